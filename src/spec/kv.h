@@ -1,0 +1,79 @@
+/*
+ * kv.h - bytes of KV cache in closed form: the lower bound 2 L H_kv d_h T b, and what an engine adds per token slot.
+ *
+ * A layout is a model's KV groups under one engine: tensor parallelism, KV dtype, block size. All bytes are of one
+ * replica over all its GPUs, exact integers. For one token in a full-attention group:
+ *   slot_bytes = lower_bound + replicated + scales + padded           (the four lines of the ledger, per token slot)
+ * and a block is block_tokens slots of every layer of its group.
+ * Sources: engine-semantics 3 (bytes per layer, rank and block of vLLM V1); DESIGN 5 (the ledger).
+ */
+#ifndef KVSIM_SPEC_KV_H
+#define KVSIM_SPEC_KV_H
+
+#include "base/error.h"
+#include "spec/model.h"
+
+/* How elements are stored: b bytes per element plus scales per token and head. */
+struct spec_kv_format {
+    const char *name;             /* auto is resolved before: bf16, fp16, fp8, fp8_per_token_head, int8, int4, nvfp4, ... */
+    uint32_t bits_per_element;    /* 16, 8, 4: the lower bound's b */
+    uint32_t scale_bits_per_element_x1024; /* block scales, as 1024ths of a bit per element (nvfp4: 8 bits per 16 = 512) */
+    uint32_t scale_bytes_per_head; /* per token and head, K or V alone (fp32 scale: 4) */
+    uint32_t latent_bytes;        /* fp8_ds_mla: whole bytes per token and layer, 0 = by elements */
+};
+/* Finds a format by its YAML name; false when unknown. */
+bool spec_kv_format_find(const char *name, struct spec_kv_format *out);
+
+struct spec_kv_slot {
+    enum spec_kv_kind kind;
+    uint32_t layer_count;
+    uint32_t window_tokens;
+    uint32_t block_tokens;
+    uint64_t lower_bound_bytes;   /* per token, all layers of the group */
+    uint64_t replicated_bytes;    /* the same token held again on other ranks */
+    uint64_t scale_bytes;
+    uint64_t padded_bytes;
+    uint64_t slot_bytes;          /* the sum */
+    uint64_t block_bytes;         /* slot_bytes * block_tokens (+ page padding) */
+    uint64_t sequence_bytes;      /* recurrent state per sequence */
+};
+
+struct spec_kv_layout {
+    size_t group_count;
+    struct spec_kv_slot groups[SPEC_KV_GROUPS_MAX];
+    uint64_t lower_bound_bytes_per_token; /* full-attention and index groups */
+    uint64_t slot_bytes;          /* all groups: what one token slot takes, over all GPUs */
+    uint64_t block_bytes;         /* one block of every group (one pool, tables side by side) */
+    uint64_t block_bytes_per_gpu;
+    uint32_t block_tokens;
+    uint32_t kv_replication;      /* copies per KV head or latent */
+    uint32_t gpu_count;           /* tp * pp */
+    struct spec_kv_format k_format, v_format;
+};
+
+struct spec_kv_options {
+    uint32_t tensor_parallel, pipeline_parallel;
+    uint32_t block_tokens;
+    const char *k_dtype, *v_dtype; /* resolved names, not "auto" */
+};
+
+/* The layout, or an error that names what cannot be stored that way. */
+enum kvsim_status spec_kv_layout_make(const struct spec_model *model, const struct spec_kv_options *options,
+                                      struct spec_kv_layout *out, struct kvsim_error *err) KVSIM_MUST_CHECK;
+
+/* Lower bound of one sequence of `context_tokens`: windows and states taken into account. Exact. */
+uint64_t spec_kv_lower_bound_bytes(const struct spec_kv_layout *layout, uint64_t context_tokens);
+
+/* Weights of one GPU in bytes (the fullest): by format, TP, PP, replicated parts (norms, biases, routers), embedding
+ * and head unquantized where the format leaves them. */
+struct spec_weights_options {
+    uint32_t tensor_parallel, pipeline_parallel;
+    bool expert_parallel;
+    const char *quantization;      /* "none" or a format's name; the checkpoint's own when "auto" */
+    const char *dtype;             /* of unquantized parts: bf16, fp16, fp32 */
+    uint32_t group_size;           /* of group-wise formats; 0 = the format's default */
+};
+enum kvsim_status spec_weights_bytes_per_gpu(const struct spec_model *model, const struct spec_weights_options *options,
+                                             uint64_t *out_bytes, struct kvsim_error *err) KVSIM_MUST_CHECK;
+
+#endif
