@@ -1,0 +1,43 @@
+# Two INTERFACE targets. kvsim_warnings: what the compiler is asked to see. kvsim_flags: the warnings,
+# the arithmetic rules, and whatever a preset adds (sanitizers, analyzer, coverage, assertions).
+# Everything that is compiled here links kvsim_flags; nothing of it reaches users of the library.
+
+add_library(kvsim_warnings INTERFACE)
+target_compile_options(kvsim_warnings INTERFACE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wdouble-promotion
+    -Wcast-qual -Wcast-align -Wformat=2 -Wundef -Wvla -Wwrite-strings -Wstrict-prototypes
+    -Wmissing-prototypes -Wold-style-definition -Wpointer-arith -Wnull-dereference
+    -Wimplicit-fallthrough
+    $<$<C_COMPILER_ID:GNU>:-Wlogical-op -Wduplicated-cond -Wduplicated-branches>
+    $<$<BOOL:${KVSIM_WERROR}>:-Werror>)
+
+add_library(kvsim_flags INTERFACE)
+target_link_libraries(kvsim_flags INTERFACE kvsim_warnings)
+# No fused multiply-add: the same doubles on every machine. POSIX 2008 is the only extension of libc in use.
+target_compile_options(kvsim_flags INTERFACE -ffp-contract=off)
+target_compile_definitions(kvsim_flags INTERFACE
+    _POSIX_C_SOURCE=200809L
+    $<$<BOOL:${KVSIM_ASSERTS}>:KVSIM_ASSERTS=1>)
+
+if(KVSIM_SANITIZE)
+    # -O1 keeps the instrumented tests quick and the stack traces true.
+    set(sanitize -fsanitize=${KVSIM_SANITIZE} -fno-sanitize-recover=all)
+    target_compile_options(kvsim_flags INTERFACE ${sanitize} -fno-omit-frame-pointer -O1)
+    target_link_options(kvsim_flags INTERFACE ${sanitize})
+endif()
+
+if(KVSIM_FUZZ)
+    if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+        message(FATAL_ERROR "KVSIM_FUZZ needs Clang; the compiler is ${CMAKE_C_COMPILER_ID}")
+    endif()
+    target_compile_options(kvsim_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+if(KVSIM_ANALYZE)
+    target_compile_options(kvsim_flags INTERFACE -fanalyzer)
+endif()
+
+if(KVSIM_COVERAGE)
+    target_compile_options(kvsim_flags INTERFACE --coverage)
+    target_link_options(kvsim_flags INTERFACE --coverage)
+endif()
