@@ -1,0 +1,131 @@
+/*
+ * cost.h - from the shape of a step to its duration in whole ticks (2^-20 ns) and what bound it.
+ *
+ * Two doors. cost_step() prices any step in double and rounds once. cost_ramp() prices a stretch of pure decode steps in
+ * which every sequence gains one token a step: within one batch size every operator is a maximum of lines
+ * alpha + beta * S in the running context sums S, with alpha (for this batch size) and beta (per token) rounded once to
+ * ticks, so the stretch falls into pieces on which the duration is an exact integer line. Cutting a stretch anywhere
+ * gives the same ticks for each step. A single pure decode step is priced by the same lines (a ramp of one step), never
+ * by cost_step(): whether a step is pure decode is a property of its shape alone.
+ *
+ * An instance belongs to one run (it caches lines by batch size); the configuration it points to is shared and const.
+ * Level, operators and formulas: DESIGN 8; each formula carries its source in datasheet.c.
+ */
+#ifndef KVSIM_COST_COST_H
+#define KVSIM_COST_COST_H
+
+#include "base/error.h"
+#include "base/field.h"
+#include "base/i128.h"
+#include "base/mem.h"
+#include "base/policy.h"
+#include "spec/hardware.h"
+#include "spec/kv.h"
+#include "spec/model.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { COST_WINDOWS_MAX = 4 };
+
+/* What bounds an operator or a step; the first five are also values of `binding_limit`. */
+enum cost_bound { COST_COMPUTE, COST_WEIGHT_BANDWIDTH, COST_KV_BANDWIDTH, COST_COMMUNICATION, COST_HOST, COST_BOUND_COUNT };
+const char *cost_bound_name(enum cost_bound bound); /* "compute", "weight_bandwidth", ... */
+
+/*
+ * A step of one replica. Decodes compute one output token and emit one; all else is prefill.
+ * Windows: for the w-th distinct window W of the model (cost_window_tokens), the sums of min(context, W + q - 1).
+ */
+struct cost_shape {
+    uint32_t prefill_seq_count;
+    int64_t prefill_tokens;          /* new tokens, sum over prefilling sequences */
+    base_i128 prefill_area;          /* sum of q*c + q*(q+1)/2: query-key pairs, causal; c = tokens cached before */
+    int64_t prefill_cached_tokens;   /* sum of c */
+    uint32_t emitting_count;         /* sequences whose last prompt token is computed, decodes not counted */
+    uint32_t decode_seq_count;
+    int64_t decode_context_tokens;   /* sum over decodes, after the step */
+    base_i128 prefill_window_area[COST_WINDOWS_MAX];
+    int64_t decode_window_tokens[COST_WINDOWS_MAX];
+};
+
+struct cost_result {
+    int64_t ticks;             /* >= 1 */
+    enum cost_bound bound;     /* class with the largest time in the step; ties: the order of the enum */
+};
+
+enum cost_level { COST_DATASHEET, COST_CALIBRATED, COST_AFFINE, COST_FIXED, COST_TABLE };
+extern const struct base_choice cost_level_choices[];
+
+/* `cost:` of a scenario. Durations in ns as doubles (affine coefficients may be below 1 ns). */
+struct cost_affine_options {
+    double base_ns, per_prefill_token_ns, per_prefill_token_context_ns, per_decode_seq_ns, per_context_token_ns;
+};
+
+struct cost_options {
+    enum cost_level level;
+    bool has_level;
+    int64_t fixed_step_ns;
+    struct cost_affine_options affine;
+    bool has_host_per_step, has_host_per_sequence, has_host_overlap;
+    double host_per_step_ns, host_per_sequence_ns;
+    bool host_overlap;                /* true: step = max(device, host); false: sum */
+    int64_t swap_per_block_ns;
+};
+
+struct cost_config {
+    const struct cost_options *options;
+    const struct spec_model *model;        /* may be NULL at levels affine and fixed */
+    const struct spec_hardware *hardware;  /* the same */
+    const struct spec_kv_layout *layout;   /* the same */
+    uint32_t tensor_parallel, pipeline_parallel, data_parallel;
+    bool expert_parallel;
+    bool async_scheduling;
+    bool cuda_graphs;                      /* false: enforce_eager */
+    bool mla_absorbed;                     /* decode; default true */
+    const char *quantization;              /* weights; resolved, "none" or a format's name */
+    const char *dtype;                     /* compute dtype of unquantized parts: "bf16" */
+    const char *kv_dtype;                  /* resolved name */
+    uint32_t max_decode_seqs;              /* largest batch that can occur: size of the cache of lines */
+};
+
+struct cost;
+
+/* Checks that the hardware has the rates this model needs (fp8 weights on a part without fp8, no bandwidth, ...). */
+enum kvsim_status cost_new(const struct cost_config *config, struct base_arena *arena, struct cost **out,
+                           struct kvsim_error *err) KVSIM_MUST_CHECK;
+
+/* Any step that is not pure decode. */
+struct cost_result cost_step(struct cost *cost, const struct cost_shape *shape);
+
+/* A stretch of pure decode: sums after its first step, and what each gains per step. */
+struct cost_ramp {
+    uint32_t seq_count;
+    int64_t context_tokens;                     /* after the first step; gains seq_count per step */
+    int64_t window_tokens[COST_WINDOWS_MAX];    /* after the first step */
+    int64_t window_gain[COST_WINDOWS_MAX];      /* sequences not yet saturated: constant over the stretch */
+};
+
+/* The next piece: `step_count` (1 ... max_steps) steps that last first, first + delta, ... ticks, one bound. */
+struct cost_piece {
+    int64_t step_count;
+    int64_t first_ticks, delta_ticks;
+    enum cost_bound bound;
+};
+void cost_ramp_piece(struct cost *cost, const struct cost_ramp *ramp, int64_t max_steps, struct cost_piece *out);
+
+size_t cost_window_count(const struct cost *cost);
+int64_t cost_window_tokens(const struct cost *cost, size_t window);
+
+/* Sum of the first n terms of a piece: n*first + delta*n*(n-1)/2. */
+static inline base_i128 cost_piece_sum(const struct cost_piece *piece, int64_t n)
+{
+    return (base_i128)n * piece->first_ticks + (base_i128)piece->delta_ticks * ((base_i128)n * (n - 1) / 2);
+}
+/* The largest n <= step_count with cost_piece_sum(n) <= ticks. */
+int64_t cost_piece_steps_within(const struct cost_piece *piece, base_i128 ticks);
+
+/* Caveat codes of the level in use: uncalibrated, ... for run_caveat; and the name for run_summary.cost_level. */
+const char *cost_level_name(enum cost_level level);
+
+#endif
