@@ -10,6 +10,8 @@ function(kvsim_lint_test name)
 endfunction()
 
 kvsim_lint_test(layers tools/check_layers)
+kvsim_lint_test(layers_checked tests/lint/test_check_layers)
+kvsim_lint_test(symbols_checked tests/lint/test_check_symbols)
 kvsim_lint_test(format tools/check_format)
 kvsim_lint_test(shell tools/check_shell)
 
