@@ -1,0 +1,37 @@
+/*
+ * options.h - what a scheduler is told: limits and the switches by which engine releases differ.
+ *
+ * Spelling and meaning are vLLM's; where releases differ the switch's comment names the section of the semantics.
+ */
+#ifndef KVSIM_SCHED_OPTIONS_H
+#define KVSIM_SCHED_OPTIONS_H
+
+#include "base/field.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum sched_order { SCHED_FCFS, SCHED_PRIORITY };
+enum sched_misfit { SCHED_MISFIT_STOP, SCHED_MISFIT_SKIP };
+enum sched_free_order { SCHED_FREE_NEW, SCHED_FREE_OLD };
+
+struct sched_options {
+    int64_t max_num_seqs;
+    int64_t max_num_batched_tokens;
+    int64_t max_model_len;
+    int64_t long_prefill_token_threshold; /* 0 = none */
+    int64_t block_size;
+    bool enable_chunked_prefill;
+    bool async_scheduling;
+    enum sched_order order;               /* scheduling_policy */
+    struct base_rational watermark;       /* share of all blocks kept free at admission */
+
+    /* switches */
+    bool reserve_full_isl;                /* scheduler_reserve_full_isl: the whole prompt must fit */
+    enum sched_misfit unchunked_misfit;   /* without chunking: a prompt over the budget stops the pass or is skipped */
+    enum sched_free_order free_order;     /* where freed blocks go (matters with a prefix cache only) */
+    bool preempted_budget_returned;       /* priority preemption gives a victim's tokens back to the step's budget */
+    bool reject_over_length;              /* the API's check: P > max_model_len - max_tokens is rejected */
+};
+
+#endif

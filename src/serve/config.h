@@ -1,0 +1,100 @@
+/*
+ * config.h - everything a simulated service needs, resolved and immutable: the border between scenario and run.
+ *
+ * scenario makes one serve_config a point; many replications on many threads read it at once. All units SI: ns, bytes,
+ * tokens. Ownership: the scenario's arena owns it and all it points to.
+ */
+#ifndef KVSIM_SERVE_CONFIG_H
+#define KVSIM_SERVE_CONFIG_H
+
+#include "cost/cost.h"
+#include "kv/ledger.h"
+#include "kv/waterfall.h"
+#include "sched/options.h"
+#include "spec/hardware.h"
+#include "spec/kv.h"
+#include "spec/model.h"
+#include "spec/slo.h"
+#include "workload/workload.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How the engine is walked: the same results by arithmetic (jumping) or step by step (for tests and --steps). */
+enum serve_mode { SERVE_JUMP, SERVE_STEP };
+
+enum serve_router { SERVE_ROUND_ROBIN, SERVE_LEAST_OUTSTANDING };
+
+struct serve_warmup {
+    enum { SERVE_WARMUP_DEFAULT, SERVE_WARMUP_SHARE, SERVE_WARMUP_REQUESTS, SERVE_WARMUP_TIME } kind;
+    double share;      /* of the requests of a replication */
+    int64_t requests;
+    int64_t time_ns;
+};
+
+/* A figure of run_summary against a number: require: ["preemptions == 0"]. */
+struct serve_require {
+    const char *text;
+    const char *figure;
+    enum { SERVE_LE, SERVE_LT, SERVE_GE, SERVE_GT, SERVE_EQ, SERVE_NE } relation;
+    double value; /* in the figure's own unit */
+};
+
+/* A parameter as it was resolved, for run_param. */
+struct serve_param {
+    const char *key, *value, *unit, *origin, *claim, *source;
+};
+
+/* Something a reader of the result must know: run_caveat. */
+struct serve_caveat {
+    const char *code, *text;
+};
+
+struct serve_config {
+    const char *name;           /* the scenario's */
+    char hash[33];              /* fingerprint of the resolved scenario (its run.seed included) */
+    const char *yaml;           /* the resolved scenario as canonical text */
+
+    const struct spec_model *model;
+    const struct spec_hardware *hardware;  /* NULL when the scenario names none (pool and cost stated) */
+    const char *model_name, *hardware_name, *engine_name, *kv_cache_dtype;
+    uint32_t tensor_parallel, pipeline_parallel, data_parallel, gpu_count_per_replica;
+
+    struct spec_kv_layout layout;
+    struct kv_waterfall waterfall;         /* rows, pool blocks, or the refusal */
+    int64_t pool_blocks;                   /* of one replica, null block included */
+    int64_t reserved_blocks;               /* null block and others outside use */
+
+    struct sched_options sched;
+    struct cost_config cost;
+    struct workload_spec workload;
+
+    uint32_t replica_count;
+    enum serve_router router;
+
+    int64_t replications;
+    uint64_t seed;
+    struct serve_warmup warmup;
+    bool stop_when_overloaded;
+
+    const struct spec_slo *slos;
+    size_t slo_count;
+    const struct serve_require *requires;
+    size_t require_count;
+    double usd_per_gpu_hour;               /* 0 = unknown */
+    double price_utilization;              /* 1 unless stated */
+
+    uint64_t record_requests;              /* rows of replication 1 (UINT64_MAX: of all replications) */
+    int64_t record_sample_ns;              /* see record_sink.sample_ns */
+
+    double mean_held_blocks;               /* for "expected" concurrency; 0 = unknown */
+    double prompt_mean, output_mean;       /* resulting means after truncation, for the report; 0 = unknown */
+
+    const struct serve_param *params;
+    size_t param_count;
+    const struct serve_caveat *caveats;
+    size_t caveat_count;
+};
+
+#endif
