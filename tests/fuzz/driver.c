@@ -74,6 +74,15 @@ static void run(const uint8_t *bytes, size_t length)
     now = (struct input){0};
 }
 
+static void add_seed(const uint8_t *bytes, size_t length)
+{
+    uint8_t *copy = malloc(length > 0 ? length : 1);
+    if (copy == NULL)
+        abort();
+    memcpy(copy, bytes, length);
+    seeds[seed_count++] = (struct input){copy, length};
+}
+
 static void load_file(const char *path)
 {
     FILE *file = fopen(path, "rb");
@@ -81,12 +90,10 @@ static void load_file(const char *path)
         fprintf(stderr, "cannot load seed %s\n", path);
         exit(2);
     }
-    struct input *seed = &seeds[seed_count++];
-    seed->bytes = malloc(INPUT_MAX);
-    if (seed->bytes == NULL)
-        abort();
-    seed->length = fread(seed->bytes, 1, INPUT_MAX, file);
+    static uint8_t bytes[INPUT_MAX];
+    size_t length = fread(bytes, 1, sizeof bytes, file);
     fclose(file);
+    add_seed(bytes, length);
 }
 
 static void load(const char *path)
@@ -223,7 +230,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < seed_count; i++)
         run(seeds[i].bytes, seeds[i].length);
     if (seed_count == 0)
-        seeds[seed_count++] = (struct input){(uint8_t *)malloc(1), 0};
+        add_seed((const uint8_t *)"", 0);
     if (seconds > 0)
         fuzz_for(seconds);
     for (size_t i = 0; i < seed_count; i++)
