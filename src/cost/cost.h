@@ -59,7 +59,12 @@ extern const struct base_choice cost_level_choices[];
 
 /* `cost:` of a scenario. Durations in ns as doubles (affine coefficients may be below 1 ns). */
 struct cost_affine_options {
-    double base_ns, per_prefill_token_ns, per_prefill_token_context_ns, per_decode_seq_ns, per_context_token_ns;
+    double base_ns, per_prefill_token_ns;
+    double per_prefill_token_context_ns; /* per query-key pair: times cost_shape.prefill_area */
+    double per_decode_seq_ns;
+    double per_context_token_ns;         /* tokens in the cache after the step, prefilling sequences too */
+    bool has_prefill_rate;               /* then per_prefill_token is 1 / prefill_rate */
+    double prefill_rate_per_s;
 };
 
 struct cost_options {
@@ -125,7 +130,9 @@ static inline base_i128 cost_piece_sum(const struct cost_piece *piece, int64_t n
 /* The largest n <= step_count with cost_piece_sum(n) <= ticks. */
 int64_t cost_piece_steps_within(const struct cost_piece *piece, base_i128 ticks);
 
-/* Caveat codes of the level in use: uncalibrated, ... for run_caveat; and the name for run_summary.cost_level. */
+/* The name for run_summary.cost_level, and the level in use: as stated, else calibrated where the hardware file holds a
+ * calibration, else datasheet. `hardware` may be NULL. */
 const char *cost_level_name(enum cost_level level);
+enum cost_level cost_level_resolve(const struct cost_options *options, const struct spec_hardware *hardware);
 
 #endif
