@@ -17,7 +17,8 @@ target_link_libraries(kvsim_flags INTERFACE kvsim_warnings)
 target_compile_options(kvsim_flags INTERFACE -ffp-contract=off)
 target_compile_definitions(kvsim_flags INTERFACE
     _POSIX_C_SOURCE=200809L
-    $<$<BOOL:${KVSIM_ASSERTS}>:KVSIM_ASSERTS=1>)
+    $<$<BOOL:${KVSIM_ASSERTS}>:KVSIM_ASSERTS=1>
+    $<$<BOOL:${KVSIM_FAULTS}>:KVSIM_FAULTS=1>)
 
 if(KVSIM_SANITIZE)
     # -O1 keeps the instrumented tests quick and the stack traces true.

@@ -23,7 +23,7 @@ enum base_type {
     BASE_LIST,     /* struct base_list of structs described by `sub`, each `sub_bytes` long */
     BASE_INTS,     /* struct base_list of int64_t (a list, or one number) */
     BASE_TEXTS,    /* struct base_list of const char * (a list, or one text) */
-    BASE_NODE,     /* const struct conf_node *: read by a function of its own; `sub` may still document it */
+    BASE_NODE, /* const struct conf_node *: read by a function of its own; `sub` may still document it */
 };
 
 struct base_rational {
@@ -46,16 +46,16 @@ struct base_field {
     enum base_type type;
     enum base_unit unit;
     size_t offset;
-    size_t has_offset;              /* offset of a bool set when the key was stated; 0 = none */
-    double min, max;                /* both 0 = no range; BASE_INT, BASE_REAL, BASE_RATIONAL */
-    bool min_open;                  /* the minimum itself is not allowed */
+    size_t has_offset; /* offset of a bool set when the key was stated; 0 = none */
+    double min, max;   /* both 0 = no range; BASE_INT, BASE_REAL, BASE_RATIONAL */
+    bool min_open;     /* the minimum itself is not allowed */
     bool required;
-    const char *def;                /* as text in the user's spelling; NULL = left as it is */
+    const char *def; /* as text in the user's spelling; NULL = left as it is */
     const struct base_choice *choices;
     const struct base_field *sub;
     size_t sub_bytes;
-    const char *also;               /* further accepted spellings, blank-separated */
-    const char *used_by;            /* for `explain`: which engines, levels or processes use it; NULL = all */
+    const char *also;    /* further accepted spellings, blank-separated */
+    const char *used_by; /* for `explain`: which engines, levels or processes use it; NULL = all */
     const char *help;
 };
 

@@ -27,7 +27,8 @@ struct base_hash {
 
 void base_hash_init(struct base_hash *hash);
 void base_hash_bytes(struct base_hash *hash, const void *bytes, size_t count);
-void base_hash_text(struct base_hash *hash, const char *text); /* with its end, so that "ab","c" differs from "a","bc" */
+/* With its end, so that "ab","c" differs from "a","bc". */
+void base_hash_text(struct base_hash *hash, const char *text);
 void base_hash_hex(const struct base_hash *hash, char hex[33]);
 
 #endif

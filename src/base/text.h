@@ -15,7 +15,8 @@ struct base_text {
 
 void base_text_add(struct base_text *text, const char *more);
 void base_text_add_n(struct base_text *text, const char *more, size_t length);
-void base_text_printf(struct base_text *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void base_text_printf(struct base_text *text, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 void base_text_clear(struct base_text *text);
 void base_text_free(struct base_text *text);
 
