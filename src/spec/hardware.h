@@ -21,8 +21,9 @@ enum spec_dtype {
     SPEC_DTYPE_COUNT
 };
 const char *spec_dtype_name(enum spec_dtype dtype);
-bool spec_dtype_parse(const char *text, enum spec_dtype *out); /* also float16, bfloat16, half, float8_e4m3fn, ... */
-double spec_dtype_bytes(enum spec_dtype dtype);                /* without scales: 4 2 2 1 1 0.5 0.5 */
+bool spec_dtype_parse(const char *text,
+                      enum spec_dtype *out); /* also float16, bfloat16, half, float8_e4m3fn, ... */
+double spec_dtype_bytes(enum spec_dtype dtype); /* without scales: 4 2 2 1 1 0.5 0.5 */
 
 /* Achieved share of a peak, affine in bytes or saturating in size; every set has its source. */
 struct spec_affine {
@@ -36,10 +37,12 @@ struct spec_efficiency {
     enum spec_claim claim;
     double gemm_prefill[SPEC_DTYPE_COUNT]; /* fraction of dense peak, rows >= 2048; 0 = unknown */
     double gemm_chunk[SPEC_DTYPE_COUNT];   /* rows 512..1024 */
-    struct spec_affine weight_stream[SPEC_DTYPE_COUNT]; /* few rows: t = fixed + bytes / (fraction * bandwidth) */
+    struct spec_affine
+        weight_stream[SPEC_DTYPE_COUNT]; /* few rows: t = fixed + bytes / (fraction * bandwidth) */
     struct spec_affine decode_attention[SPEC_DTYPE_COUNT]; /* by KV dtype */
-    double prefill_attention_long, prefill_attention_mid, prefill_attention_short; /* >=8192, 2048.., 512.. tokens */
-    double launch_s, graph_launch_s;       /* kernel period by stream and inside a graph */
+    double prefill_attention_long, prefill_attention_mid,
+        prefill_attention_short;     /* >=8192, 2048.., 512.. tokens */
+    double launch_s, graph_launch_s; /* kernel period by stream and inside a graph */
 };
 
 enum { SPEC_BUSBW_POINTS_MAX = 8, SPEC_ALLREDUCE_MAX = 6 };
@@ -55,26 +58,39 @@ struct spec_allreduce {
 
 struct spec_hardware {
     const char *name, *vendor, *architecture;
-    uint64_t memory_bytes;         /* driver-visible; derived from nominal x ratio when memory_is_derived */
+    uint64_t memory_bytes; /* driver-visible; derived from nominal x ratio when memory_is_derived */
     uint64_t memory_low_bytes, memory_high_bytes; /* interval when derived or a range is known */
     bool memory_is_derived;
-    uint64_t memory_nominal_bytes; /* the marketed number read as GiB */
-    double memory_bytes_per_s;     /* 0 = unknown */
+    uint64_t memory_nominal_bytes;       /* the marketed number read as GiB */
+    double memory_bytes_per_s;           /* 0 = unknown */
     double flop_per_s[SPEC_DTYPE_COUNT]; /* dense; 0 = the device lacks it or it is unknown */
-    double link_bytes_per_s;       /* GPU to GPU, one direction, all links; 0 = PCIe only */
+    double link_bytes_per_s;             /* GPU to GPU, one direction, all links; 0 = PCIe only */
     double link_latency_s;
     const char *link_kind;
-    double pcie_bytes_per_s;       /* host to device, usable, one direction */
-    double power_w, usd_per_hour;  /* 0 = unknown */
+    double pcie_bytes_per_s;      /* host to device, usable, one direction */
+    double power_w, usd_per_hour; /* 0 = unknown */
     double l2_bytes;
     uint32_t compute_unit_count;
     int launch_year;
-    struct spec_efficiency efficiency; /* the device's own, else its generation's, else the global fallback */
+    struct spec_efficiency
+        efficiency; /* the device's own, else its generation's, else the global fallback */
     size_t allreduce_count;
     struct spec_allreduce allreduce[SPEC_ALLREDUCE_MAX];
     bool has_calibration;
     enum spec_claim memory_claim, rate_claim;
     const char *memory_source, *rate_source;
 };
+
+/* Driver-visible memory over the marketed number read as GiB, with the range seen. */
+struct spec_memory_ratio {
+    double typical, low, high;
+};
+extern const struct spec_memory_ratio
+    spec_memory_ratio_unknown; /* 0.98, 0.93 ... 1.00: no group fits */
+
+/* Fills memory_bytes and its interval from the marketed size where the driver's figure is not known (claim `assumed`);
+ * a known figure is left alone. False when neither is known. Source: reference README, gpus.csv. */
+bool spec_hardware_derive_memory(struct spec_hardware *hardware,
+                                 const struct spec_memory_ratio *ratio);
 
 #endif
