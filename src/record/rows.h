@@ -14,49 +14,67 @@
 
 /* Where a request's time went; the parts add up to e2e (within 1 ns each). */
 enum record_cause {
-    RECORD_WAIT_KV_POOL,     /* the head of the queue waited for blocks */
-    RECORD_WAIT_SEATS,       /* ... for max_num_seqs */
-    RECORD_WAIT_BUDGET,      /* ... for max_num_batched_tokens */
-    RECORD_WAIT_LINK,        /* ... for a transfer */
-    RECORD_WAIT_STEP,        /* nothing but the end of the steps already scheduled */
-    RECORD_PREFILL,          /* first scheduling to first token */
-    RECORD_PREEMPTED,        /* thrown out, waiting again and recomputing */
-    RECORD_OTHERS_PREFILL,   /* decoding in steps that also prefilled others */
-    RECORD_DECODE_COMPUTE, RECORD_DECODE_WEIGHT_BANDWIDTH, RECORD_DECODE_KV_BANDWIDTH, RECORD_DECODE_COMMUNICATION,
-    RECORD_DECODE_HOST,      /* decoding in pure decode steps, by what bound them */
-    RECORD_STALLED,          /* running but not scheduled in a step (budget used up) */
+    RECORD_WAIT_KV_POOL,   /* the head of the queue waited for blocks */
+    RECORD_WAIT_SEATS,     /* ... for max_num_seqs */
+    RECORD_WAIT_BUDGET,    /* ... for max_num_batched_tokens */
+    RECORD_WAIT_LINK,      /* ... for a transfer */
+    RECORD_WAIT_STEP,      /* nothing but the end of the steps already scheduled */
+    RECORD_PREFILL,        /* first scheduling to first token */
+    RECORD_PREEMPTED,      /* thrown out, waiting again and recomputing */
+    RECORD_OTHERS_PREFILL, /* decoding in steps that also prefilled others */
+    RECORD_DECODE_COMPUTE,
+    RECORD_DECODE_WEIGHT_BANDWIDTH,
+    RECORD_DECODE_KV_BANDWIDTH,
+    RECORD_DECODE_COMMUNICATION,
+    RECORD_DECODE_HOST, /* decoding in pure decode steps, by what bound them */
+    RECORD_STALLED,     /* running but not scheduled in a step (budget used up) */
     RECORD_CAUSE_COUNT
 };
-const char *record_cause_name(enum record_cause cause); /* wait_kv_pool, ... snake_case, also column names + _ms */
+const char *record_cause_name(
+    enum record_cause cause); /* wait_kv_pool, ... snake_case, also column names + _ms */
 
 enum record_outcome {
-    RECORD_COMPLETED, RECORD_REJECTED, RECORD_UNSERVABLE, RECORD_TIMED_OUT, RECORD_ABORTED, RECORD_UNFINISHED,
+    RECORD_OUTCOME_COMPLETED,
+    RECORD_OUTCOME_REJECTED,
+    RECORD_OUTCOME_UNSERVABLE,
+    RECORD_OUTCOME_TIMED_OUT,
+    RECORD_OUTCOME_ABORTED,
+    RECORD_OUTCOME_UNFINISHED,
     RECORD_OUTCOME_COUNT
 };
 const char *record_outcome_name(enum record_outcome outcome);
 
-enum record_finish { RECORD_FINISH_NONE, RECORD_FINISH_STOP, RECORD_FINISH_LENGTH, RECORD_FINISH_ABORT };
+enum record_finish {
+    RECORD_FINISH_NONE,
+    RECORD_FINISH_STOP,
+    RECORD_FINISH_LENGTH,
+    RECORD_FINISH_ABORT
+};
 const char *record_finish_name(enum record_finish reason); /* "", "stop", "length", "abort" */
 
 struct record_request {
     uint64_t index;
-    const char *id;              /* the trace's own, else the index in decimal */
-    const char *class_name;      /* "" when the workload has no classes */
+    const char *id;         /* the trace's own, else the index in decimal */
+    const char *class_name; /* "" when the workload has no classes */
     uint32_t replica;
     int64_t arrival_ns;
     int64_t prompt_tokens, output_tokens; /* delivered */
     int64_t cached_tokens, cached_tokens_total, computed_tokens, recomputed_tokens;
     int64_t queue_ns, ttft_ns, tpot_ns, e2e_ns; /* -1: does not exist */
-    int64_t finish_ns;           /* absolute */
+    int64_t finish_ns;                          /* absolute */
     uint32_t preemptions;
     enum record_outcome outcome;
     enum record_finish finish_reason;
-    bool is_counted;             /* false: warm-up */
-    bool is_good;                /* met every request-level SLO */
+    bool is_counted; /* false: warm-up */
+    bool is_good;    /* met every request-level SLO */
     int64_t cause_ns[RECORD_CAUSE_COUNT];
 };
 
-enum { RECORD_LEDGER_LINES = 13 }; /* DESIGN 5 in order, pool last; names: kv_ledger_line_name() */
+/* The ledger of a pool in the design's order, the pool last; `allocated` follows from the lines. */
+enum { RECORD_LEDGER_SHARED = 7, RECORD_LEDGER_POOL = 12, RECORD_LEDGER_LINES = 13 };
+const char *
+record_ledger_name(size_t line); /* "lower_bound" ... "free", "pool": as in kv/ledger.h */
+int64_t record_ledger_allocated(const int64_t ledger_bytes[RECORD_LEDGER_LINES]);
 
 struct record_list_item {
     const char *id;
@@ -70,7 +88,8 @@ struct record_step {
     int64_t prefill_tokens, decode_seqs, context_tokens;
     int64_t running, waiting, free_blocks, used_blocks, cached_blocks;
     int64_t ledger_bytes[RECORD_LEDGER_LINES];
-    size_t scheduled_count, admitted_count, preempted_count, finished_count; /* lists, in scheduling order */
+    size_t scheduled_count, admitted_count, preempted_count,
+        finished_count; /* lists, in scheduling order */
     const struct record_list_item *scheduled, *admitted, *preempted, *finished;
     int64_t running_end, free_blocks_end;
 };
@@ -94,9 +113,10 @@ struct record_sink_ops {
 
 struct record_sink {
     const struct record_sink_ops *ops;
-    uint64_t request_limit;   /* rows wanted; 0 = none, UINT64_MAX = all */
-    bool wants_steps;         /* --steps */
-    int64_t sample_ns;        /* timeline interval; 0 = none, -1 = at most 1,000 points, the interval doubles */
+    uint64_t request_limit; /* rows wanted; 0 = none, UINT64_MAX = all */
+    bool wants_steps;       /* --steps */
+    int64_t
+        sample_ns; /* timeline interval; 0 = none, -1 = at most 1,000 points, the interval doubles */
 };
 
 #endif

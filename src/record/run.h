@@ -27,107 +27,132 @@ struct record_value {
  * X(identifier, "column", kind, "unit", "help"). The order is the order of columns in run_summary and of keys in JSON.
  * Columns that live in run_host (created_at, wall_s) are not here; the view joins them in.
  */
-#define RECORD_SUMMARY_TABLE(X)                                                                                     \
-    X(STATUS, "status", RECORD_TEXT, "", "done, not_settled, overloaded, stuck, engine_died")                       \
-    X(KVSIM_VERSION, "kvsim_version", RECORD_TEXT, "", "version that made the run")                                 \
-    X(SCENARIO, "scenario", RECORD_TEXT, "", "the scenario's name")                                                 \
-    X(SCENARIO_HASH, "scenario_hash", RECORD_TEXT, "", "fingerprint of the resolved scenario")                      \
-    X(MODEL, "model", RECORD_TEXT, "", "model")                                                                     \
-    X(HARDWARE, "hardware", RECORD_TEXT, "", "accelerator")                                                         \
-    X(ENGINE, "engine", RECORD_TEXT, "", "engine profile")                                                          \
-    X(COST_LEVEL, "cost_level", RECORD_TEXT, "", "datasheet, calibrated, affine, fixed, table")                     \
-    X(GPUS, "gpus", RECORD_INTEGER, "", "accelerators in all")                                                      \
-    X(TP, "tensor_parallel_size", RECORD_INTEGER, "", "tensor parallel ranks")                                      \
-    X(PP, "pipeline_parallel_size", RECORD_INTEGER, "", "pipeline stages")                                          \
-    X(DP, "data_parallel_size", RECORD_INTEGER, "", "data parallel ranks")                                          \
-    X(REPLICAS, "replicas", RECORD_INTEGER, "", "engine instances")                                                 \
-    X(KV_CACHE_DTYPE, "kv_cache_dtype", RECORD_TEXT, "", "KV format")                                               \
-    X(BLOCK_SIZE, "block_size", RECORD_INTEGER, "tokens", "tokens per KV block")                                    \
-    X(SEED, "seed", RECORD_INTEGER, "", "master seed")                                                              \
-    X(REPLICATIONS, "replications", RECORD_INTEGER, "", "independent replications")                                 \
-    X(REQUESTS, "requests", RECORD_REAL, "", "requests that arrived, mean per replication")                         \
-    X(COMPLETED, "completed", RECORD_REAL, "", "requests that ended well, mean per replication")                    \
-    X(FAILED, "failed", RECORD_REAL, "", "all others, mean per replication")                                        \
-    X(REJECTED, "rejected", RECORD_REAL, "", "refused on arrival")                                                  \
-    X(UNSERVABLE, "unservable", RECORD_REAL, "", "could never fit")                                                 \
-    X(TIMED_OUT, "timed_out", RECORD_REAL, "", "given up by a client's timeout")                                    \
-    X(ABORTED, "aborted", RECORD_REAL, "", "aborted by client or engine")                                           \
-    X(DURATION_S, "duration_s", RECORD_REAL, "s", "simulated time, start to last event")                            \
-    X(WINDOW_S, "window_s", RECORD_REAL, "s", "measured window")                                                    \
-    X(STEPS, "steps", RECORD_REAL, "", "engine steps, mean per replication")                                        \
-    X(PROMPT_TOKENS, "prompt_tokens", RECORD_REAL, "tokens", "of requests that arrived")                            \
-    X(OUTPUT_TOKENS, "output_tokens", RECORD_REAL, "tokens", "delivered")                                           \
-    X(COMPUTED_TOKENS, "computed_tokens", RECORD_REAL, "tokens", "computed by all steps")                           \
-    X(OFFERED_RATE, "offered_rate", RECORD_REAL, "1/s", "arrivals per second in the window")                        \
-    X(REQUEST_THROUGHPUT, "request_throughput", RECORD_REAL, "1/s", "completed requests per second")                \
-    X(PROMPT_THROUGHPUT, "prompt_throughput", RECORD_REAL, "tokens/s", "prompt tokens of completed requests")       \
-    X(OUTPUT_THROUGHPUT, "output_throughput", RECORD_REAL, "tokens/s", "output tokens of completed requests")       \
-    X(TOTAL_TOKEN_THROUGHPUT, "total_token_throughput", RECORD_REAL, "tokens/s", "both")                            \
-    X(OUTPUT_THROUGHPUT_PER_GPU, "output_throughput_per_gpu", RECORD_REAL, "tokens/s", "output tokens per GPU")     \
-    X(OUTPUT_THROUGHPUT_PER_USER, "output_throughput_per_user", RECORD_REAL, "tokens/s", "1 / mean tpot")           \
-    X(REQUEST_GOODPUT, "request_goodput", RECORD_REAL, "1/s", "requests per second that meet all SLOs")             \
-    X(SLO_ATTAINMENT, "slo_attainment", RECORD_REAL, "", "share of requests that meet all request-level SLOs")      \
-    X(SLO_MET, "slo_met", RECORD_INTEGER, "", "1 when every SLO and require holds; NULL without any")               \
-    X(TTFT_MEAN, "ttft_mean_ms", RECORD_REAL, "ms", "time to first token")                                          \
-    X(TTFT_P50, "ttft_p50_ms", RECORD_REAL, "ms", "")                                                               \
-    X(TTFT_P90, "ttft_p90_ms", RECORD_REAL, "ms", "")                                                               \
-    X(TTFT_P95, "ttft_p95_ms", RECORD_REAL, "ms", "")                                                               \
-    X(TTFT_P99, "ttft_p99_ms", RECORD_REAL, "ms", "")                                                               \
-    X(TPOT_MEAN, "tpot_mean_ms", RECORD_REAL, "ms", "time per output token: (e2e - ttft) / (outputs - 1)")          \
-    X(TPOT_P50, "tpot_p50_ms", RECORD_REAL, "ms", "")                                                               \
-    X(TPOT_P90, "tpot_p90_ms", RECORD_REAL, "ms", "")                                                               \
-    X(TPOT_P95, "tpot_p95_ms", RECORD_REAL, "ms", "")                                                               \
-    X(TPOT_P99, "tpot_p99_ms", RECORD_REAL, "ms", "")                                                               \
-    X(ITL_MEAN, "itl_mean_ms", RECORD_REAL, "ms", "gaps between tokens, pooled")                                    \
-    X(ITL_P50, "itl_p50_ms", RECORD_REAL, "ms", "")                                                                 \
-    X(ITL_P90, "itl_p90_ms", RECORD_REAL, "ms", "")                                                                 \
-    X(ITL_P95, "itl_p95_ms", RECORD_REAL, "ms", "")                                                                 \
-    X(ITL_P99, "itl_p99_ms", RECORD_REAL, "ms", "")                                                                 \
-    X(E2E_MEAN, "e2e_mean_ms", RECORD_REAL, "ms", "arrival to last token")                                          \
-    X(E2E_P50, "e2e_p50_ms", RECORD_REAL, "ms", "")                                                                 \
-    X(E2E_P90, "e2e_p90_ms", RECORD_REAL, "ms", "")                                                                 \
-    X(E2E_P95, "e2e_p95_ms", RECORD_REAL, "ms", "")                                                                 \
-    X(E2E_P99, "e2e_p99_ms", RECORD_REAL, "ms", "")                                                                 \
-    X(QUEUE_MEAN, "queue_mean_ms", RECORD_REAL, "ms", "arrival to first scheduling")                                \
-    X(QUEUE_P50, "queue_p50_ms", RECORD_REAL, "ms", "")                                                             \
-    X(QUEUE_P90, "queue_p90_ms", RECORD_REAL, "ms", "")                                                             \
-    X(QUEUE_P95, "queue_p95_ms", RECORD_REAL, "ms", "")                                                             \
-    X(QUEUE_P99, "queue_p99_ms", RECORD_REAL, "ms", "")                                                             \
-    X(KV_POOL_BLOCKS, "kv_pool_blocks", RECORD_INTEGER, "blocks", "of one replica, as the engine prints them")      \
-    X(KV_POOL_TOKENS, "kv_pool_tokens", RECORD_INTEGER, "tokens", "of one replica, as the engine prints them")      \
-    X(KV_USABLE_TOKENS, "kv_usable_tokens", RECORD_INTEGER, "tokens", "without null and reserved blocks")           \
-    X(KV_POOL_BYTES, "kv_pool_bytes", RECORD_INTEGER, "bytes", "all replicas, all GPUs")                            \
-    X(KV_REPLICATION, "kv_replication", RECORD_INTEGER, "", "copies per KV head or latent")                         \
-    X(LOWER_BOUND_BYTES_PER_TOKEN, "lower_bound_bytes_per_token", RECORD_INTEGER, "bytes", "2 L H_kv d_h b")        \
-    X(KV_LOWER_BOUND_BYTES_MEAN, "kv_lower_bound_bytes_mean", RECORD_REAL, "bytes", "time mean")                    \
-    X(KV_LOWER_BOUND_BYTES_PEAK, "kv_lower_bound_bytes_peak", RECORD_REAL, "bytes", "when allocated is largest")    \
-    X(KV_ALLOCATED_BYTES_MEAN, "kv_allocated_bytes_mean", RECORD_REAL, "bytes", "time mean")                        \
-    X(KV_ALLOCATED_BYTES_PEAK, "kv_allocated_bytes_peak", RECORD_REAL, "bytes", "largest")                          \
-    X(KV_USAGE_MEAN, "kv_usage_mean", RECORD_REAL, "", "allocated / usable pool")                                   \
-    X(KV_USAGE_PEAK, "kv_usage_peak", RECORD_REAL, "", "")                                                          \
-    X(USED_BLOCKS_PEAK, "used_blocks_peak", RECORD_REAL, "blocks", "largest, of one replica")                       \
-    X(PREEMPTIONS, "preemptions", RECORD_REAL, "", "mean per replication")                                          \
-    X(RECOMPUTED_TOKENS, "recomputed_tokens", RECORD_REAL, "tokens", "computed again after preemption")             \
-    X(SWAPPED_BYTES, "swapped_bytes", RECORD_REAL, "bytes", "moved to and from the host")                           \
-    X(EVICTED_BLOCKS, "evicted_blocks", RECORD_REAL, "blocks", "cached blocks dropped")                             \
-    X(LOOKUP_TOKENS, "lookup_tokens", RECORD_REAL, "tokens", "asked of the prefix cache")                           \
-    X(PREFIX_HIT_RATE, "prefix_hit_rate", RECORD_REAL, "", "hit / asked tokens; NULL without a prefix cache")       \
-    X(RUNNING_MEAN, "running_mean", RECORD_REAL, "", "requests that hold blocks, time mean, all replicas")          \
-    X(RUNNING_PEAK, "running_peak", RECORD_REAL, "", "of one replica")                                              \
-    X(WAITING_MEAN, "waiting_mean", RECORD_REAL, "", "requests in the queue, time mean, all replicas")              \
-    X(WAITING_PEAK, "waiting_peak", RECORD_REAL, "", "of one replica")                                              \
-    X(IN_FLIGHT_MEAN, "in_flight_mean", RECORD_REAL, "", "requests in the system, time mean")                       \
-    X(BUSY_FRACTION, "busy_fraction", RECORD_REAL, "", "share of time in which a step runs")                        \
-    X(PREFILL_TIME_FRACTION, "prefill_time_fraction", RECORD_REAL, "", "share of busy time in steps with prefill")  \
-    X(BINDING_LIMIT, "binding_limit", RECORD_TEXT, "", "what limits: largest share of the window")                  \
-    X(STABILITY, "stability", RECORD_TEXT, "", "stable, near_saturation, overloaded")                               \
-    X(CONCURRENCY_GUARANTEED, "concurrency_guaranteed", RECORD_REAL, "", "pool / one full max_model_len")           \
-    X(CONCURRENCY_EXPECTED, "concurrency_expected", RECORD_REAL, "", "pool / mean blocks held")                     \
-    X(CONCURRENCY_WITHIN_SLO, "concurrency_within_slo", RECORD_REAL, "", "mean in flight, if the SLOs are met")     \
-    X(USD_PER_MTOK_INPUT, "usd_per_mtok_input", RECORD_REAL, "usd", "GPU cost / input tokens in millions")          \
-    X(USD_PER_MTOK_OUTPUT, "usd_per_mtok_output", RECORD_REAL, "usd", "GPU cost / output tokens in millions")       \
-    X(USD_PER_MTOK_TOTAL, "usd_per_mtok_total", RECORD_REAL, "usd", "GPU cost / all tokens in millions")            \
-    X(ENERGY_PER_OUTPUT_TOKEN_J, "energy_per_output_token_j", RECORD_REAL, "J", "rated power x busy time")
+#define RECORD_SUMMARY_TABLE(X)                                                                    \
+    X(STATUS, "status", RECORD_TEXT, "", "done, not_settled, overloaded, stuck, engine_died")      \
+    X(KVSIM_VERSION, "kvsim_version", RECORD_TEXT, "", "version that made the run")                \
+    X(SCENARIO, "scenario", RECORD_TEXT, "", "the scenario's name")                                \
+    X(SCENARIO_HASH, "scenario_hash", RECORD_TEXT, "", "fingerprint of the resolved scenario")     \
+    X(MODEL, "model", RECORD_TEXT, "", "model")                                                    \
+    X(HARDWARE, "hardware", RECORD_TEXT, "", "accelerator")                                        \
+    X(ENGINE, "engine", RECORD_TEXT, "", "engine profile")                                         \
+    X(COST_LEVEL, "cost_level", RECORD_TEXT, "", "datasheet, calibrated, affine, fixed, table")    \
+    X(GPUS, "gpus", RECORD_INTEGER, "", "accelerators in all")                                     \
+    X(TP, "tensor_parallel_size", RECORD_INTEGER, "", "tensor parallel ranks")                     \
+    X(PP, "pipeline_parallel_size", RECORD_INTEGER, "", "pipeline stages")                         \
+    X(DP, "data_parallel_size", RECORD_INTEGER, "", "data parallel ranks")                         \
+    X(REPLICAS, "replicas", RECORD_INTEGER, "", "engine instances")                                \
+    X(KV_CACHE_DTYPE, "kv_cache_dtype", RECORD_TEXT, "", "KV format")                              \
+    X(BLOCK_SIZE, "block_size", RECORD_INTEGER, "tokens", "tokens per KV block")                   \
+    X(SEED, "seed", RECORD_INTEGER, "", "master seed")                                             \
+    X(REPLICATIONS, "replications", RECORD_INTEGER, "", "independent replications")                \
+    X(REQUESTS, "requests", RECORD_REAL, "", "requests that arrived, mean per replication")        \
+    X(COMPLETED, "completed", RECORD_REAL, "", "requests that ended well, mean per replication")   \
+    X(FAILED, "failed", RECORD_REAL, "", "all others, mean per replication")                       \
+    X(REJECTED, "rejected", RECORD_REAL, "", "refused on arrival")                                 \
+    X(UNSERVABLE, "unservable", RECORD_REAL, "", "could never fit")                                \
+    X(TIMED_OUT, "timed_out", RECORD_REAL, "", "given up by a client's timeout")                   \
+    X(ABORTED, "aborted", RECORD_REAL, "", "aborted by client or engine")                          \
+    X(DURATION_S, "duration_s", RECORD_REAL, "s", "simulated time, start to last event")           \
+    X(WINDOW_S, "window_s", RECORD_REAL, "s", "measured window")                                   \
+    X(STEPS, "steps", RECORD_REAL, "", "engine steps, mean per replication")                       \
+    X(PROMPT_TOKENS, "prompt_tokens", RECORD_REAL, "tokens", "of requests that arrived")           \
+    X(OUTPUT_TOKENS, "output_tokens", RECORD_REAL, "tokens", "delivered")                          \
+    X(COMPUTED_TOKENS, "computed_tokens", RECORD_REAL, "tokens", "computed by all steps")          \
+    X(OFFERED_RATE, "offered_rate", RECORD_REAL, "1/s", "arrivals per second in the window")       \
+    X(REQUEST_THROUGHPUT, "request_throughput", RECORD_REAL, "1/s",                                \
+      "completed requests per second")                                                             \
+    X(PROMPT_THROUGHPUT, "prompt_throughput", RECORD_REAL, "tokens/s",                             \
+      "prompt tokens of completed requests")                                                       \
+    X(OUTPUT_THROUGHPUT, "output_throughput", RECORD_REAL, "tokens/s",                             \
+      "output tokens of completed requests")                                                       \
+    X(TOTAL_TOKEN_THROUGHPUT, "total_token_throughput", RECORD_REAL, "tokens/s", "both")           \
+    X(OUTPUT_THROUGHPUT_PER_GPU, "output_throughput_per_gpu", RECORD_REAL, "tokens/s",             \
+      "output tokens per GPU")                                                                     \
+    X(OUTPUT_THROUGHPUT_PER_USER, "output_throughput_per_user", RECORD_REAL, "tokens/s",           \
+      "1 / mean tpot")                                                                             \
+    X(REQUEST_GOODPUT, "request_goodput", RECORD_REAL, "1/s",                                      \
+      "requests per second that meet all SLOs")                                                    \
+    X(SLO_ATTAINMENT, "slo_attainment", RECORD_REAL, "",                                           \
+      "share of requests that meet all request-level SLOs")                                        \
+    X(SLO_MET, "slo_met", RECORD_INTEGER, "",                                                      \
+      "1 when every SLO and require holds; NULL without any")                                      \
+    X(TTFT_MEAN, "ttft_mean_ms", RECORD_REAL, "ms", "time to first token")                         \
+    X(TTFT_P50, "ttft_p50_ms", RECORD_REAL, "ms", "")                                              \
+    X(TTFT_P90, "ttft_p90_ms", RECORD_REAL, "ms", "")                                              \
+    X(TTFT_P95, "ttft_p95_ms", RECORD_REAL, "ms", "")                                              \
+    X(TTFT_P99, "ttft_p99_ms", RECORD_REAL, "ms", "")                                              \
+    X(TPOT_MEAN, "tpot_mean_ms", RECORD_REAL, "ms",                                                \
+      "time per output token: (e2e - ttft) / (outputs - 1)")                                       \
+    X(TPOT_P50, "tpot_p50_ms", RECORD_REAL, "ms", "")                                              \
+    X(TPOT_P90, "tpot_p90_ms", RECORD_REAL, "ms", "")                                              \
+    X(TPOT_P95, "tpot_p95_ms", RECORD_REAL, "ms", "")                                              \
+    X(TPOT_P99, "tpot_p99_ms", RECORD_REAL, "ms", "")                                              \
+    X(ITL_MEAN, "itl_mean_ms", RECORD_REAL, "ms", "gaps between tokens, pooled")                   \
+    X(ITL_P50, "itl_p50_ms", RECORD_REAL, "ms", "")                                                \
+    X(ITL_P90, "itl_p90_ms", RECORD_REAL, "ms", "")                                                \
+    X(ITL_P95, "itl_p95_ms", RECORD_REAL, "ms", "")                                                \
+    X(ITL_P99, "itl_p99_ms", RECORD_REAL, "ms", "")                                                \
+    X(E2E_MEAN, "e2e_mean_ms", RECORD_REAL, "ms", "arrival to last token")                         \
+    X(E2E_P50, "e2e_p50_ms", RECORD_REAL, "ms", "")                                                \
+    X(E2E_P90, "e2e_p90_ms", RECORD_REAL, "ms", "")                                                \
+    X(E2E_P95, "e2e_p95_ms", RECORD_REAL, "ms", "")                                                \
+    X(E2E_P99, "e2e_p99_ms", RECORD_REAL, "ms", "")                                                \
+    X(QUEUE_MEAN, "queue_mean_ms", RECORD_REAL, "ms", "arrival to first scheduling")               \
+    X(QUEUE_P50, "queue_p50_ms", RECORD_REAL, "ms", "")                                            \
+    X(QUEUE_P90, "queue_p90_ms", RECORD_REAL, "ms", "")                                            \
+    X(QUEUE_P95, "queue_p95_ms", RECORD_REAL, "ms", "")                                            \
+    X(QUEUE_P99, "queue_p99_ms", RECORD_REAL, "ms", "")                                            \
+    X(KV_POOL_BLOCKS, "kv_pool_blocks", RECORD_INTEGER, "blocks",                                  \
+      "of one replica, as the engine prints them")                                                 \
+    X(KV_POOL_TOKENS, "kv_pool_tokens", RECORD_INTEGER, "tokens",                                  \
+      "of one replica, as the engine prints them")                                                 \
+    X(KV_USABLE_TOKENS, "kv_usable_tokens", RECORD_INTEGER, "tokens",                              \
+      "without null and reserved blocks")                                                          \
+    X(KV_POOL_BYTES, "kv_pool_bytes", RECORD_INTEGER, "bytes", "all replicas, all GPUs")           \
+    X(KV_REPLICATION, "kv_replication", RECORD_INTEGER, "", "copies per KV head or latent")        \
+    X(LOWER_BOUND_BYTES_PER_TOKEN, "lower_bound_bytes_per_token", RECORD_INTEGER, "bytes",         \
+      "2 L H_kv d_h b")                                                                            \
+    X(KV_LOWER_BOUND_BYTES_MEAN, "kv_lower_bound_bytes_mean", RECORD_REAL, "bytes", "time mean")   \
+    X(KV_LOWER_BOUND_BYTES_PEAK, "kv_lower_bound_bytes_peak", RECORD_REAL, "bytes",                \
+      "when allocated is largest")                                                                 \
+    X(KV_ALLOCATED_BYTES_MEAN, "kv_allocated_bytes_mean", RECORD_REAL, "bytes", "time mean")       \
+    X(KV_ALLOCATED_BYTES_PEAK, "kv_allocated_bytes_peak", RECORD_REAL, "bytes", "largest")         \
+    X(KV_USAGE_MEAN, "kv_usage_mean", RECORD_REAL, "", "allocated / usable pool")                  \
+    X(KV_USAGE_PEAK, "kv_usage_peak", RECORD_REAL, "", "")                                         \
+    X(USED_BLOCKS_PEAK, "used_blocks_peak", RECORD_REAL, "blocks", "largest, of one replica")      \
+    X(PREEMPTIONS, "preemptions", RECORD_REAL, "", "mean per replication")                         \
+    X(RECOMPUTED_TOKENS, "recomputed_tokens", RECORD_REAL, "tokens",                               \
+      "computed again after preemption")                                                           \
+    X(SWAPPED_BYTES, "swapped_bytes", RECORD_REAL, "bytes", "moved to and from the host")          \
+    X(EVICTED_BLOCKS, "evicted_blocks", RECORD_REAL, "blocks", "cached blocks dropped")            \
+    X(LOOKUP_TOKENS, "lookup_tokens", RECORD_REAL, "tokens", "asked of the prefix cache")          \
+    X(PREFIX_HIT_RATE, "prefix_hit_rate", RECORD_REAL, "",                                         \
+      "hit / asked tokens; NULL without a prefix cache")                                           \
+    X(RUNNING_MEAN, "running_mean", RECORD_REAL, "",                                               \
+      "requests that hold blocks, time mean, all replicas")                                        \
+    X(RUNNING_PEAK, "running_peak", RECORD_REAL, "", "of one replica")                             \
+    X(WAITING_MEAN, "waiting_mean", RECORD_REAL, "",                                               \
+      "requests in the queue, time mean, all replicas")                                            \
+    X(WAITING_PEAK, "waiting_peak", RECORD_REAL, "", "of one replica")                             \
+    X(IN_FLIGHT_MEAN, "in_flight_mean", RECORD_REAL, "", "requests in the system, time mean")      \
+    X(BUSY_FRACTION, "busy_fraction", RECORD_REAL, "", "share of time in which a step runs")       \
+    X(PREFILL_TIME_FRACTION, "prefill_time_fraction", RECORD_REAL, "",                             \
+      "share of busy time in steps with prefill")                                                  \
+    X(BINDING_LIMIT, "binding_limit", RECORD_TEXT, "", "what limits: largest share of the window") \
+    X(STABILITY, "stability", RECORD_TEXT, "", "stable, near_saturation, overloaded")              \
+    X(CONCURRENCY_GUARANTEED, "concurrency_guaranteed", RECORD_REAL, "",                           \
+      "pool / one full max_model_len")                                                             \
+    X(CONCURRENCY_EXPECTED, "concurrency_expected", RECORD_REAL, "", "pool / mean blocks held")    \
+    X(CONCURRENCY_WITHIN_SLO, "concurrency_within_slo", RECORD_REAL, "",                           \
+      "mean in flight, if the SLOs are met")                                                       \
+    X(USD_PER_MTOK_INPUT, "usd_per_mtok_input", RECORD_REAL, "usd",                                \
+      "GPU cost / input tokens in millions")                                                       \
+    X(USD_PER_MTOK_OUTPUT, "usd_per_mtok_output", RECORD_REAL, "usd",                              \
+      "GPU cost / output tokens in millions")                                                      \
+    X(USD_PER_MTOK_TOTAL, "usd_per_mtok_total", RECORD_REAL, "usd",                                \
+      "GPU cost / all tokens in millions")                                                         \
+    X(ENERGY_PER_OUTPUT_TOKEN_J, "energy_per_output_token_j", RECORD_REAL, "J",                    \
+      "rated power x busy time")
 
 #define RECORD_SUMMARY_ENUM(identifier, column, kind, unit, help) RECORD_##identifier,
 enum record_summary { RECORD_SUMMARY_TABLE(RECORD_SUMMARY_ENUM) RECORD_SUMMARY_COUNT };
@@ -142,7 +167,8 @@ struct record_column {
 extern const struct record_column record_summary_columns[RECORD_SUMMARY_COUNT];
 
 struct record_metric {
-    const char *name;       /* run_summary's without statistic and unit: ttft, request_throughput, kv_usage */
+    const char
+        *name; /* run_summary's without statistic and unit: ttft, request_throughput, kv_usage */
     const char *statistic;  /* mean, p50, p90, p95, p99, peak, value */
     const char *class_name; /* "" = all */
     const char *unit;
@@ -197,19 +223,58 @@ struct record_run {
     struct base_arena arena;
     int64_t run_id; /* given by store; 0 before */
     struct record_value summary[RECORD_SUMMARY_COUNT];
-    struct { struct record_metric *at; size_t count, capacity; } metrics;
-    struct { struct record_metric *at; size_t count, capacity; } metrics_by; /* dimension in class_name "replica:0", ... */
-    struct { struct record_replication_metric *at; size_t count, capacity; } replication_metrics;
-    struct { struct record_ledger_row *at; size_t count, capacity; } ledger;
-    struct { struct record_waterfall_row *at; size_t count, capacity; } waterfall;
-    struct { struct record_limit_row *at; size_t count, capacity; } limits;
-    struct { struct record_tail_row *at; size_t count, capacity; } tails;
-    struct { struct record_caveat_row *at; size_t count, capacity; } caveats;
-    struct { struct record_param_row *at; size_t count, capacity; } params;
-    struct { struct record_request *at; size_t count, capacity; } requests;   /* of replication 1 unless asked for all */
-    struct { struct record_sample *at; size_t count, capacity; } samples;
-    struct { uint32_t *at; size_t count, capacity; } request_replications, sample_replications; /* beside the rows */
-    struct { const char **at; size_t count, capacity; } slo_lines; /* "ttft p99 <= 2 s: met (1.32 s)" */
+    struct {
+        struct record_metric *at;
+        size_t count, capacity;
+    } metrics;
+    struct {
+        struct record_metric *at;
+        size_t count, capacity;
+    } metrics_by; /* dimension in class_name "replica:0", ... */
+    struct {
+        struct record_replication_metric *at;
+        size_t count, capacity;
+    } replication_metrics;
+    struct {
+        struct record_ledger_row *at;
+        size_t count, capacity;
+    } ledger;
+    struct {
+        struct record_waterfall_row *at;
+        size_t count, capacity;
+    } waterfall;
+    struct {
+        struct record_limit_row *at;
+        size_t count, capacity;
+    } limits;
+    struct {
+        struct record_tail_row *at;
+        size_t count, capacity;
+    } tails;
+    struct {
+        struct record_caveat_row *at;
+        size_t count, capacity;
+    } caveats;
+    struct {
+        struct record_param_row *at;
+        size_t count, capacity;
+    } params;
+    struct {
+        struct record_request *at;
+        size_t count, capacity;
+    } requests; /* of replication 1 unless asked for all */
+    struct {
+        struct record_sample *at;
+        size_t count, capacity;
+    } samples;
+    struct {
+        uint32_t *at;
+        size_t count, capacity;
+    } request_replications, sample_replications; /* beside the rows */
+    struct {
+        const char **at;
+        size_t count, capacity;
+    } slo_lines;               /* "ttft p99 <= 2 s: met (1.32 s)" */
     const char *scenario_yaml; /* the resolved scenario as canonical text */
     /* run_host */
     const char *created_at, *host;
@@ -220,7 +285,45 @@ struct record_run {
 void record_run_init(struct record_run *run);
 void record_run_free(struct record_run *run);
 void record_set_integer(struct record_run *run, enum record_summary column, int64_t value);
-void record_set_real(struct record_run *run, enum record_summary column, double value); /* NaN -> NULL */
-void record_set_text(struct record_run *run, enum record_summary column, const char *value); /* copied */
+void record_set_real(struct record_run *run, enum record_summary column,
+                     double value); /* NaN -> NULL */
+void record_set_text(struct record_run *run, enum record_summary column,
+                     const char *value); /* copied */
+
+/* An integer as a double too; NaN for NULL and texts. The text, or "" for anything else. */
+double record_get_real(const struct record_run *run, enum record_summary column);
+const char *record_get_text(const struct record_run *run, enum record_summary column);
+
+/* The column of that name, or RECORD_SUMMARY_COUNT. */
+enum record_summary record_summary_find(const char *column);
+
+/*
+ * The name that a column's figure has in run_metric, into `name`, and its statistic: ttft_p99_ms is "ttft" p99,
+ * kv_allocated_bytes_peak is "kv_allocated" peak, duration_s is "duration" value, kv_pool_tokens is itself, value.
+ */
+const char *record_summary_metric(enum record_summary column, char *name, size_t bytes);
+
+/* The row of run->metrics, or NULL. class_name "" = all requests. */
+const struct record_metric *record_run_metric(const struct record_run *run, const char *name,
+                                              const char *statistic, const char *class_name);
+
+/* Copy a row with its texts into the run. A caveat that is there already is not added again. */
+void record_run_add_request(struct record_run *run, uint32_t replication,
+                            const struct record_request *row);
+void record_run_add_sample(struct record_run *run, uint32_t replication,
+                           const struct record_sample *row);
+void record_run_add_caveat(struct record_run *run, const char *code, const char *text);
+
+/*
+ * A sink that keeps rows in a run: the first sink.request_limit requests and every sample; steps are dropped. The
+ * caller sets the limits in `sink` after record_memory_init(). One run must not be filled from two threads at once.
+ */
+struct record_memory {
+    struct record_sink sink; /* first, so that a pointer to it is one to the whole */
+    struct record_run *run;
+    uint32_t replication;
+    uint64_t request_count; /* seen, kept or not */
+};
+void record_memory_init(struct record_memory *memory, struct record_run *run, uint32_t replication);
 
 #endif
