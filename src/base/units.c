@@ -1,7 +1,9 @@
-#include "base/units_int.h"
+#include "base/units.h"
 
+#include "base/error.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/units_int.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -15,7 +15,7 @@
 #ifndef KVSIM_BASE_UNITS_H
 #define KVSIM_BASE_UNITS_H
 
-#include "base/error.h"
+#include <kvsim/error.h>
 
 #include <stdbool.h>
 #include <stddef.h>
