@@ -5,6 +5,6 @@
 
 int main(void)
 {
-    printf("built against kvsim %s\n", KVSIM_VERSION);
-    return strcmp(KVSIM_VERSION, "0.0.0") == 0;
+    printf("built against kvsim %s, linked with %s\n", KVSIM_VERSION, kvsim_version());
+    return strcmp(KVSIM_VERSION, kvsim_version()) != 0;
 }

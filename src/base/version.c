@@ -1,0 +1,6 @@
+#include <kvsim/version.h>
+
+const char *kvsim_version(void)
+{
+    return KVSIM_VERSION;
+}
