@@ -1,0 +1,228 @@
+/*
+ * ref.h - a slow, naive reference of the vLLM V1 scheduler.
+ *
+ * It answers "what does the engine do at every step?" in the plainest way there is: arrays of blocks,
+ * one request after the other, every sum counted anew at every step. It shares no code with the
+ * simulator, so that an agreement of the two means something. Nothing here is fast.
+ *
+ * Time. The clock is in ticks of 2^-20 ns, exact, in 128 bits. Inputs that are written in ns (arrivals,
+ * time limits) are whole ns; a step may last any number of ticks. A time that is reported in ns is the
+ * floor. At one instant the order is: completion, abort, arrival, scheduling turn.
+ *
+ * Turns. A turn is taken at every instant at which something happened and fewer batches than the depth
+ * (1, with async_scheduling 2) are in flight. A turn that schedules nothing is not a step; when it threw
+ * somebody out and nothing is in flight, the next turn follows at once.
+ *
+ * Clients. A client that gives up at time t (abort_ns, timeout_ns, first_token_timeout_ns, counted from
+ * the arrival) gets no token after t; a completion at t comes first. Its request ends at t with the
+ * outcome of the limit that was reached (of several at one instant: timed_out before aborted). The engine
+ * learns of it at its next turn: only then it leaves the running or waiting list and its blocks are
+ * freed. Results that arrive in between, or later from a batch in flight, are dropped.
+ *
+ * Sources: engine-semantics of the project, sections 1, 3, 11 and 12.
+ */
+#ifndef KVSIM_TESTS_REFERENCE_REF_H
+#define KVSIM_TESTS_REFERENCE_REF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+__extension__ typedef __int128 ref_i128;
+
+#define REF_TICKS_PER_NS ((int64_t)1 << 20)
+#define REF_NEVER ((int64_t)-1) /* a time that does not exist: never happened, or no limit */
+#define REF_ID_BYTES 24
+
+enum ref_policy { REF_FCFS, REF_PRIORITY };
+
+/* Which of several running requests of one priority and arrival is thrown out. */
+enum ref_tie { REF_TIE_LATEST, REF_TIE_FIRST };
+
+/* Where blocks without a holder go: NEW = hashed ones to the tail, others to the head; OLD = all to the tail. */
+enum ref_free_order { REF_FREE_NEW, REF_FREE_OLD };
+
+/* A waiting request that exceeds the budget while chunking is off: end the turn, or try the next one. */
+enum ref_misfit { REF_MISFIT_STOP, REF_MISFIT_SKIP };
+
+struct ref_engine {
+    int64_t block_size;             /* tokens per block, at least 1 */
+    int64_t num_blocks;             /* with the null block */
+    int64_t max_model_len;          /* tokens */
+    int64_t max_num_batched_tokens; /* tokens per step */
+    int64_t max_num_seqs;
+    int64_t long_prefill_token_threshold; /* tokens; 0 = none */
+    int64_t sliding_window;               /* tokens; 0 = full attention */
+    int64_t watermark_num, watermark_den; /* share of num_blocks kept at admission; den 0 = no watermark */
+    bool enable_chunked_prefill;
+    bool scheduler_reserve_full_isl; /* admit only if the whole request fits now */
+    bool async_scheduling;           /* two batches in flight */
+    bool enable_prefix_caching;
+    bool skip_startup_check; /* run although a request of max_model_len may not fit */
+    bool count_every_lookup; /* v0.10: a lookup counts even if the request is not admitted */
+    /* v0.10, priority: a victim that is already in the batch leaves it, but its tokens do not go back to the
+     * budget and the loop's place is not corrected, so the next running request misses the step. */
+    bool preempt_keeps_budget;
+    enum ref_policy policy;
+    enum ref_tie priority_tie;
+    enum ref_free_order free_order;
+    enum ref_misfit unchunked_misfit;
+};
+
+/*
+ * The shape of a step. A scheduled sequence is a decode if it computes one token, that token is an output,
+ * and it emits one; all others are prefill. Contexts are KV tokens after the step, so cached ones count.
+ */
+struct ref_shape {
+    int64_t prefill_tokens, prefill_seqs;
+    int64_t decode_seqs, decode_context_tokens;
+    int64_t context_tokens;   /* over all scheduled sequences */
+    int64_t scheduled_tokens; /* prefill_tokens + decode_seqs */
+};
+
+/* Duration of a step in ticks, at least 1. A function of the shape alone. */
+typedef int64_t ref_ticks_fn(void *user, const struct ref_shape *shape);
+
+/* fixed: a. affine: a + b * prefill_tokens + c * decode_seqs + d * context_tokens. All in ticks. */
+struct ref_affine {
+    int64_t a, b, c, d;
+};
+
+/* A run of consecutive token ids. */
+struct ref_range {
+    int64_t first, count;
+};
+
+struct ref_request_in {
+    char id[REF_ID_BYTES];
+    int64_t arrival_ns;      /* or, with after >= 0, ns between the end of that request and this arrival */
+    int64_t after;           /* index of the request that this one follows, or -1 */
+    int64_t prompt_tokens;   /* sum of the ranges where there are any */
+    struct ref_range *ranges; /* content of the prompt; NULL = shared with nobody */
+    int64_t range_count;
+    int64_t output_tokens; /* what the model would write, at least 1 */
+    int64_t max_tokens;    /* what the client allows, at least 1 */
+    int64_t priority;      /* low first */
+    int64_t class_index;   /* carried along only */
+    int64_t abort_ns, timeout_ns, first_token_timeout_ns; /* after the arrival, above 0; REF_NEVER = none */
+};
+
+struct ref_input {
+    struct ref_engine engine;
+    struct ref_affine step; /* used where ticks is NULL */
+    ref_ticks_fn *ticks;    /* called with ticks_user */
+    void *ticks_user;
+    struct ref_request_in *requests; /* equal arrivals keep this order */
+    int64_t request_count;
+};
+
+enum ref_verdict {
+    REF_DONE,
+    REF_CANNOT_START, /* one request of max_model_len does not fit */
+    REF_STUCK         /* requests are left that no turn will ever schedule */
+};
+
+enum ref_outcome { REF_PENDING, REF_COMPLETED, REF_REJECTED, REF_TIMED_OUT, REF_ABORTED };
+enum ref_finish { REF_FINISH_NONE, REF_FINISH_STOP, REF_FINISH_LENGTH };
+
+enum ref_line {
+    REF_LOWER_BOUND,
+    REF_BLOCK_ROUNDING,
+    REF_RESERVED,
+    REF_SHARED,
+    REF_CACHED,
+    REF_OUT_OF_WINDOW,
+    REF_FRAGMENTED,
+    REF_HELD_BACK,
+    REF_FREE,
+    REF_POOL,
+    REF_LINES
+};
+
+struct ref_item {
+    int64_t request; /* index into the input's requests */
+    int64_t tokens;
+};
+
+/* One scheduled step; the state columns are those right after the decision. */
+struct ref_step {
+    int64_t sched_ns, start_ns, end_ns;
+    ref_i128 sched_ticks, start_ticks, end_ticks;
+    struct ref_shape shape;
+    struct ref_item *scheduled; /* in scheduling order */
+    int64_t scheduled_count;
+    int64_t *admitted, admitted_count;   /* request indices; resumed ones included */
+    int64_t *preempted, preempted_count; /* those of turns that scheduled nothing, before this one, included */
+    int64_t *finished, finished_count;   /* completed by this step's results */
+    int64_t running, waiting;            /* lengths of the engine's lists */
+    int64_t free_blocks;                 /* idle cached ones included, the null block not */
+    int64_t used_blocks, cached_idle_blocks;
+    int64_t ledger_tokens[REF_LINES];
+    int64_t running_end, free_blocks_end; /* when the results are in, before the next decision */
+};
+
+struct ref_request_out {
+    enum ref_outcome outcome;
+    enum ref_finish finish;
+    int64_t arrival_ns, first_scheduled_ns, first_token_ns, finish_ns; /* REF_NEVER where it did not happen */
+    ref_i128 arrival_ticks, first_scheduled_ticks, first_token_ticks, finish_ticks;
+    int64_t arrival_order;       /* 0, 1, ... in order of arrival */
+    int64_t output_tokens;       /* delivered to the client */
+    int64_t preemptions;
+    int64_t cached_tokens;       /* hits at the first admission */
+    int64_t cached_tokens_total; /* at all admissions */
+    int64_t computed_tokens;     /* scheduled, lost ones included */
+    int64_t recomputed_tokens;   /* computed at positions that had been computed or hit before */
+};
+
+struct ref_totals {
+    int64_t steps, end_ns, busy_ns;
+    int64_t finished, rejected, timed_out, aborted;
+    int64_t output_tokens, computed_tokens, recomputed_tokens, cached_tokens, lookup_tokens;
+    int64_t preemptions, peak_used_blocks, evicted_blocks;
+};
+
+/*
+ * Integrals over the whole run, from time 0 to the last event (the end of the last step included), of
+ * value x ticks. Between two instants a value is the one after everything that happened at the first.
+ * `waiting` counts from the arrival on; who has given up counts until the engine learns of it.
+ */
+struct ref_integrals {
+    ref_i128 ticks;
+    ref_i128 running, waiting, used_blocks;
+    ref_i128 context_tokens; /* computed tokens of the running requests */
+    ref_i128 ledger_tokens[REF_LINES];
+};
+
+struct ref_output {
+    enum ref_verdict verdict;
+    char why[128]; /* of a verdict that is not REF_DONE */
+    struct ref_step *steps;
+    int64_t step_count;
+    struct ref_request_out *requests; /* as many as the input has, in its order */
+    int64_t request_count;
+    struct ref_totals totals;
+    struct ref_integrals integrals;
+    ref_i128 end_ticks;
+};
+
+/*
+ * Runs the scenario to its end. Returns 0, also with a verdict; -1 if the input makes no sense (a count or
+ * length below its bound, a request after itself). The output is the caller's, to be freed in either case.
+ * Memory that is not there ends the process.
+ */
+int ref_run(const struct ref_input *input, struct ref_output *output);
+void ref_output_free(struct ref_output *output);
+
+/* Engine defaults of vLLM V1's newest release with `block_size` 16; the pool and lengths stay 0. */
+void ref_engine_defaults(struct ref_engine *engine);
+
+/* A request with everything optional absent. */
+void ref_request_defaults(struct ref_request_in *request);
+
+/* Frees the requests and their ranges. */
+void ref_input_free(struct ref_input *input);
+
+const char *ref_outcome_name(enum ref_outcome outcome);
+const char *ref_line_name(enum ref_line line);
+
+#endif

@@ -1,0 +1,155 @@
+/*
+ * ref_int.h - what the files of the reference share: the pool of blocks and the state of a run.
+ */
+#ifndef KVSIM_TESTS_REFERENCE_REF_INT_H
+#define KVSIM_TESTS_REFERENCE_REF_INT_H
+
+#include <stddef.h>
+
+#include "reference/ref.h"
+
+#define REF_NO_BLOCK ((int64_t)-1) /* the null block in a request's table */
+
+/* ---- memory that is there, or the process ends ---- */
+
+void *ref_alloc(size_t count, size_t bytes);            /* zeroed */
+void *ref_resize(void *old, size_t count, size_t bytes); /* content kept, the rest undefined */
+
+struct ref_list {
+    int64_t *at;
+    int64_t count, room;
+};
+
+void ref_list_push(struct ref_list *list, int64_t value);
+void ref_list_insert(struct ref_list *list, int64_t place, int64_t value);
+void ref_list_remove(struct ref_list *list, int64_t place);
+int64_t ref_list_find(const struct ref_list *list, int64_t value); /* place, or -1 */
+void ref_list_free(struct ref_list *list);
+
+/* ---- the pool ---- */
+
+/* One link of a hash chain: the tokens of a full block and all that came before. Equal content, equal link. */
+struct ref_link {
+    int64_t parent; /* -1 = first block of a sequence */
+    int64_t *tokens;
+};
+
+struct ref_block {
+    int64_t holders;
+    int64_t link;      /* what it holds, or -1 when it is not hashed */
+    int64_t hashed_at; /* count of hashings before; the oldest of equal content is hit */
+};
+
+struct ref_pool {
+    int64_t block_size;
+    enum ref_free_order free_order;
+    struct ref_block *blocks; /* without the null block */
+    int64_t block_count;
+    struct ref_list free; /* head = index 0 = next to be handed out */
+    struct ref_link *links;
+    int64_t link_count;
+    int64_t hashings, evicted;
+};
+
+void ref_pool_init(struct ref_pool *pool, const struct ref_engine *engine);
+void ref_pool_release(struct ref_pool *pool);
+
+/* The link of `tokens` (block_size of them) behind `parent`, made when it is new. */
+int64_t ref_pool_link(struct ref_pool *pool, int64_t parent, const int64_t *tokens);
+
+/* The oldest block that carries a link, or REF_NO_BLOCK. */
+int64_t ref_pool_find(const struct ref_pool *pool, int64_t link);
+
+int64_t ref_pool_take(struct ref_pool *pool);                         /* pops the head; there is one */
+void ref_pool_touch(struct ref_pool *pool, int64_t block);            /* one holder more */
+void ref_pool_drop(struct ref_pool *pool, int64_t block);             /* one holder less */
+void ref_pool_hash(struct ref_pool *pool, int64_t block, int64_t link);
+int64_t ref_pool_idle_cached(const struct ref_pool *pool);
+
+/* ---- the run ---- */
+
+enum ref_where { REF_OUTSIDE, REF_WAITING, REF_RUNNING, REF_OVER };
+
+struct ref_request {
+    const struct ref_request_in *in;
+    struct ref_request_out *out;
+    enum ref_where where;
+    bool gone;             /* the client has given up, the engine does not know it yet */
+    int64_t index;
+    int64_t outputs;       /* tokens delivered */
+    int64_t computed;      /* tokens whose KV is there, those of batches in flight included */
+    int64_t placeholders;  /* tokens that batches in flight will emit */
+    int64_t life;          /* counts preemptions: a batch in flight of a former life owes no placeholder */
+    int64_t highest;       /* end of the positions ever computed or hit */
+    int64_t hashed_blocks; /* leading blocks that are hashed, or null */
+    struct ref_list blocks;
+    struct ref_list links; /* hash chain of the full blocks, as far as it was asked for */
+    ref_i128 due_ticks;    /* arrival; valid once posted */
+    int64_t due_order;     /* order of posting, ties of due_ticks */
+    bool posted;
+};
+
+struct ref_batch_item {
+    int64_t request, tokens, life;
+    bool emits;
+};
+
+struct ref_batch {
+    struct ref_batch_item *items;
+    int64_t count, room;
+    int64_t step; /* index of its row */
+    ref_i128 end_ticks;
+};
+
+struct ref_state {
+    const struct ref_input *input;
+    const struct ref_engine *engine;
+    struct ref_output *output;
+    struct ref_pool pool;
+    struct ref_request *requests;
+    struct ref_list running, waiting; /* request indices; waiting: head = 0 */
+    struct ref_batch in_flight[2];    /* oldest first */
+    int64_t in_flight_count;
+    struct ref_list preempted; /* since the last row */
+    ref_i128 now, last_end;
+    int64_t arrivals, postings;
+};
+
+/* What one turn has decided so far. */
+struct ref_turn {
+    struct ref_batch batch;
+    struct ref_list admitted;
+    int64_t budget;
+    bool preempted_any;
+};
+
+int64_t ref_ceil_div(int64_t a, int64_t b);
+
+/* Tokens of a request: prompt and delivered outputs. */
+int64_t ref_request_tokens(const struct ref_request *request);
+
+/* Tokens that batches in flight compute for this life of a request. */
+int64_t ref_request_in_flight(const struct ref_state *state, const struct ref_request *request);
+
+/* Puts a request among the waiting: at the tail (or the front) under fcfs, at its rank under priority. */
+void ref_waiting_put(struct ref_state *state, struct ref_request *request, bool front);
+
+/* Makes sure that the chain of the first `count` full blocks is known. */
+void ref_request_chain(struct ref_state *state, struct ref_request *request, int64_t count);
+
+/* Hashes the full blocks of the first `tokens` tokens that are not hashed yet. */
+void ref_request_hash(struct ref_state *state, struct ref_request *request, int64_t tokens);
+
+/* Gives all blocks of a request back. */
+void ref_request_release(struct ref_state *state, struct ref_request *request);
+
+/* Phases 1 and 2 of the scheduler; adds to state->preempted. */
+void ref_turn_decide(struct ref_state *state, struct ref_turn *turn);
+
+/* The ledger at this instant, in tokens. */
+void ref_ledger_count(const struct ref_state *state, int64_t lines[REF_LINES]);
+
+/* Most blocks that one request is counted with at admission. */
+int64_t ref_admission_cap(const struct ref_engine *engine);
+
+#endif

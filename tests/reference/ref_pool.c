@@ -1,0 +1,168 @@
+#include "reference/ref_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *ref_alloc(size_t count, size_t bytes)
+{
+    void *memory = calloc(count > 0 ? count : 1, bytes);
+    if (memory == NULL) {
+        fprintf(stderr, "reference: out of memory\n");
+        abort();
+    }
+    return memory;
+}
+
+void *ref_resize(void *old, size_t count, size_t bytes)
+{
+    void *memory = realloc(old, (count > 0 ? count : 1) * bytes);
+    if (memory == NULL) {
+        fprintf(stderr, "reference: out of memory\n");
+        abort();
+    }
+    return memory;
+}
+
+void ref_list_push(struct ref_list *list, int64_t value)
+{
+    ref_list_insert(list, list->count, value);
+}
+
+void ref_list_insert(struct ref_list *list, int64_t place, int64_t value)
+{
+    if (list->count == list->room) {
+        list->room = list->room * 2 + 8;
+        list->at = ref_resize(list->at, (size_t)list->room, sizeof(*list->at));
+    }
+    memmove(&list->at[place + 1], &list->at[place],
+            (size_t)(list->count - place) * sizeof(*list->at));
+    list->at[place] = value;
+    list->count++;
+}
+
+void ref_list_remove(struct ref_list *list, int64_t place)
+{
+    list->count--;
+    memmove(&list->at[place], &list->at[place + 1],
+            (size_t)(list->count - place) * sizeof(*list->at));
+}
+
+int64_t ref_list_find(const struct ref_list *list, int64_t value)
+{
+    for (int64_t i = 0; i < list->count; i++) {
+        if (list->at[i] == value) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+void ref_list_free(struct ref_list *list)
+{
+    free(list->at);
+    *list = (struct ref_list){0};
+}
+
+void ref_pool_init(struct ref_pool *pool, const struct ref_engine *engine)
+{
+    *pool = (struct ref_pool){.block_size = engine->block_size,
+                              .free_order = engine->free_order,
+                              .block_count = engine->num_blocks - 1};
+    pool->blocks = ref_alloc((size_t)pool->block_count, sizeof(*pool->blocks));
+    for (int64_t i = 0; i < pool->block_count; i++) {
+        pool->blocks[i].link = -1;
+        ref_list_push(&pool->free, i);
+    }
+}
+
+void ref_pool_release(struct ref_pool *pool)
+{
+    for (int64_t i = 0; i < pool->link_count; i++) {
+        free(pool->links[i].tokens);
+    }
+    free(pool->links);
+    free(pool->blocks);
+    ref_list_free(&pool->free);
+}
+
+int64_t ref_pool_link(struct ref_pool *pool, int64_t parent, const int64_t *tokens)
+{
+    const size_t bytes = (size_t)pool->block_size * sizeof(*tokens);
+    for (int64_t i = 0; i < pool->link_count; i++) {
+        if (pool->links[i].parent == parent && memcmp(pool->links[i].tokens, tokens, bytes) == 0) {
+            return i;
+        }
+    }
+    pool->links = ref_resize(pool->links, (size_t)pool->link_count + 1, sizeof(*pool->links));
+    struct ref_link *link = &pool->links[pool->link_count];
+    link->parent = parent;
+    link->tokens = ref_alloc((size_t)pool->block_size, sizeof(*tokens));
+    memcpy(link->tokens, tokens, bytes);
+    return pool->link_count++;
+}
+
+int64_t ref_pool_find(const struct ref_pool *pool, int64_t link)
+{
+    int64_t oldest = REF_NO_BLOCK;
+    for (int64_t i = 0; i < pool->block_count; i++) {
+        if (pool->blocks[i].link == link &&
+            (oldest == REF_NO_BLOCK || pool->blocks[i].hashed_at < pool->blocks[oldest].hashed_at)) {
+            oldest = i;
+        }
+    }
+    return oldest;
+}
+
+int64_t ref_pool_take(struct ref_pool *pool)
+{
+    if (pool->free.count == 0) {
+        fprintf(stderr, "reference: a block was taken from an empty pool\n");
+        abort();
+    }
+    const int64_t block = pool->free.at[0];
+    ref_list_remove(&pool->free, 0);
+    if (pool->blocks[block].link >= 0) {
+        pool->blocks[block].link = -1;
+        pool->evicted++;
+    }
+    pool->blocks[block].holders = 1;
+    return block;
+}
+
+void ref_pool_touch(struct ref_pool *pool, int64_t block)
+{
+    if (pool->blocks[block].holders == 0) {
+        ref_list_remove(&pool->free, ref_list_find(&pool->free, block));
+    }
+    pool->blocks[block].holders++;
+}
+
+void ref_pool_drop(struct ref_pool *pool, int64_t block)
+{
+    if (pool->blocks[block].holders <= 0) {
+        fprintf(stderr, "reference: a block was given back twice\n");
+        abort();
+    }
+    pool->blocks[block].holders--;
+    if (pool->blocks[block].holders > 0) {
+        return;
+    }
+    const bool to_head = pool->free_order == REF_FREE_NEW && pool->blocks[block].link < 0;
+    ref_list_insert(&pool->free, to_head ? 0 : pool->free.count, block);
+}
+
+void ref_pool_hash(struct ref_pool *pool, int64_t block, int64_t link)
+{
+    pool->blocks[block].link = link;
+    pool->blocks[block].hashed_at = pool->hashings++;
+}
+
+int64_t ref_pool_idle_cached(const struct ref_pool *pool)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < pool->free.count; i++) {
+        count += pool->blocks[pool->free.at[i]].link >= 0;
+    }
+    return count;
+}

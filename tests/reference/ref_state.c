@@ -1,0 +1,163 @@
+/*
+ * What a request is made of: its tokens, their hash chain, its blocks, its place among the waiting; and
+ * the ledger, counted anew from all of them.
+ */
+#include "reference/ref_int.h"
+
+#include <stdlib.h>
+
+int64_t ref_ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+int64_t ref_request_tokens(const struct ref_request *request)
+{
+    return request->in->prompt_tokens + request->outputs;
+}
+
+int64_t ref_request_in_flight(const struct ref_state *state, const struct ref_request *request)
+{
+    int64_t tokens = 0;
+    for (int64_t b = 0; b < state->in_flight_count; b++) {
+        const struct ref_batch *batch = &state->in_flight[b];
+        for (int64_t i = 0; i < batch->count; i++) {
+            const struct ref_batch_item *item = &batch->items[i];
+            if (item->request == request->index && item->life == request->life) {
+                tokens += item->tokens;
+            }
+        }
+    }
+    return tokens;
+}
+
+/* ---- queue ---- */
+
+static bool goes_before(const struct ref_request *a, const struct ref_request *b)
+{
+    if (a->in->priority != b->in->priority) {
+        return a->in->priority < b->in->priority;
+    }
+    return a->out->arrival_order < b->out->arrival_order;
+}
+
+void ref_waiting_put(struct ref_state *state, struct ref_request *request, bool front)
+{
+    int64_t place = front ? 0 : state->waiting.count;
+    if (state->engine->policy == REF_PRIORITY) {
+        place = 0;
+        while (place < state->waiting.count &&
+               goes_before(&state->requests[state->waiting.at[place]], request)) {
+            place++;
+        }
+    }
+    ref_list_insert(&state->waiting, place, request->index);
+    request->where = REF_WAITING;
+}
+
+/* ---- content ---- */
+
+/* The id of the token at a position. Prompts without stated content get negative ids of their own. */
+static int64_t token_at(const struct ref_request *request, int64_t position)
+{
+    const struct ref_request_in *in = request->in;
+    if (position >= in->prompt_tokens) {
+        return 1000000000 + 100000 * request->index + (position - in->prompt_tokens);
+    }
+    for (int64_t i = 0; i < in->range_count; i++) {
+        if (position < in->ranges[i].count) {
+            return in->ranges[i].first + position;
+        }
+        position -= in->ranges[i].count;
+    }
+    return -1 - position - 1000000 * (request->index + 1);
+}
+
+void ref_request_chain(struct ref_state *state, struct ref_request *request, int64_t count)
+{
+    const int64_t size = state->pool.block_size;
+    int64_t *tokens = ref_alloc((size_t)size, sizeof(*tokens));
+    while (request->links.count < count) {
+        const int64_t block = request->links.count;
+        for (int64_t i = 0; i < size; i++) {
+            tokens[i] = token_at(request, block * size + i);
+        }
+        const int64_t parent = block > 0 ? request->links.at[block - 1] : -1;
+        ref_list_push(&request->links, ref_pool_link(&state->pool, parent, tokens));
+    }
+    free(tokens);
+}
+
+void ref_request_hash(struct ref_state *state, struct ref_request *request, int64_t tokens)
+{
+    if (!state->engine->enable_prefix_caching) {
+        return;
+    }
+    const int64_t full = tokens / state->pool.block_size;
+    ref_request_chain(state, request, full);
+    for (; request->hashed_blocks < full; request->hashed_blocks++) {
+        const int64_t block = request->blocks.at[request->hashed_blocks];
+        if (block != REF_NO_BLOCK) {
+            ref_pool_hash(&state->pool, block, request->links.at[request->hashed_blocks]);
+        }
+    }
+}
+
+void ref_request_release(struct ref_state *state, struct ref_request *request)
+{
+    while (request->blocks.count > 0) {
+        const int64_t block = request->blocks.at[--request->blocks.count];
+        if (block != REF_NO_BLOCK) {
+            ref_pool_drop(&state->pool, block);
+        }
+    }
+    request->hashed_blocks = 0;
+}
+
+/* ---- ledger ---- */
+
+/* The tokens of a request that a query of the batches in flight, or of the next step, can see. */
+static int64_t visible_tokens(const struct ref_state *state, const struct ref_request *request)
+{
+    if (state->engine->sliding_window == 0) {
+        return request->computed;
+    }
+    const int64_t seen =
+        state->engine->sliding_window - 1 + ref_request_in_flight(state, request);
+    return request->computed < seen ? request->computed : seen;
+}
+
+static void ledger_add_request(const struct ref_state *state, const struct ref_request *request,
+                               int64_t lines[REF_LINES])
+{
+    int64_t held = 0;
+    for (int64_t i = 0; i < request->blocks.count; i++) {
+        held += request->blocks.at[i] != REF_NO_BLOCK;
+    }
+    const int64_t size = state->pool.block_size;
+    const int64_t there = request->computed - (request->blocks.count - held) * size;
+    const int64_t visible = visible_tokens(state, request);
+    lines[REF_LOWER_BOUND] += visible;
+    lines[REF_OUT_OF_WINDOW] += there - visible;
+    lines[REF_BLOCK_ROUNDING] += held * size - there;
+}
+
+void ref_ledger_count(const struct ref_state *state, int64_t lines[REF_LINES])
+{
+    const struct ref_pool *pool = &state->pool;
+    for (int line = 0; line < REF_LINES; line++) {
+        lines[line] = 0;
+    }
+    for (int64_t i = 0; i < state->running.count; i++) {
+        ledger_add_request(state, &state->requests[state->running.at[i]], lines);
+    }
+    for (int64_t i = 0; i < pool->block_count; i++) {
+        const int64_t holders = pool->blocks[i].holders;
+        lines[REF_SHARED] += holders > 1 ? (holders - 1) * pool->block_size : 0;
+    }
+    const int64_t idle = ref_pool_idle_cached(pool);
+    lines[REF_CACHED] = idle * pool->block_size;
+    lines[REF_FREE] = (pool->free.count - idle) * pool->block_size;
+    lines[REF_HELD_BACK] = pool->block_size;
+    lines[REF_POOL] = (pool->block_count + 1) * pool->block_size;
+}
