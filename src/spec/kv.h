@@ -15,13 +15,16 @@
 
 /* How elements are stored: b bytes per element plus scales per token and head. */
 struct spec_kv_format {
-    const char *name;             /* auto is resolved before: bf16, fp16, fp8, fp8_per_token_head, int8, int4, nvfp4, ... */
-    uint32_t bits_per_element;    /* 16, 8, 4: the lower bound's b */
-    uint32_t scale_bits_per_element_x1024; /* block scales, as 1024ths of a bit per element (nvfp4: 8 bits per 16 = 512) */
+    const char *
+        name; /* auto is resolved before: bf16, fp16, fp8, fp8_per_token_head, int8, int4, nvfp4, ... */
+    uint32_t bits_per_element; /* 16, 8, 4: the lower bound's b */
+    uint32_t
+        scale_bits_per_element_x1024; /* block scales, as 1024ths of a bit per element (nvfp4: 8 bits per 16 = 512) */
     uint32_t scale_bytes_per_head; /* per token and head, K or V alone (fp32 scale: 4) */
-    uint32_t latent_bytes;        /* fp8_ds_mla: whole bytes per token and layer, 0 = by elements */
+    uint32_t latent_bytes; /* fp8_ds_mla: whole bytes per token and layer, 0 = by elements */
 };
-/* Finds a format by its YAML name; false when unknown. */
+/* Finds a format by its YAML name ("fp8_e4m3", "int4", "q8_0", ...); false when unknown. "int4" has scales per token and
+ * head, "int8" one per tensor (counted as none), "int8_per_token_head" the former. fp16 is also f16, half, float16. */
 bool spec_kv_format_find(const char *name, struct spec_kv_format *out);
 
 struct spec_kv_slot {
@@ -29,37 +32,53 @@ struct spec_kv_slot {
     uint32_t layer_count;
     uint32_t window_tokens;
     uint32_t block_tokens;
-    uint64_t lower_bound_bytes;   /* per token, all layers of the group */
-    uint64_t replicated_bytes;    /* the same token held again on other ranks */
+    uint64_t lower_bound_bytes; /* per token, all layers of the group */
+    uint64_t replicated_bytes;  /* the same token held again on other ranks */
     uint64_t scale_bytes;
     uint64_t padded_bytes;
-    uint64_t slot_bytes;          /* the sum */
-    uint64_t block_bytes;         /* slot_bytes * block_tokens (+ page padding) */
-    uint64_t sequence_bytes;      /* recurrent state per sequence */
+    uint64_t slot_bytes;     /* the sum */
+    uint64_t block_bytes;    /* slot_bytes * block_tokens (+ page padding) */
+    uint64_t sequence_bytes; /* recurrent state per sequence */
+    uint64_t
+        layer_slot_bytes_per_gpu; /* one token of one layer on one GPU that holds it; 0 for states */
+    uint64_t layer_sequence_bytes_per_gpu; /* states: one layer's on one GPU */
+    uint32_t layer_count_per_gpu;          /* of the fullest pipeline stage */
 };
 
 struct spec_kv_layout {
     size_t group_count;
     struct spec_kv_slot groups[SPEC_KV_GROUPS_MAX];
     uint64_t lower_bound_bytes_per_token; /* full-attention and index groups */
-    uint64_t slot_bytes;          /* all groups: what one token slot takes, over all GPUs */
-    uint64_t block_bytes;         /* one block of every group (one pool, tables side by side) */
+    uint64_t slot_bytes;                  /* all groups: what one token slot takes, over all GPUs */
+    uint64_t block_bytes; /* one block of every group (one pool, tables side by side) */
     uint64_t block_bytes_per_gpu;
     uint32_t block_tokens;
-    uint32_t kv_replication;      /* copies per KV head or latent */
-    uint32_t gpu_count;           /* tp * pp */
+    uint32_t kv_replication; /* copies per KV head or latent */
+    uint32_t gpu_count;      /* tp * pp */
+    uint64_t sequence_bytes; /* states: one sequence, over all GPUs */
+    uint64_t sequence_bytes_per_gpu;
     struct spec_kv_format k_format, v_format;
 };
 
 struct spec_kv_options {
     uint32_t tensor_parallel, pipeline_parallel;
-    uint32_t block_tokens;
+    uint32_t block_tokens;         /* of groups that don't state their own */
     const char *k_dtype, *v_dtype; /* resolved names, not "auto" */
+    uint32_t latent_align_bytes; /* an MLA entry is padded to a multiple (vLLM V0: 256); 0 = none */
+    const char *state_dtype;     /* of the recurrent part of states: fp32 (also NULL), bf16, fp16 */
 };
 
-/* The layout, or an error that names what cannot be stored that way. */
-enum kvsim_status spec_kv_layout_make(const struct spec_model *model, const struct spec_kv_options *options,
-                                      struct spec_kv_layout *out, struct kvsim_error *err) KVSIM_MUST_CHECK;
+/*
+ * The layout, or KVSIM_ERR_SCENARIO that names what cannot be stored that way: an unknown dtype, heads that do not divide
+ * over the ranks, a format made for another geometry, more stages than layers.
+ * A group that states its bytes per token takes no scales; without a number of heads it is held whole on every rank.
+ * Tensor parallelism t: each rank holds max(1, H_kv / t) heads, a latent and index keys whole. Pipeline stages share
+ * layers as evenly as possible; per_gpu figures are of the fullest stage, kinds taken as spread evenly over the depth.
+ */
+enum kvsim_status spec_kv_layout_make(const struct spec_model *model,
+                                      const struct spec_kv_options *options,
+                                      struct spec_kv_layout *out,
+                                      struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 /* Lower bound of one sequence of `context_tokens`: windows and states taken into account. Exact. */
 uint64_t spec_kv_lower_bound_bytes(const struct spec_kv_layout *layout, uint64_t context_tokens);
@@ -69,11 +88,13 @@ uint64_t spec_kv_lower_bound_bytes(const struct spec_kv_layout *layout, uint64_t
 struct spec_weights_options {
     uint32_t tensor_parallel, pipeline_parallel;
     bool expert_parallel;
-    const char *quantization;      /* "none" or a format's name; the checkpoint's own when "auto" */
-    const char *dtype;             /* of unquantized parts: bf16, fp16, fp32 */
-    uint32_t group_size;           /* of group-wise formats; 0 = the format's default */
+    const char *quantization; /* "none" or a format's name; the checkpoint's own when "auto" */
+    const char *dtype;        /* of unquantized parts: bf16, fp16, fp32 */
+    uint32_t group_size;      /* of group-wise formats; 0 = the format's default */
 };
-enum kvsim_status spec_weights_bytes_per_gpu(const struct spec_model *model, const struct spec_weights_options *options,
-                                             uint64_t *out_bytes, struct kvsim_error *err) KVSIM_MUST_CHECK;
+enum kvsim_status spec_weights_bytes_per_gpu(const struct spec_model *model,
+                                             const struct spec_weights_options *options,
+                                             uint64_t *out_bytes,
+                                             struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 #endif
