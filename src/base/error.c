@@ -7,6 +7,7 @@
 #include <string.h>
 
 /* vsnprintf that never leaves half of a UTF-8 character behind when it cuts. */
+KVSIM_PRINTF(3, 0)
 static void print_cut(char *to, size_t bytes, const char *fmt, va_list args)
 {
     int length = vsnprintf(to, bytes, fmt, args);
