@@ -3,7 +3,7 @@
  * drawn before it, so that sweep points and compared scenarios share their randomness (DESIGN 9).
  *
  * rng_key() folds all but the index into one word once; rng_uniform() is then two multiplications a value.
- * Distributions that have no inverse take a stream of their own per value: rng_gsl_at().
+ * Distributions that have no inverse take a stream of their own per value: rng_gsl_at() in rng/stream.h.
  */
 #ifndef KVSIM_RNG_RNG_H
 #define KVSIM_RNG_RNG_H
@@ -80,8 +80,12 @@ struct rng_dist {
     size_t table_count;
 };
 
-/* Compiles and validates; `whole` = values are token counts: the continuous value is rounded to the nearest whole number,
- * at least 1, and stays within [min, max]. Error when the truncated range has no mass, parameters contradict, etc. */
+/*
+ * Compiles and validates; `err` names the key at fault. `whole` = values are token counts, at least 1: a continuous value
+ * is rounded to the nearest whole number and stays within [min, max] (without `min`, what rounds below 1 becomes 1);
+ * uniform takes every whole number from min to max equally often, an empirical range [low, high) every one in it.
+ * geometric and zipf are whole anyway. A spread of 0 makes a fixed value. Tables and bins are kept in `arena`.
+ */
 enum kvsim_status rng_dist_init(struct rng_dist *dist, const struct rng_dist_options *options, bool whole,
                                 struct base_arena *arena, struct kvsim_error *err) KVSIM_MUST_CHECK;
 double rng_dist_value(const struct rng_dist *dist, double u);
