@@ -1,0 +1,412 @@
+/*
+ * weights.c - bytes of weights on one GPU, in closed form.
+ *
+ * What an engine prints after loading is its parameters, their quantization scales, and the rotary table, which every
+ * layer shares and every rank holds. Checked against start-up logs: Llama-3.1-8B 14.9889 GiB, Llama-3.1-405B over eight
+ * ranks 95.5194 GiB (with the 16 KV heads of its first checkpoint), an int8 70B 67.7229 GiB.
+ *
+ * Sharding as in Megatron-LM (Shoeybi et al., 2019) and in vLLM's parallel layers: projections are cut over the ranks
+ * by heads or by width, KV projections at least one head wide; norms, routers, latent down-projections and position
+ * tables are whole on each rank. Pipeline stages: vLLM's rule, remaining layers to the later stages but the last.
+ */
+#include "spec/kv.h"
+
+#include "base/field.h"
+
+#include <math.h>
+#include <stddef.h>
+
+/* A storage format of weight matrices. */
+struct weight_format {
+    const char *name;
+    uint32_t bits_x1024;      /* per element, block scales of fixed groups included */
+    uint32_t group_elements;  /* default group along the input dimension; 0 = none */
+    uint32_t group_bits;      /* scale and zero point of one group */
+    uint32_t row_scale_bytes; /* per output channel */
+    enum spec_dtype compute;  /* operands of the matrix product; weight_only: the dtype's */
+    bool weight_only;
+    bool square_groups; /* groups are blocks of group x group elements */
+    bool experts_only;  /* attention, shared parts and head stay in the dtype */
+    bool whole_model;   /* embedding and head too */
+};
+
+enum { BIT = 1024 };
+
+/*
+ * Sources: compressed-tensors (fp8 and int8 with fp32 scales per channel), DeepSeek-V3 (fp8, fp32 per 128 x 128), AWQ
+ * and GPTQ (4 bits, fp16 scale and 4-bit zero point per 128), NVFP4 (e4m3 per 16), OCP MX (e8m0 per 32), bitsandbytes
+ * NF4 (fp32 per 64), llama.cpp's ggml-common.h (bytes per 32 or 256 elements; the _m and _s mixes by their mean).
+ */
+enum { FP8, FP8_BLOCK };
+static const struct weight_format formats[] = {
+    [FP8] = {.name = "fp8", .compute = SPEC_FP8, .bits_x1024 = 8 * BIT, .row_scale_bytes = 4},
+    [FP8_BLOCK] = {.name = "fp8_block",
+                   .compute = SPEC_FP8,
+                   .bits_x1024 = 8 * BIT,
+                   .group_elements = 128,
+                   .group_bits = 32,
+                   .square_groups = true},
+    {.name = "int8", .compute = SPEC_INT8, .bits_x1024 = 8 * BIT, .row_scale_bytes = 4},
+    {.name = "awq",
+     .weight_only = true,
+     .bits_x1024 = 4 * BIT,
+     .group_elements = 128,
+     .group_bits = 20},
+    {.name = "gptq",
+     .weight_only = true,
+     .bits_x1024 = 4 * BIT,
+     .group_elements = 128,
+     .group_bits = 20},
+    {.name = "int4",
+     .weight_only = true,
+     .bits_x1024 = 4 * BIT,
+     .group_elements = 128,
+     .group_bits = 16},
+    {.name = "nvfp4",
+     .compute = SPEC_FP4,
+     .bits_x1024 = 4 * BIT,
+     .group_elements = 16,
+     .group_bits = 8},
+    {.name = "mxfp4",
+     .weight_only = true,
+     .bits_x1024 = 4 * BIT,
+     .group_elements = 32,
+     .group_bits = 8,
+     .experts_only = true},
+    {.name = "bnb",
+     .weight_only = true,
+     .bits_x1024 = 4 * BIT,
+     .group_elements = 64,
+     .group_bits = 32},
+    {.name = "gguf:q8_0",
+     .weight_only = true,
+     .bits_x1024 = 8 * BIT + BIT / 2,
+     .whole_model = true},
+    {.name = "gguf:q6_k", .weight_only = true, .bits_x1024 = 6720, .whole_model = true},
+    {.name = "gguf:q5_k",
+     .weight_only = true,
+     .bits_x1024 = 5 * BIT + BIT / 2,
+     .whole_model = true},
+    {.name = "gguf:q5_1", .weight_only = true, .bits_x1024 = 6 * BIT, .whole_model = true},
+    {.name = "gguf:q5_0",
+     .weight_only = true,
+     .bits_x1024 = 5 * BIT + BIT / 2,
+     .whole_model = true},
+    {.name = "gguf:q4_k_m", .weight_only = true, .bits_x1024 = 4966, .whole_model = true},
+    {.name = "gguf:q4_k",
+     .weight_only = true,
+     .bits_x1024 = 4 * BIT + BIT / 2,
+     .whole_model = true},
+    {.name = "gguf:q4_1", .weight_only = true, .bits_x1024 = 5 * BIT, .whole_model = true},
+    {.name = "gguf:q4_0",
+     .weight_only = true,
+     .bits_x1024 = 4 * BIT + BIT / 2,
+     .whole_model = true},
+    {.name = "gguf:q3_k", .weight_only = true, .bits_x1024 = 3520, .whole_model = true},
+    {.name = "gguf:q2_k", .weight_only = true, .bits_x1024 = 2688, .whole_model = true},
+};
+
+// Names of the same bytes: kernels of vLLM, spellings of checkpoints.
+static const char *const aliases[][2] = {
+    {"fp8_e4m3", "fp8"},       {"float8_e4m3fn", "fp8"}, {"w8a8", "int8"},
+    {"awq_marlin", "awq"},     {"gptq_marlin", "gptq"},  {"bitsandbytes", "bnb"},
+    {"modelopt_fp4", "nvfp4"}, {"fp4", "nvfp4"},         {"w4a16", "int4"},
+};
+
+struct weights {
+    const struct spec_model *model;
+    const struct weight_format *format; /* NULL: everything in the dtype */
+    uint64_t dtype_bytes, ranks;
+    uint32_t group_elements;
+    bool expert_parallel;
+};
+
+static uint64_t div_up(uint64_t value, uint64_t by)
+{
+    return (value + by - 1) / by;
+}
+
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+// A matrix in the dtype: norms, routers, embeddings, whatever a format leaves alone.
+static uint64_t plain_bytes(const struct weights *w, uint64_t elements)
+{
+    return elements * w->dtype_bytes;
+}
+
+// `rows` output channels of `columns` inputs each, in the quantized format.
+static uint64_t matrix_bytes(const struct weights *w, uint64_t rows, uint64_t columns)
+{
+    const struct weight_format *format = w->format;
+    if (format == NULL)
+        return plain_bytes(w, rows * columns);
+    uint64_t elements = rows * columns;
+    // Elements x bits stays below 2^63: 10^12 elements x 2^14.
+    uint64_t bytes =
+        div_up(elements * format->bits_x1024, 8 * BIT) + rows * format->row_scale_bytes;
+    if (w->group_elements != 0 && elements != 0) {
+        uint64_t groups_per_row = div_up(columns, w->group_elements);
+        uint64_t group_rows = format->square_groups ? div_up(rows, w->group_elements) : rows;
+        bytes += div_up(group_rows * groups_per_row * format->group_bits, 8);
+    }
+    return bytes;
+}
+
+// The same for parts that an experts-only format leaves in the dtype.
+static uint64_t shared_matrix_bytes(const struct weights *w, uint64_t rows, uint64_t columns)
+{
+    if (w->format != NULL && w->format->experts_only)
+        return plain_bytes(w, rows * columns);
+    return matrix_bytes(w, rows, columns);
+}
+
+static uint64_t mla_layer_bytes(const struct weights *w)
+{
+    const struct spec_model *m = w->model;
+    uint64_t heads = div_up(m->q_head_count, w->ranks);
+    uint64_t q_rows = heads * (m->qk_nope_dim + m->qk_rope_dim);
+    uint64_t latent = m->kv_lora_rank, q_latent = m->q_lora_rank;
+    uint64_t bytes = shared_matrix_bytes(w, latent + m->qk_rope_dim, m->hidden);
+    if (q_latent != 0)
+        bytes += shared_matrix_bytes(w, q_latent, m->hidden);
+    bytes += shared_matrix_bytes(w, q_rows, q_latent != 0 ? q_latent : m->hidden);
+    bytes += shared_matrix_bytes(w, heads * (m->qk_nope_dim + m->v_head_dim), latent);
+    return bytes + shared_matrix_bytes(w, m->hidden, heads * m->v_head_dim);
+}
+
+static uint64_t attention_layer_bytes(const struct weights *w)
+{
+    const struct spec_model *m = w->model;
+    if (m->is_mla)
+        return mla_layer_bytes(w);
+    uint64_t q_heads = div_up(m->q_head_count, w->ranks);
+    uint64_t kv_heads = max_u64(1, div_up(m->kv_head_count, w->ranks));
+    uint64_t in_heads = q_heads * (m->gated_attention ? 2 : 1) + 2 * kv_heads;
+    return shared_matrix_bytes(w, in_heads * m->head_dim, m->hidden) +
+           shared_matrix_bytes(w, m->hidden, q_heads * m->head_dim);
+}
+
+static uint64_t linear_layer_bytes(const struct weights *w)
+{
+    uint64_t elements = (uint64_t)spec_model_linear_weights(w->model);
+    return shared_matrix_bytes(w, div_up(div_up(elements, w->ranks), w->model->hidden),
+                               w->model->hidden);
+}
+
+// An MLP whose width on this rank is `width`.
+static uint64_t mlp_bytes(const struct weights *w, uint64_t width, bool expert)
+{
+    const struct spec_model *m = w->model;
+    uint64_t in_rows = width * (m->mlp == SPEC_MLP_GATED ? 2 : 1);
+    if (expert)
+        return matrix_bytes(w, in_rows, m->hidden) + matrix_bytes(w, m->hidden, width);
+    return shared_matrix_bytes(w, in_rows, m->hidden) + shared_matrix_bytes(w, m->hidden, width);
+}
+
+static uint64_t dense_layer_bytes(const struct weights *w)
+{
+    return mlp_bytes(w, div_up(w->model->intermediate, w->ranks), false);
+}
+
+// Tensor parallelism cuts every expert, expert parallelism deals whole ones out.
+static uint64_t moe_layer_bytes(const struct weights *w)
+{
+    const struct spec_model *m = w->model;
+    uint64_t experts = m->expert_count, width = m->expert_intermediate;
+    if (w->expert_parallel)
+        experts = div_up(experts, w->ranks);
+    else
+        width = div_up(width, w->ranks);
+    return experts * mlp_bytes(w, width, true) +
+           mlp_bytes(w, div_up(m->shared_intermediate, w->ranks), false) +
+           plain_bytes(w, (uint64_t)m->hidden * m->expert_count);
+}
+
+// Rows of the vocabulary on one rank; engines pad it to a multiple of 64 and cut it evenly.
+static uint64_t vocabulary_bytes(const struct weights *w)
+{
+    enum { VOCABULARY_MULTIPLE = 64 };
+    uint64_t padded = div_up(w->model->vocabulary, VOCABULARY_MULTIPLE) * VOCABULARY_MULTIPLE;
+    uint64_t rows = div_up(padded, w->ranks);
+    if (w->format != NULL && w->format->whole_model)
+        return matrix_bytes(w, rows, w->model->hidden);
+    return plain_bytes(w, rows * w->model->hidden);
+}
+
+// vLLM: every stage layers / stages, what remains to the last stages but the very last.
+static uint64_t stage_layer_count(uint64_t layers, uint64_t stages, uint64_t stage)
+{
+    uint64_t extra = layers % stages;
+    bool takes_extra = stage + 1 < stages && stage + 1 + extra >= stages;
+    return layers / stages + (takes_extra ? 1 : 0);
+}
+
+// Of `count` layers spread evenly over `layers`, those among the first `upto`. The order within a model is not known
+// here; the rounding keeps the total exact.
+static uint64_t count_before(uint64_t count, uint64_t layers, uint64_t upto)
+{
+    return layers == 0 ? 0 : count * upto / layers;
+}
+
+static uint64_t stage_bytes(const struct weights *w, uint64_t stages, uint64_t stage)
+{
+    const struct spec_model *m = w->model;
+    uint64_t first = 0;
+    for (uint64_t i = 0; i < stage; i++)
+        first += stage_layer_count(m->layer_count, stages, i);
+    uint64_t end = first + stage_layer_count(m->layer_count, stages, stage);
+
+    const struct {
+        uint64_t layers, layer_bytes;
+    } parts[] = {
+        {m->attention_layer_count, attention_layer_bytes(w)},
+        {m->linear_layer_count, m->linear_layer_count != 0 ? linear_layer_bytes(w) : 0},
+        {spec_model_dense_layer_count(m), dense_layer_bytes(w)},
+        {m->moe_layer_count, m->moe_layer_count != 0 ? moe_layer_bytes(w) : 0},
+        {m->layer_count, plain_bytes(w, 2 * (uint64_t)m->hidden)}, // two norms
+    };
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        uint64_t layers = count_before(parts[i].layers, m->layer_count, end) -
+                          count_before(parts[i].layers, m->layer_count, first);
+        bytes += layers * parts[i].layer_bytes;
+    }
+    return bytes;
+}
+
+// What lies outside the layers: embedding and positions on the first stage, last norm and head on the last one; a tied
+// head needs its own copy of the embedding only when it lies on another stage.
+static uint64_t edge_bytes(const struct weights *w, uint64_t stages, uint64_t stage)
+{
+    const struct spec_model *m = w->model;
+    uint64_t bytes = plain_bytes(w, m->max_position_tokens * m->rotary_dim);
+    if (stage == 0)
+        bytes +=
+            vocabulary_bytes(w) + plain_bytes(w, (uint64_t)m->learned_position_count * m->hidden);
+    if (stage + 1 == stages) {
+        bytes += plain_bytes(w, m->hidden);
+        if (!m->tied_embeddings || stages > 1)
+            bytes += vocabulary_bytes(w);
+    }
+    return bytes;
+}
+
+static const struct weight_format *find_format(const char *name)
+{
+    for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++) {
+        if (base_key_equal(aliases[i][0], name))
+            name = aliases[i][1];
+    }
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        if (base_key_equal(formats[i].name, name))
+            return &formats[i];
+    }
+    return NULL;
+}
+
+bool spec_weight_format_find(const char *name, struct spec_weight_format *out)
+{
+    const struct weight_format *format = find_format(name);
+    if (format == NULL)
+        return false;
+    double bits = format->bits_x1024 / (double)BIT;
+    if (format->group_elements != 0) {
+        double across = format->square_groups ? format->group_elements : 1;
+        bits += format->group_bits / (format->group_elements * across);
+    }
+    *out = (struct spec_weight_format){
+        .name = format->name,
+        .bytes_per_element = bits / 8,
+        .compute = format->compute,
+        .is_weight_only = format->weight_only,
+        .is_experts_only = format->experts_only,
+        .is_whole_model = format->whole_model,
+    };
+    return true;
+}
+
+// "auto" and NULL are the checkpoint's own format; a dtype such as bf16 is no quantization.
+static enum kvsim_status resolve_format(const struct spec_model *model,
+                                        const struct spec_weights_options *options,
+                                        const struct weight_format **out, struct kvsim_error *err)
+{
+    const char *name = options->quantization;
+    bool own = name == NULL || base_key_equal(name, "auto");
+    if (own)
+        name = model->weight_dtype != NULL ? model->weight_dtype : "none";
+    enum spec_dtype dtype;
+    *out = find_format(name);
+    // A stated group makes fp8's scales those of blocks, as in DeepSeek-V3's checkpoint.
+    if (*out == &formats[FP8] && options->group_size != 0)
+        *out = &formats[FP8_BLOCK];
+    bool plain = base_key_equal(name, "none") ||
+                 (spec_dtype_parse(name, &dtype) && spec_dtype_bytes(dtype) >= 2);
+    if (*out != NULL || plain)
+        return KVSIM_OK;
+    base_error_code(err, "quantization");
+    base_error_key(err, "engine.quantization");
+    return base_fail(err, KVSIM_ERR_SCENARIO, "unknown format of weights '%s'", name);
+}
+
+static enum kvsim_status resolve(const struct spec_model *model,
+                                 const struct spec_weights_options *options, struct weights *out,
+                                 struct kvsim_error *err)
+{
+    enum spec_dtype dtype;
+    if (!spec_dtype_parse(options->dtype, &dtype) || spec_dtype_bytes(dtype) < 2) {
+        base_error_code(err, "dtype");
+        base_error_key(err, "engine.dtype");
+        return base_fail(err, KVSIM_ERR_SCENARIO, "weights are not kept in '%s'", options->dtype);
+    }
+    *out = (struct weights){
+        .model = model,
+        .dtype_bytes = (uint64_t)spec_dtype_bytes(dtype),
+        .ranks = options->tensor_parallel,
+        .expert_parallel = options->expert_parallel,
+    };
+    enum kvsim_status status = resolve_format(model, options, &out->format, err);
+    if (status == KVSIM_OK && out->format != NULL && out->format->group_elements != 0)
+        out->group_elements =
+            options->group_size != 0 ? options->group_size : out->format->group_elements;
+    return status;
+}
+
+// Only the number of parameters is known: all of them in one format, cut evenly.
+static uint64_t stated_bytes(const struct weights *w, uint64_t gpu_count)
+{
+    enum { ROW = 4096 }; // a usual width, for the scales
+    uint64_t elements = (uint64_t)llround(w->model->published_parameters);
+    return div_up(matrix_bytes(w, div_up(elements, ROW), ROW), gpu_count);
+}
+
+enum kvsim_status spec_weights_bytes_per_gpu(const struct spec_model *model,
+                                             const struct spec_weights_options *options,
+                                             uint64_t *out_bytes, struct kvsim_error *err)
+{
+    base_require(options->tensor_parallel >= 1 && options->pipeline_parallel >= 1);
+    *out_bytes = 0;
+    if (model->only_groups) {
+        base_error_code(err, "no-weights");
+        base_error_key(err, "model");
+        return base_fail(err, KVSIM_ERR_SCENARIO,
+                         "the model states its KV groups only, so its weights are not known");
+    }
+    struct weights weights;
+    enum kvsim_status status = resolve(model, options, &weights, err);
+    if (status != KVSIM_OK)
+        return status;
+
+    uint64_t stages = options->pipeline_parallel;
+    if (model->parameters_are_stated) {
+        *out_bytes = stated_bytes(&weights, stages * weights.ranks);
+        return KVSIM_OK;
+    }
+    for (uint64_t stage = 0; stage < stages; stage++) {
+        uint64_t bytes = stage_bytes(&weights, stages, stage) + edge_bytes(&weights, stages, stage);
+        *out_bytes = max_u64(*out_bytes, bytes);
+    }
+    return KVSIM_OK;
+}
