@@ -1,0 +1,329 @@
+#include "store/store_int.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A prepared INSERT; the first failure sticks in rc. */
+struct insert {
+    sqlite3_stmt *stmt;
+    int next; /* parameter, from 1 */
+    int rc;
+};
+
+static void keep(struct insert *insert, int rc)
+{
+    if (insert->rc == SQLITE_OK && rc != SQLITE_OK)
+        insert->rc = rc;
+    insert->next++;
+}
+
+static void put_null(struct insert *insert)
+{
+    keep(insert, sqlite3_bind_null(insert->stmt, insert->next));
+}
+
+static void put_integer(struct insert *insert, int64_t value)
+{
+    keep(insert, sqlite3_bind_int64(insert->stmt, insert->next, value));
+}
+
+static void put_real(struct insert *insert, double value)
+{
+    if (isnan(value))
+        put_null(insert);
+    else
+        keep(insert, sqlite3_bind_double(insert->stmt, insert->next, value));
+}
+
+/* The text must live until the row is written. */
+static void put_text(struct insert *insert, const char *value)
+{
+    keep(insert, sqlite3_bind_text(insert->stmt, insert->next, value == NULL ? "" : value, -1,
+                                   SQLITE_STATIC));
+}
+
+static void put_row(struct insert *insert)
+{
+    if (insert->rc == SQLITE_OK) {
+        int rc = sqlite3_step(insert->stmt);
+        if (rc != SQLITE_DONE)
+            insert->rc = rc;
+    }
+    int rc = sqlite3_reset(insert->stmt);
+    if (insert->rc == SQLITE_OK)
+        insert->rc = rc;
+    insert->next = 1;
+}
+
+static enum kvsim_status begin_insert(struct store *store, struct insert *insert,
+                                      struct base_text *sql, struct kvsim_error *err)
+{
+    *insert = (struct insert){.next = 1};
+    enum kvsim_status status = store_prepare(store, sql->at, &insert->stmt, err);
+    base_text_free(sql);
+    return status;
+}
+
+static enum kvsim_status end_insert(struct store *store, struct insert *insert,
+                                    struct kvsim_error *err)
+{
+    int rc = insert->rc;
+    enum kvsim_status status =
+        rc == SQLITE_OK ? KVSIM_OK : store_fail(store, rc, err, "store the run");
+    sqlite3_finalize(insert->stmt);
+    return status;
+}
+
+/* "?, ?, ?)" for as many names as the text before it has, run_id included. */
+static void add_parameters(struct base_text *sql)
+{
+    size_t count = 1;
+    for (const char *c = strchr(sql->at, '('); *c != '\0'; c++)
+        count += *c == ',';
+    base_text_add(sql, ") VALUES (?");
+    for (size_t i = 1; i < count; i++)
+        base_text_add(sql, ", ?");
+    base_text_add(sql, ")");
+}
+
+static void put_value(struct insert *insert, const struct record_value *value)
+{
+    switch (value->kind) {
+    case RECORD_INTEGER:
+        put_integer(insert, value->integer);
+        break;
+    case RECORD_REAL:
+        put_real(insert, value->real);
+        break;
+    case RECORD_TEXT:
+        put_text(insert, value->text);
+        break;
+    case RECORD_NULL:
+    default:
+        put_null(insert);
+    }
+}
+
+static enum kvsim_status write_summary(struct store *store, const struct record_run *run,
+                                       int64_t run_id, struct kvsim_error *err)
+{
+    struct base_text sql = {0};
+    base_text_add(&sql, "INSERT INTO run (run_id");
+    for (size_t i = 0; i < RECORD_SUMMARY_COUNT; i++)
+        base_text_printf(&sql, ", %s", record_summary_columns[i].name);
+    add_parameters(&sql);
+    struct insert insert;
+    enum kvsim_status status = begin_insert(store, &insert, &sql, err);
+    if (status != KVSIM_OK)
+        return status;
+    put_integer(&insert, run_id);
+    for (size_t i = 0; i < RECORD_SUMMARY_COUNT; i++)
+        put_value(&insert, &run->summary[i]);
+    put_row(&insert);
+    return end_insert(store, &insert, err);
+}
+
+static enum kvsim_status write_host(struct store *store, const struct record_run *run,
+                                    int64_t run_id, struct kvsim_error *err)
+{
+    struct base_text sql = {0};
+    base_text_add(&sql, "INSERT INTO run_host (run_id, created_at, wall_s, host, jobs");
+    add_parameters(&sql);
+    struct insert insert;
+    enum kvsim_status status = begin_insert(store, &insert, &sql, err);
+    if (status != KVSIM_OK)
+        return status;
+    put_integer(&insert, run_id);
+    put_text(&insert, run->created_at);
+    put_real(&insert, run->wall_s);
+    put_text(&insert, run->host);
+    put_integer(&insert, run->jobs);
+    put_row(&insert);
+    return end_insert(store, &insert, err);
+}
+
+static enum kvsim_status write_scenario(struct store *store, const struct record_run *run,
+                                        int64_t run_id, struct kvsim_error *err)
+{
+    struct base_text sql = {0};
+    base_text_add(&sql, "INSERT INTO run_scenario (run_id, yaml");
+    add_parameters(&sql);
+    struct insert insert;
+    enum kvsim_status status = begin_insert(store, &insert, &sql, err);
+    if (status != KVSIM_OK)
+        return status;
+    put_integer(&insert, run_id);
+    put_text(&insert, run->scenario_yaml);
+    put_row(&insert);
+    return end_insert(store, &insert, err);
+}
+
+/* Members are read by memcpy: their addresses are computed, not typed. */
+static int64_t read_int64(const char *from)
+{
+    int64_t value;
+    memcpy(&value, from, sizeof value);
+    return value;
+}
+
+static void put_column(struct insert *insert, enum store_column_type type, const char *from)
+{
+    switch (type) {
+    case STORE_INT64:
+        put_integer(insert, read_int64(from));
+        break;
+    case STORE_OPTIONAL:
+        if (read_int64(from) < 0)
+            put_null(insert);
+        else
+            put_integer(insert, read_int64(from));
+        break;
+    case STORE_UINT32: {
+        uint32_t value;
+        memcpy(&value, from, sizeof value);
+        put_integer(insert, value);
+        break;
+    }
+    case STORE_REAL: {
+        double value;
+        memcpy(&value, from, sizeof value);
+        put_real(insert, value);
+        break;
+    }
+    case STORE_TEXT: {
+        const char *value;
+        memcpy(&value, from, sizeof value);
+        put_text(insert, value);
+        break;
+    }
+    case STORE_BOOL: {
+        bool value;
+        memcpy(&value, from, sizeof value);
+        put_integer(insert, value ? 1 : 0);
+        break;
+    }
+    case STORE_OUTCOME: {
+        enum record_outcome value;
+        memcpy(&value, from, sizeof value);
+        put_text(insert, record_outcome_name(value));
+        break;
+    }
+    case STORE_FINISH: {
+        enum record_finish value;
+        memcpy(&value, from, sizeof value);
+        put_text(insert, record_finish_name(value));
+        break;
+    }
+    }
+}
+
+static void put_item(struct insert *insert, const struct store_table *table, const char *item)
+{
+    for (const struct store_column *column = table->columns; !store_column_is_last(column);
+         column++) {
+        for (size_t element = 0; element < store_column_element_count(column); element++)
+            put_column(insert, column->type, item + column->offset + element * sizeof(int64_t));
+    }
+}
+
+static enum kvsim_status write_list(struct store *store, const struct store_table *table,
+                                    const struct record_run *run, int64_t run_id,
+                                    struct kvsim_error *err)
+{
+    struct store_list list, replications = {0};
+    memcpy(&list, (const char *)run + table->list_offset, sizeof list);
+    if (table->replications_offset != 0) {
+        memcpy(&replications, (const char *)run + table->replications_offset, sizeof replications);
+        base_require(replications.count == list.count);
+    }
+    if (list.count == 0)
+        return KVSIM_OK;
+
+    struct base_text sql = {0};
+    base_text_printf(&sql, "INSERT INTO %s (run_id", table->name);
+    store_table_add_names(&sql, table);
+    add_parameters(&sql);
+    struct insert insert;
+    enum kvsim_status status = begin_insert(store, &insert, &sql, err);
+    if (status != KVSIM_OK)
+        return status;
+    const uint32_t *replication = replications.at;
+    for (size_t i = 0; i < list.count && insert.rc == SQLITE_OK; i++) {
+        put_integer(&insert, run_id);
+        if (store_table_has_position(table))
+            put_integer(&insert, (int64_t)i + 1);
+        if (replication != NULL)
+            put_integer(&insert, replication[i]);
+        put_item(&insert, table, (const char *)list.at + i * table->item_bytes);
+        put_row(&insert);
+    }
+    return end_insert(store, &insert, err);
+}
+
+static enum kvsim_status write_rows(struct store *store, const struct record_run *run,
+                                    int64_t run_id, struct kvsim_error *err)
+{
+    enum kvsim_status status = write_summary(store, run, run_id, err);
+    if (status == KVSIM_OK)
+        status = write_host(store, run, run_id, err);
+    if (status == KVSIM_OK)
+        status = write_scenario(store, run, run_id, err);
+    for (size_t i = 0; i < store_table_count && status == KVSIM_OK; i++)
+        status = write_list(store, &store_tables[i], run, run_id, err);
+    return status;
+}
+
+/*
+ * Opens the transaction that will hold the run. In a file without a schema yet, the schema is part of the same
+ * transaction, so that a first run that cannot be stored leaves an empty file, which is removed. A page of it must not
+ * reach the file before the commit either: the file's first bytes tell the next kvsim whose it is.
+ */
+static enum kvsim_status begin_write(struct store *store, struct kvsim_error *err)
+{
+    int64_t table_count = 0;
+    enum kvsim_status status =
+        store_query_int(store, "SELECT count(*) FROM sqlite_schema", &table_count, err);
+    if (status == KVSIM_OK && table_count == 0)
+        status = store_exec(store, "PRAGMA cache_spill = OFF", err);
+    if (status == KVSIM_OK)
+        status = store_exec(store, "BEGIN IMMEDIATE", err);
+    // Another kvsim may have made the schema while this one waited for the lock.
+    if (status == KVSIM_OK)
+        status = store_query_int(store, "SELECT count(*) FROM sqlite_schema", &table_count, err);
+    if (status != KVSIM_OK)
+        return status;
+    return table_count == 0 ? store_schema_create(store, err) : store_schema_migrate(store, err);
+}
+
+enum kvsim_status store_write_run(struct store *store, struct record_run *run,
+                                  struct kvsim_error *err)
+{
+    base_require(store->mode == STORE_WRITE);
+    enum kvsim_status status = store_connect(store, err);
+    if (status != KVSIM_OK)
+        return status;
+
+    int64_t run_id = 0;
+    status = begin_write(store, err);
+    if (status == KVSIM_OK)
+        status =
+            store_query_int(store, "SELECT coalesce(max(run_id), 0) + 1 FROM run", &run_id, err);
+    if (status == KVSIM_OK)
+        status = write_rows(store, run, run_id, err);
+    if (status == KVSIM_OK)
+        status = store_exec(store, "COMMIT", err);
+    if (status != KVSIM_OK) {
+        // SQLite has rolled back by itself after some failures; then this one is refused, harmlessly.
+        sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+        store_disconnect(store);
+        store_remove_made(store);
+        return status;
+    }
+    store->made_file = false;
+    store->made_folders = 0;
+    run->run_id = run_id;
+    // Others can read while we write from now on. Where the file system knows no shared memory, or another program
+    // holds the file just now, the journal stays as it is: slower, not wrong.
+    sqlite3_exec(store->db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
+    return KVSIM_OK;
+}
