@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/units_int.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -348,8 +349,7 @@ static void to_number(const struct decimal *decimal, const struct suffix *suffix
     *out = (struct base_number){.negative = decimal->negative && decimal->count > 0,
                                 .e2 = decimal->exponent + suffix->e2,
                                 .e5 = decimal->exponent + suffix->e5,
-                                .d3 = suffix->d3,
-                                .real = to_real(decimal, suffix)};
+                                .d3 = suffix->d3};
     for (size_t i = 0; i < decimal->count; i++)
         out->n = out->n * 10 + (unsigned)(decimal->digits[i] - '0');
     out->n *= suffix->n;
@@ -365,42 +365,59 @@ static void to_number(const struct decimal *decimal, const struct suffix *suffix
         out->n /= 2;
 }
 
-static enum kvsim_status check_number(const struct decimal *decimal, const struct unit *unit,
-                                      const struct base_number *number, const char *text,
-                                      struct kvsim_error *err)
+/* A text taken apart; suffix is NULL for an infinity. */
+struct parts {
+    struct decimal decimal;
+    const struct suffix *suffix;
+};
+
+static enum kvsim_status check_parts(const struct parts *parts, const struct unit *unit,
+                                     const char *text, struct kvsim_error *err)
 {
-    if (decimal->too_long)
+    if (parts->decimal.too_long)
         return base_number_fail(err, "bad-number", text, "has more than %d significant digits",
                                 (int)DIGITS_MAX);
-    if (number->negative && !unit->negative)
+    if (parts->decimal.negative && parts->decimal.count > 0 && !unit->negative)
         return base_number_fail(err, "out-of-range", text, "must not be negative");
     return KVSIM_OK;
 }
 
-enum kvsim_status base_number_parse(const char *text, enum base_unit unit_index,
-                                    struct base_number *out, struct kvsim_error *err)
+static enum kvsim_status take_apart(const char *text, enum base_unit unit_index, struct parts *out,
+                                    struct kvsim_error *err)
 {
     const struct unit *unit = unit_of(unit_index);
     const char *start = skip_blanks(text);
-    if (is_infinity(start)) {
-        *out = (struct base_number){.infinite = true};
+    *out = (struct parts){0};
+    if (is_infinity(start))
         return unit->infinity ? KVSIM_OK
                               : base_number_fail(err, "out-of-range", text, "must be finite");
-    }
     if (unit_index == BASE_USD && *start == '$')
         start++;
-    struct decimal decimal;
-    const char *end = read_decimal(start, &decimal);
+    const char *end = read_decimal(start, &out->decimal);
     if (end == NULL)
         return base_number_fail(err, "bad-number", text, "is not %s", unit->help);
-    const char *suffix_text = skip_blanks(end);
-    const struct suffix *suffix = find_suffix(unit, suffix_text);
-    if (suffix == NULL && *suffix_text == '\0' && decimal.count == 0 && !decimal.too_long)
-        suffix = &none_suffixes[0]; /* zero is zero in every unit */
-    if (suffix == NULL)
-        return fail_suffix(unit, text, suffix_text, err);
-    to_number(&decimal, suffix, out);
-    return check_number(&decimal, unit, out, text, err);
+    const char *suffix = skip_blanks(end);
+    bool zero = out->decimal.count == 0 && !out->decimal.too_long;
+    out->suffix = find_suffix(unit, suffix);
+    if (out->suffix == NULL && *suffix == '\0' && zero)
+        out->suffix = &none_suffixes[0]; /* zero is zero in every unit */
+    if (out->suffix == NULL)
+        return fail_suffix(unit, text, suffix, err);
+    return check_parts(out, unit, text, err);
+}
+
+enum kvsim_status base_number_parse(const char *text, enum base_unit unit, struct base_number *out,
+                                    struct kvsim_error *err)
+{
+    struct parts parts;
+    enum kvsim_status status = take_apart(text, unit, &parts, err);
+    if (status != KVSIM_OK)
+        return status;
+    if (parts.suffix == NULL)
+        *out = (struct base_number){.infinite = true};
+    else
+        to_number(&parts.decimal, parts.suffix, out);
+    return KVSIM_OK;
 }
 
 static enum kvsim_status fail_large(const char *text, struct kvsim_error *err)
@@ -463,19 +480,16 @@ enum kvsim_status base_parse_int(const char *text, enum base_unit unit, int64_t 
 enum kvsim_status base_parse_real(const char *text, enum base_unit unit, double *out,
                                   struct kvsim_error *err)
 {
-    struct base_number number;
-    enum kvsim_status status = base_number_parse(text, unit, &number, err);
+    struct parts parts;
+    enum kvsim_status status = take_apart(text, unit, &parts, err);
     if (status != KVSIM_OK)
         return status;
-    if (number.infinite) {
-        *out = (double)INFINITY;
-        return KVSIM_OK;
-    }
-    if (!isfinite(number.real))
+    double value = parts.suffix == NULL ? (double)INFINITY : to_real(&parts.decimal, parts.suffix);
+    if (parts.suffix != NULL && !isfinite(value))
         return fail_large(text, err);
-    if (number.real == 0.0 && number.n != 0)
+    if (fabs(value) < DBL_MIN && parts.decimal.count > 0)
         return base_number_fail(err, "out-of-range", text, "is too small");
-    *out = number.real;
+    *out = value;
     return KVSIM_OK;
 }
 

@@ -15,7 +15,6 @@ struct base_number {
     base_u128 n; /* at most 36 digits times 36 */
     long e2, e5;
     unsigned d3; /* 1, 3 or 9 */
-    double real; /* the nearest double, or one beside it for minutes and hours */
 };
 
 /* Reads the whole of `text` as a number with a unit. */

@@ -19,7 +19,12 @@
 
 enum conf_kind { CONF_NULL, CONF_SCALAR, CONF_LIST, CONF_MAP };
 
-enum conf_origin { CONF_ORIGIN_SCENARIO, CONF_ORIGIN_PROFILE, CONF_ORIGIN_DEFAULT, CONF_ORIGIN_SET };
+enum conf_origin {
+    CONF_ORIGIN_SCENARIO,
+    CONF_ORIGIN_PROFILE,
+    CONF_ORIGIN_DEFAULT,
+    CONF_ORIGIN_SET
+};
 
 struct conf_node {
     enum conf_kind kind;
@@ -38,33 +43,38 @@ struct conf_node {
 enum kvsim_status conf_read_file(struct base_arena *arena, const char *path, struct conf_node **out,
                                  struct kvsim_error *err) KVSIM_MUST_CHECK;
 /* The same for text in memory; `name` stands for the file in diagnostics. */
-enum kvsim_status conf_read_text(struct base_arena *arena, const char *name, const char *text, size_t length,
-                                 struct conf_node **out, struct kvsim_error *err) KVSIM_MUST_CHECK;
+enum kvsim_status conf_read_text(struct base_arena *arena, const char *name, const char *text,
+                                 size_t length, struct conf_node **out,
+                                 struct kvsim_error *err) KVSIM_MUST_CHECK;
 
-struct conf_node *conf_get(const struct conf_node *map, const char *key); /* NULL when absent; '-' reads as '_' */
-const struct conf_node *conf_key(const struct conf_node *map, const char *key); /* the key's own node (its mark) */
+struct conf_node *conf_get(const struct conf_node *map,
+                           const char *key); /* NULL when absent; '-' reads as '_' */
+const struct conf_node *conf_key(const struct conf_node *map,
+                                 const char *key); /* the key's own node (its mark) */
 bool conf_is_null(const struct conf_node *node);
 
 /* Sets the value at a dotted path ("engine.kv_cache_dtype", "workload.classes.0.weight"), making maps on the way.
  * Every new node gets origin `SET` and file "--set PATH". The value's text is read as YAML flow ("{a: 1}", "[1, 2]"). */
-enum kvsim_status conf_set(struct base_arena *arena, struct conf_node *root, const char *path, const char *value,
-                           struct kvsim_error *err) KVSIM_MUST_CHECK;
+enum kvsim_status conf_set(struct base_arena *arena, struct conf_node *root, const char *path,
+                           const char *value, struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 /* A new tree: `base` with `over` laid on it; maps merge key by key, all else is replaced. Neither input is changed. */
-struct conf_node *conf_overlay(struct base_arena *arena, const struct conf_node *base, const struct conf_node *over);
+struct conf_node *conf_overlay(struct base_arena *arena, const struct conf_node *base,
+                               const struct conf_node *over);
 struct conf_node *conf_copy(struct base_arena *arena, const struct conf_node *node);
 void conf_set_origin(struct conf_node *node, enum conf_origin origin); /* the node and all below */
 
 struct conf_node *conf_new_map(struct base_arena *arena);
 struct conf_node *conf_new_scalar(struct base_arena *arena, const char *text);
-void conf_put(struct base_arena *arena, struct conf_node *map, const char *key, struct conf_node *value);
+void conf_put(struct base_arena *arena, struct conf_node *map, const char *key,
+              struct conf_node *value);
 
 /* Canonical text of a tree (sorted keys, one form), for fingerprints and for the stored scenario. */
 struct base_text;
 void conf_print(const struct conf_node *node, struct base_text *out);
 
 /* Marks `err` with the node's place and returns err->status. */
-enum kvsim_status conf_fail(struct kvsim_error *err, const struct conf_node *node, const char *code, const char *fmt,
-                            ...) KVSIM_PRINTF(4, 5);
+enum kvsim_status conf_fail(struct kvsim_error *err, const struct conf_node *node, const char *code,
+                            const char *fmt, ...) KVSIM_PRINTF(4, 5);
 
 #endif

@@ -13,7 +13,8 @@
 struct conf_rows; /* an open table */
 
 /* KVSIM_ERR_IO when it cannot be opened or is a directory; KVSIM_ERR_SCENARIO when it is empty, binary or has no header. */
-enum kvsim_status conf_rows_open(const char *path, struct conf_rows **out, struct kvsim_error *err) KVSIM_MUST_CHECK;
+enum kvsim_status conf_rows_open(const char *path, struct conf_rows **out,
+                                 struct kvsim_error *err) KVSIM_MUST_CHECK;
 void conf_rows_close(struct conf_rows *rows);
 
 /* The columns of a CSV, or the keys of the first object of JSON lines; index or -1. */
@@ -22,22 +23,23 @@ const char *conf_rows_column_name(const struct conf_rows *rows, size_t column);
 int conf_rows_column(const struct conf_rows *rows, const char *name);
 
 /* Next row: *more = false at the end. A row with a wrong number of fields, an unclosed quote or a cut line is an error. */
-enum kvsim_status conf_rows_next(struct conf_rows *rows, bool *more, struct kvsim_error *err) KVSIM_MUST_CHECK;
+enum kvsim_status conf_rows_next(struct conf_rows *rows, bool *more,
+                                 struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 /* Fields of the current row, by column; texts are valid until the next row. NULL or "" when empty or absent. For JSON
  * lines a nested value is its JSON text ("[1,2,3]"). */
 const char *conf_rows_text(const struct conf_rows *rows, int column);
 int conf_rows_line(const struct conf_rows *rows);
 /* Marks `err` with file, line and the column's place. */
-enum kvsim_status conf_rows_fail(const struct conf_rows *rows, int column, struct kvsim_error *err, const char *code,
-                                 const char *fmt, ...) KVSIM_PRINTF(5, 6);
+enum kvsim_status conf_rows_fail(const struct conf_rows *rows, int column, struct kvsim_error *err,
+                                 const char *code, const char *fmt, ...) KVSIM_PRINTF(5, 6);
 
 /* Typed: an integer (tokens), a decimal number of seconds read exactly to ns, a real. */
-enum kvsim_status conf_rows_int(const struct conf_rows *rows, int column, long long *out, struct kvsim_error *err)
-    KVSIM_MUST_CHECK;
-enum kvsim_status conf_rows_seconds(const struct conf_rows *rows, int column, long long *out_ns, struct kvsim_error *err)
-    KVSIM_MUST_CHECK;
-enum kvsim_status conf_rows_real(const struct conf_rows *rows, int column, double *out, struct kvsim_error *err)
-    KVSIM_MUST_CHECK;
+enum kvsim_status conf_rows_int(const struct conf_rows *rows, int column, long long *out,
+                                struct kvsim_error *err) KVSIM_MUST_CHECK;
+enum kvsim_status conf_rows_seconds(const struct conf_rows *rows, int column, long long *out_ns,
+                                    struct kvsim_error *err) KVSIM_MUST_CHECK;
+enum kvsim_status conf_rows_real(const struct conf_rows *rows, int column, double *out,
+                                 struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 #endif
