@@ -9,9 +9,10 @@
  * time limits) are whole ns; a step may last any number of ticks. A time that is reported in ns is the
  * floor. At one instant the order is: completion, abort, arrival, scheduling turn.
  *
- * Turns. A turn is taken at every instant at which something happened and fewer batches than the depth
- * (1, with async_scheduling 2) are in flight. A turn that schedules nothing is not a step; when it threw
- * somebody out and nothing is in flight, the next turn follows at once.
+ * Turns. At an instant at which something happened, turns are taken as long as fewer batches than the depth
+ * (1, with async_scheduling 2) are in flight and each schedules something. A turn that schedules nothing is
+ * not a step. After it the engine waits for its oldest batch, whatever arrives meanwhile; with none in
+ * flight it waits for anything, or, when the turn threw somebody out, takes the next turn at once.
  *
  * Clients. A client that gives up at time t (abort_ns, timeout_ns, first_token_timeout_ns, counted from
  * the arrival) gets no token after t; a completion at t comes first. Its request ends at t with the
@@ -95,7 +96,7 @@ struct ref_range {
 struct ref_request_in {
     char id[REF_ID_BYTES];
     int64_t arrival_ns;      /* or, with after >= 0, ns between the end of that request and this arrival */
-    int64_t after;           /* index of the request that this one follows, or -1 */
+    int64_t after;           /* index of an earlier request that this one follows, or -1 */
     int64_t prompt_tokens;   /* sum of the ranges where there are any */
     struct ref_range *ranges; /* content of the prompt; NULL = shared with nobody */
     int64_t range_count;
@@ -113,12 +114,13 @@ struct ref_input {
     void *ticks_user;
     struct ref_request_in *requests; /* equal arrivals keep this order */
     int64_t request_count;
+    int64_t step_limit; /* verdict REF_STUCK when it is reached; 0 = none */
 };
 
 enum ref_verdict {
     REF_DONE,
     REF_CANNOT_START, /* one request of max_model_len does not fit */
-    REF_STUCK         /* requests are left that no turn will ever schedule */
+    REF_STUCK         /* requests are left that no turn will ever schedule, or the step limit is reached */
 };
 
 enum ref_outcome { REF_PENDING, REF_COMPLETED, REF_REJECTED, REF_TIMED_OUT, REF_ABORTED };

@@ -110,9 +110,11 @@ struct ref_state {
     struct ref_list running, waiting; /* request indices; waiting: head = 0 */
     struct ref_batch in_flight[2];    /* oldest first */
     int64_t in_flight_count;
+    bool waits_for_oldest; /* the last turn was empty with a batch in flight */
     struct ref_list preempted; /* since the last row */
     ref_i128 now, last_end;
     int64_t arrivals, postings;
+    int64_t step_room; /* rows that there is memory for */
 };
 
 /* What one turn has decided so far. */

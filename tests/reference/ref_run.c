@@ -206,6 +206,7 @@ static void complete_oldest(struct ref_state *state)
     struct ref_batch batch = state->in_flight[0];
     state->in_flight[0] = state->in_flight[1];
     state->in_flight_count--;
+    state->waits_for_oldest = false;
     struct ref_step *step = &state->output->steps[batch.step];
     for (int64_t i = 0; i < batch.count; i++) {
         if (batch.items[i].emits) {
@@ -292,13 +293,22 @@ static void fill_row(struct ref_state *state, struct ref_turn *turn, struct ref_
     ref_ledger_count(state, step->ledger_tokens);
 }
 
+static struct ref_step *new_row(struct ref_state *state)
+{
+    struct ref_output *output = state->output;
+    if (output->step_count == state->step_room) {
+        state->step_room = state->step_room * 2 + 64;
+        output->steps =
+            ref_resize(output->steps, (size_t)state->step_room, sizeof(*output->steps));
+    }
+    output->steps[output->step_count] = (struct ref_step){0};
+    return &output->steps[output->step_count];
+}
+
 static void launch(struct ref_state *state, struct ref_turn *turn)
 {
     struct ref_output *output = state->output;
-    output->steps =
-        ref_resize(output->steps, (size_t)output->step_count + 1, sizeof(*output->steps));
-    struct ref_step *step = &output->steps[output->step_count];
-    *step = (struct ref_step){0};
+    struct ref_step *step = new_row(state);
     advance_requests(state, &turn->batch, &step->shape);
     const int64_t ticks = step_ticks(state->input, &step->shape);
     if (ticks < 1) {
@@ -322,12 +332,12 @@ static void launch(struct ref_state *state, struct ref_turn *turn)
     }
 }
 
-/* Takes turns as long as they lead to batches. False if the engine runs in a circle. */
+/* Takes turns as long as they lead to batches and there is room for one more. False if the engine runs in a circle. */
 static bool take_turns(struct ref_state *state)
 {
     const int64_t depth = state->engine->async_scheduling ? 2 : 1;
     int64_t empty_turns = 0;
-    while (state->in_flight_count < depth) {
+    while (state->in_flight_count < depth && !state->waits_for_oldest) {
         remove_gone(state);
         struct ref_turn turn;
         ref_turn_decide(state, &turn);
@@ -337,7 +347,8 @@ static bool take_turns(struct ref_state *state)
         }
         free(turn.batch.items);
         ref_list_free(&turn.admitted);
-        if (!turn.preempted_any || state->in_flight_count > 0) {
+        state->waits_for_oldest = state->in_flight_count > 0;
+        if (!turn.preempted_any || state->waits_for_oldest) {
             return true;
         }
         if (++empty_turns > 2 * state->input->request_count + 8) {
@@ -408,7 +419,8 @@ static bool run_to_the_end(struct ref_state *state)
         add_to_integrals(state, next - state->now);
         state->now = next;
         happen(state);
-        if (!take_turns(state)) {
+        const int64_t limit = state->input->step_limit;
+        if (!take_turns(state) || (limit > 0 && state->output->step_count >= limit)) {
             return false;
         }
     }
@@ -426,7 +438,7 @@ static bool request_makes_sense(const struct ref_input *input, int64_t index)
     }
     return in->prompt_tokens >= 0 && (in->range_count == 0 || sum == in->prompt_tokens) &&
            in->output_tokens >= 1 && in->max_tokens >= 1 && in->arrival_ns >= 0 &&
-           in->after >= -1 && in->after < input->request_count && in->after != index &&
+           in->after >= -1 && in->after < index &&
            (in->abort_ns == REF_NEVER || in->abort_ns > 0) &&
            (in->timeout_ns == REF_NEVER || in->timeout_ns > 0) &&
            (in->first_token_timeout_ns == REF_NEVER || in->first_token_timeout_ns > 0);

@@ -1,0 +1,285 @@
+#include "reference/random_scenario.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "reference/ref_int.h"
+
+/* ---- numbers ---- */
+
+static uint64_t next(uint64_t *state)
+{
+    *state += 0x9e3779b97f4a7c15u;
+    uint64_t z = *state;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* low..high, both included. */
+static int64_t draw(uint64_t *state, int64_t low, int64_t high)
+{
+    return high <= low ? low : low + (int64_t)(next(state) % (uint64_t)(high - low + 1));
+}
+
+/* True with probability 1/n. */
+static bool one_in(uint64_t *state, int64_t n)
+{
+    return draw(state, 1, n) == 1;
+}
+
+static int64_t min64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t max64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+struct draft {
+    uint64_t *state;
+    uint32_t features;
+    struct ref_input *input;
+    int64_t typical_ns; /* about the duration of a step */
+};
+
+static bool has(const struct draft *draft, enum random_feature feature)
+{
+    return (draft->features & (uint32_t)feature) != 0;
+}
+
+/* ---- engine ---- */
+
+static void draw_switches(const struct draft *draft, struct ref_engine *engine)
+{
+    const bool old = has(draft, RANDOM_V010);
+    engine->async_scheduling = has(draft, RANDOM_ASYNC);
+    engine->policy = has(draft, RANDOM_PRIORITY) ? REF_PRIORITY : REF_FCFS;
+    engine->scheduler_reserve_full_isl = !has(draft, RANDOM_FIRST_CHUNK) && !old;
+    engine->enable_chunked_prefill = !has(draft, RANDOM_UNCHUNKED);
+    engine->enable_prefix_caching = has(draft, RANDOM_CACHE);
+    engine->free_order = old ? REF_FREE_OLD : REF_FREE_NEW;
+    engine->unchunked_misfit = old ? REF_MISFIT_SKIP : REF_MISFIT_STOP;
+    engine->count_every_lookup = old;
+    engine->preempt_keeps_budget = old;
+    engine->priority_tie = REF_TIE_LATEST;
+}
+
+/* A pool that holds one longest request and often little more. */
+static void draw_pool(const struct draft *draft, struct ref_engine *engine)
+{
+    int64_t least = ref_ceil_div(engine->max_model_len, engine->block_size);
+    if (engine->sliding_window > 0) {
+        least = ref_admission_cap(engine);
+    }
+    const int64_t more = one_in(draft->state, 4) ? draw(draft->state, 0, least * 2 + 3)
+                                                 : draw(draft->state, 0, least / 4 + 1);
+    engine->num_blocks = 1 + least + more;
+}
+
+static void draw_engine(const struct draft *draft)
+{
+    uint64_t *state = draft->state;
+    struct ref_engine *engine = &draft->input->engine;
+    ref_engine_defaults(engine);
+    draw_switches(draft, engine);
+    engine->block_size = one_in(state, 2) ? draw(state, 1, 4) : draw(state, 1, 16);
+    engine->max_model_len = draw(state, 6, 64);
+    engine->max_num_batched_tokens = one_in(state, 2) ? draw(state, 1, 8) : draw(state, 4, 64);
+    engine->max_num_seqs = one_in(state, 6) ? draw(state, 1, 3) : draw(state, 3, 8);
+    if (has(draft, RANDOM_UNCHUNKED)) { // the engine raises the budget itself
+        engine->max_num_batched_tokens =
+            max64(engine->max_num_batched_tokens, engine->max_model_len);
+    }
+    if (has(draft, RANDOM_THRESHOLD)) {
+        engine->long_prefill_token_threshold = draw(state, 1, engine->max_model_len / 2);
+    }
+    if (has(draft, RANDOM_WINDOW)) {
+        engine->sliding_window = draw(state, 2, engine->max_model_len);
+    }
+    if (has(draft, RANDOM_WATERMARK)) {
+        engine->watermark_num = draw(state, 1, 40);
+        engine->watermark_den = 100;
+    }
+    draw_pool(draft, engine);
+}
+
+/* ---- duration of a step ---- */
+
+static int64_t draw_ticks(const struct draft *draft, int64_t low_ns, int64_t high_ns)
+{
+    const int64_t ns = draw(draft->state, low_ns, high_ns) * REF_TICKS_PER_NS;
+    return has(draft, RANDOM_FRACTION) ? ns + draw(draft->state, 1, REF_TICKS_PER_NS - 1) : ns;
+}
+
+static void draw_step(struct draft *draft)
+{
+    uint64_t *state = draft->state;
+    struct ref_affine *step = &draft->input->step;
+    *step = (struct ref_affine){.a = 0};
+    draft->typical_ns = 1000;
+    if (!has(draft, RANDOM_AFFINE)) {
+        step->a = one_in(state, 2) && !has(draft, RANDOM_FRACTION)
+                      ? 1000 * REF_TICKS_PER_NS
+                      : draw_ticks(draft, 1, 2000);
+        draft->typical_ns = max64(step->a / REF_TICKS_PER_NS, 1);
+        return;
+    }
+    step->a = draw_ticks(draft, 1, 1000);
+    step->b = draw_ticks(draft, 0, 40);
+    step->c = draw_ticks(draft, 0, 40);
+    step->d = one_in(state, 2) ? 0 : draw_ticks(draft, 0, 4);
+}
+
+/* ---- requests ---- */
+
+static int64_t draw_prompt_tokens(const struct draft *draft, int64_t class_index)
+{
+    uint64_t *state = draft->state;
+    const int64_t longest = draft->input->engine.max_model_len - 1;
+    if (has(draft, RANDOM_REFUSALS) && one_in(state, 6)) {
+        return one_in(state, 2) ? 0 : longest + draw(state, 1, 5);
+    }
+    if (has(draft, RANDOM_CLASSES)) {
+        return draw(state, 1, max64(longest / (1 + 2 * class_index), 1));
+    }
+    return one_in(state, 5) ? draw(state, 1, longest) : draw(state, 1, max64(longest / 5, 1));
+}
+
+static void draw_output(const struct draft *draft, struct ref_request_in *request)
+{
+    uint64_t *state = draft->state;
+    const int64_t room = draft->input->engine.max_model_len;
+    request->max_tokens = one_in(state, 5) ? draw(state, 1, 3) : draw(state, room / 4, room);
+    request->output_tokens = request->max_tokens;
+    if (has(draft, RANDOM_EOS) && !one_in(state, 3)) {
+        request->output_tokens = draw(state, 1, request->max_tokens);
+    } else if (one_in(state, 8)) {
+        request->output_tokens += draw(state, 1, 5);
+    }
+}
+
+/* A time that is often a whole number of steps, or beside it. */
+static int64_t draw_time(const struct draft *draft, int64_t steps)
+{
+    uint64_t *state = draft->state;
+    if (one_in(state, 2)) {
+        return draw(state, 0, steps) * draft->typical_ns + (one_in(state, 3) ? 1 : 0);
+    }
+    return draw(state, 0, steps * draft->typical_ns);
+}
+
+static void draw_limits(const struct draft *draft, struct ref_request_in *request)
+{
+    if (one_in(draft->state, 3)) {
+        request->abort_ns = 1 + draw_time(draft, 30);
+    }
+    if (one_in(draft->state, 4)) {
+        request->timeout_ns = 1 + draw_time(draft, 60);
+    }
+    if (one_in(draft->state, 4)) {
+        request->first_token_timeout_ns = max64(draw_time(draft, 20), 1);
+    }
+}
+
+/* Either a list of arrivals, not in order, or chains of requests, one per client. */
+static void draw_arrival(const struct draft *draft, int64_t index, int64_t clients,
+                         int64_t last_of_client[])
+{
+    uint64_t *state = draft->state;
+    struct ref_request_in *request = &draft->input->requests[index];
+    if (!has(draft, RANDOM_CLOSED_LOOP)) {
+        request->arrival_ns = one_in(state, 3) ? 0 : draw_time(draft, 25);
+        return;
+    }
+    const int64_t client = index < clients ? index : draw(state, 0, clients - 1);
+    request->after = index < clients ? -1 : last_of_client[client];
+    last_of_client[client] = index;
+    request->arrival_ns = one_in(state, 2) ? 0 : draw_time(draft, 4);
+}
+
+/* The beginning comes from a group, or from an earlier request and its answer; the rest is new. */
+static void draw_content(const struct draft *draft, int64_t index)
+{
+    uint64_t *state = draft->state;
+    struct ref_request_in *request = &draft->input->requests[index];
+    struct ref_range *ranges = ref_alloc(3, sizeof(*ranges));
+    int64_t left = request->prompt_tokens;
+    int64_t count = 0;
+    if (index > 0 && one_in(state, 3)) {
+        const int64_t earlier = draw(state, 0, index - 1);
+        const struct ref_request_in *before = &draft->input->requests[earlier];
+        const int64_t old = before->range_count > 0 ? min64(before->ranges[0].count, left) : 0;
+        if (old > 0) {
+            ranges[count++] = (struct ref_range){.first = before->ranges[0].first, .count = old};
+            left -= old;
+        }
+        const bool whole = before->range_count == 1 && old == before->prompt_tokens;
+        const int64_t answer = whole ? min64(draw(state, 0, before->max_tokens), left) : 0;
+        if (answer > 0) {
+            ranges[count++] = (struct ref_range){.first = 1000000000 + 100000 * earlier,
+                                                 .count = answer};
+            left -= answer;
+        }
+    } else if (!one_in(state, 3)) {
+        const int64_t common = min64(draw(state, 0, draft->input->engine.max_model_len), left);
+        if (common > 0) {
+            ranges[count++] =
+                (struct ref_range){.first = 1000 * draw(state, 1, 2), .count = common};
+            left -= common;
+        }
+    }
+    if (left > 0) {
+        ranges[count++] = (struct ref_range){.first = 100000 + 1000 * index, .count = left};
+    }
+    request->ranges = ranges;
+    request->range_count = count;
+}
+
+static void draw_requests(const struct draft *draft)
+{
+    uint64_t *state = draft->state;
+    struct ref_input *input = draft->input;
+    input->request_count = draw(state, 2, 12);
+    input->requests = ref_alloc((size_t)input->request_count, sizeof(*input->requests));
+    const int64_t clients = min64(draw(state, 1, 5), input->request_count);
+    int64_t last_of_client[5] = {0};
+    for (int64_t i = 0; i < input->request_count; i++) {
+        struct ref_request_in *request = &input->requests[i];
+        ref_request_defaults(request);
+        snprintf(request->id, sizeof(request->id), "r%02lld", (long long)i);
+        request->class_index = has(draft, RANDOM_CLASSES) ? draw(state, 0, 2) : 0;
+        request->priority = has(draft, RANDOM_PRIORITY) ? draw(state, 0, 2) : 0;
+        request->prompt_tokens = draw_prompt_tokens(draft, request->class_index);
+        draw_output(draft, request);
+        draw_arrival(draft, i, clients, last_of_client);
+        if (has(draft, RANDOM_ABORTS)) {
+            draw_limits(draft, request);
+        }
+        if (has(draft, RANDOM_CACHE)) {
+            draw_content(draft, i);
+        }
+    }
+}
+
+void random_scenario(uint64_t seed, uint32_t features, struct ref_input *out)
+{
+    uint64_t state = seed;
+    *out = (struct ref_input){.requests = NULL};
+    struct draft draft = {.state = &state, .features = features, .input = out};
+    draw_engine(&draft);
+    draw_step(&draft);
+    draw_requests(&draft);
+}
+
+uint32_t random_features(uint64_t seed, uint32_t allowed)
+{
+    uint64_t state = seed ^ 0xfea70235u;
+    uint32_t features = 0;
+    for (uint32_t bit = 0; bit < RANDOM_FEATURES; bit++) {
+        features |= one_in(&state, 3) ? 1u << bit : 0u;
+    }
+    return features & allowed;
+}
