@@ -1,0 +1,64 @@
+/*
+ * pages.h - how an engine cuts its pool into blocks, and how many of them a request takes at most.
+ *
+ * Plain: one block holds block_tokens tokens of every layer, one table per request; layers with a window keep all
+ * tokens, recurrent states lie outside the pool. Hybrid (vLLM V1's hybrid KV cache manager): layers of equal kind form
+ * tables of `page_layer_count` layers, all tables draw equal blocks from one pool, a window's blocks come back when it
+ * has moved on, a recurrent state takes whole blocks. Attention blocks then grow until a state fits in one page.
+ * Source: engine-semantics 3 (hybrid models, sliding window, Mamba); exact on logged starts of gemma-3-27b,
+ * gpt-oss-120b and Qwen3.6/3.8.
+ */
+#ifndef KVSIM_KV_PAGES_H
+#define KVSIM_KV_PAGES_H
+
+#include "base/error.h"
+#include "spec/kv.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct kv_pages_options {
+    bool hybrid; /* tables per kind of layer; has no effect on a model of one kind */
+    uint32_t
+        state_blocks_per_sequence; /* hybrid: blocks that one state takes in each of its tables; 0 = 1 */
+    uint32_t state_align_tokens; /* hybrid: attention blocks grow in steps of this; 0 = 16 */
+    int64_t
+        window_extra_tokens; /* tokens a step may add before a window lets blocks go: depth x batched tokens */
+};
+
+/* Layers that share block tables of one kind. */
+struct kv_pages_kind {
+    enum spec_kv_kind kind;
+    uint32_t window_tokens;
+    uint32_t layer_count; /* on the fullest GPU */
+    uint32_t table_count; /* tables of page_layer_count layers; the last one may be padded */
+};
+
+struct kv_pages {
+    bool is_hybrid;
+    uint32_t page_layer_count; /* layers in a block; plain: all */
+    uint32_t table_count;      /* of a request */
+    uint32_t block_tokens;     /* after growing for states */
+    uint64_t block_bytes_per_gpu;
+    uint64_t block_bytes;        /* over all GPUs of the replica */
+    uint32_t padded_layer_count; /* empty places in tables */
+    size_t kind_count;
+    struct kv_pages_kind kinds[SPEC_KV_GROUPS_MAX];
+    uint64_t state_bytes_per_gpu; /* plain: states of one sequence, outside the pool */
+    uint32_t state_blocks_per_sequence;
+    int64_t window_extra_tokens;
+};
+
+/* KVSIM_ERR_SCENARIO when the layers' pages can't be made equal (hybrid only): state it with the kinds at fault. */
+enum kvsim_status kv_pages_make(const struct spec_kv_layout *layout,
+                                const struct kv_pages_options *options, struct kv_pages *out,
+                                struct kvsim_error *err) KVSIM_MUST_CHECK;
+
+/* The most blocks that one sequence of `tokens` holds at once, over all its tables. Rises with tokens. */
+int64_t kv_pages_sequence_blocks(const struct kv_pages *pages, int64_t tokens);
+
+/* The longest sequence that `blocks` hold, 0 when none, at most `limit_tokens`. */
+int64_t kv_pages_longest_sequence(const struct kv_pages *pages, int64_t blocks,
+                                  int64_t limit_tokens);
+
+#endif
