@@ -74,12 +74,27 @@ static void read_fraction(const char *decimal, int64_t *num, int64_t *den)
 static bool read_engine(const struct json_value *json, struct ref_engine *engine, char *why,
                         size_t why_bytes)
 {
-    static const char *const known[] = {
-        "kind", "block_size", "num_blocks", "max_model_len", "max_num_batched_tokens",
-        "max_num_seqs", "long_prefill_token_threshold", "enable_chunked_prefill",
-        "scheduler_reserve_full_isl", "watermark", "policy", "priority_tie",
-        "enable_prefix_caching", "free_order", "async_scheduling", "unchunked_misfit",
-        "sliding_window", "count_every_lookup", "preempt_keeps_budget", "startup_check", NULL};
+    static const char *const known[] = {"kind",
+                                        "block_size",
+                                        "num_blocks",
+                                        "max_model_len",
+                                        "max_num_batched_tokens",
+                                        "max_num_seqs",
+                                        "long_prefill_token_threshold",
+                                        "enable_chunked_prefill",
+                                        "scheduler_reserve_full_isl",
+                                        "watermark",
+                                        "policy",
+                                        "priority_tie",
+                                        "enable_prefix_caching",
+                                        "free_order",
+                                        "async_scheduling",
+                                        "unchunked_misfit",
+                                        "sliding_window",
+                                        "count_every_lookup",
+                                        "preempt_keeps_budget",
+                                        "startup_check",
+                                        NULL};
     const char *const old = "old";
     *engine = (struct ref_engine){
         .block_size = json_int(json, "block_size", 16),
@@ -165,10 +180,21 @@ static int64_t find_request(const struct ref_input *input, int64_t before, const
 static bool read_request(const struct json_value *json, struct ref_input *input, int64_t index,
                          char *why, size_t why_bytes)
 {
-    static const char *const known[] = {
-        "id", "arrival_ns", "prompt", "prompt_ranges", "prompt_tokens", "output_tokens", "session",
-        "priority", "max_tokens", "after", "class", "abort_ns", "timeout_ns",
-        "first_token_timeout_ns", NULL};
+    static const char *const known[] = {"id",
+                                        "arrival_ns",
+                                        "prompt",
+                                        "prompt_ranges",
+                                        "prompt_tokens",
+                                        "output_tokens",
+                                        "session",
+                                        "priority",
+                                        "max_tokens",
+                                        "after",
+                                        "class",
+                                        "abort_ns",
+                                        "timeout_ns",
+                                        "first_token_timeout_ns",
+                                        NULL};
     struct ref_request_in *request = &input->requests[index];
     ref_request_defaults(request);
     snprintf(request->id, sizeof(request->id), "%s", json_text(json, "id", ""));

@@ -1,8 +1,9 @@
 /*
  * case.h - conformance cases: one small scenario and the trace it must give, as JSON.
  *
- * The form is described in README.md of this folder. A case is read into an input of the reference, and an
- * output of the reference is written in the same form, so that a case can be checked and a new one made.
+ * The form is described in README.md of this folder. A case is read into an input of the
+ * reference, and an output of the reference is written in the same form, so that a case can be
+ * checked and a new one made.
  */
 #ifndef KVSIM_TESTS_CONFORMANCE_CASE_H
 #define KVSIM_TESTS_CONFORMANCE_CASE_H
@@ -23,8 +24,8 @@ struct case_text {
 bool case_is_vllm_v1(const struct json_value *root);
 
 /*
- * Reads `root`'s member "input". Returns false, with the reason in `why`, if it has a key that is not known.
- * Free with ref_input_free.
+ * Reads `root`'s member "input". Returns false, with the reason in `why`, if it has a key that is
+ * not known. Free with ref_input_free.
  */
 bool case_read_input(const struct json_value *root, struct ref_input *input, char *why,
                      size_t why_bytes);
@@ -37,8 +38,8 @@ void case_write_output(const struct ref_input *input, const struct ref_output *o
 void case_write_input(const struct ref_input *input, struct case_text *text);
 
 /*
- * True if every value that "expected" states is that of the output, and the members of each "scheduled" are
- * the same in the same order. Else the first difference is in `where`.
+ * True if every value that "expected" states is that of the output, and the members of each
+ * "scheduled" are the same in the same order. Else the first difference is in `where`.
  */
 bool case_agrees(const struct json_value *expected, const struct ref_input *input,
                  const struct ref_output *output, char *where, size_t where_bytes);

@@ -1,9 +1,10 @@
 /*
- * show_case FILE... - prints the case with the trace that the reference gives for its input. Used to make the
- * cases of this folder; the text that comes out is reviewed before it is kept.
+ * show_case FILE... - prints the case with the trace that the reference gives for its input. Used
+ * to make the cases of this folder; the text that comes out is reviewed before it is kept.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "conformance/case.h"
 
@@ -21,6 +22,31 @@ static char *read_text(const char *path)
     return text.text;
 }
 
+/* Where the input ends and the trace begins. NULL if the text has no such place. */
+static const char *find_expected(const char *text)
+{
+    return text == NULL ? NULL : strstr(text, "}, \"expected\"");
+}
+
+/* The input is kept as it was written; the trace is put behind it. */
+static int print_with_trace(const char *path, const struct ref_input *input,
+                            const struct ref_output *output)
+{
+    char *text = read_text(path);
+    const char *end = find_expected(text);
+    if (end == NULL) {
+        fprintf(stderr, "%s: no '}, \"expected\"'\n", path);
+        free(text);
+        return 1;
+    }
+    struct case_text expected = {0};
+    case_write_output(input, output, &expected);
+    printf("%.*s}, \"expected\": %s}\n", (int)(end - text), text, expected.text);
+    free(expected.text);
+    free(text);
+    return 0;
+}
+
 static int show(const char *path)
 {
     struct json_value *root = json_read_file(path);
@@ -33,25 +59,7 @@ static int show(const char *path)
         json_free(root);
         return 1;
     }
-    // The input is kept as it was written; the trace is put behind it.
-    char *text = read_text(path);
-    char *end = text;
-    for (char *c = text; c[0] != '\0'; c++) {
-        if (c[0] == '}' && c[1] == ',' && c[2] == ' ' && c[3] == '"' && c[4] == 'e') {
-            end = c;
-            break;
-        }
-    }
-    struct case_text expected = {0};
-    case_write_output(&input, &output, &expected);
-    if (end == text) {
-        fprintf(stderr, "%s: no '}, \"expected\"'\n", path);
-    } else {
-        printf("%.*s}, \"expected\": %s}\n", (int)(end - text), text, expected.text);
-    }
-    const int status = end == text;
-    free(text);
-    free(expected.text);
+    const int status = print_with_trace(path, &input, &output);
     ref_output_free(&output);
     ref_input_free(&input);
     json_free(root);

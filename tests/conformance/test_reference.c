@@ -1,6 +1,6 @@
 /*
- * The reference against what the engine's own scheduler did: the cases in the reference data, where that
- * folder is present, and against the cases of this folder, always.
+ * The reference against what the engine's own scheduler did: the cases in the reference data,
+ * where that folder is present, and against the cases of this folder, always.
  */
 #include <check.h>
 #include <stdio.h>
@@ -81,9 +81,8 @@ static void check_case(const char *folder, const char *name)
     char where[512] = "";
     ck_assert_msg(case_read_input(root, &input, where, sizeof(where)), "%s: %s", name, where);
     ck_assert_msg(ref_run(&input, &output) == 0, "%s: the input makes no sense", name);
-    ck_assert_msg(
-        case_agrees(json_get(root, "expected"), &input, &output, where, sizeof(where)),
-        "%s: %s", name, where);
+    ck_assert_msg(case_agrees(json_get(root, "expected"), &input, &output, where, sizeof(where)),
+                  "%s: %s", name, where);
     ref_output_free(&output);
     ref_input_free(&input);
     json_free(root);

@@ -121,9 +121,8 @@ static void draw_step(struct draft *draft)
     *step = (struct ref_affine){.a = 0};
     draft->typical_ns = 1000;
     if (!has(draft, RANDOM_AFFINE)) {
-        step->a = one_in(state, 2) && !has(draft, RANDOM_FRACTION)
-                      ? 1000 * REF_TICKS_PER_NS
-                      : draw_ticks(draft, 1, 2000);
+        step->a = one_in(state, 2) && !has(draft, RANDOM_FRACTION) ? 1000 * REF_TICKS_PER_NS
+                                                                   : draw_ticks(draft, 1, 2000);
         draft->typical_ns = max64(step->a / REF_TICKS_PER_NS, 1);
         return;
     }
@@ -219,8 +218,8 @@ static void draw_content(const struct draft *draft, int64_t index)
         const bool whole = before->range_count == 1 && old == before->prompt_tokens;
         const int64_t answer = whole ? min64(draw(state, 0, before->max_tokens), left) : 0;
         if (answer > 0) {
-            ranges[count++] = (struct ref_range){.first = 1000000000 + 100000 * earlier,
-                                                 .count = answer};
+            ranges[count++] =
+                (struct ref_range){.first = 1000000000 + 100000 * earlier, .count = answer};
             left -= answer;
         }
     } else if (!one_in(state, 3)) {

@@ -1,9 +1,10 @@
 /*
- * random_scenario.h - small random scenarios in which much happens: pools that barely hold one longest
- * request, short prompts with long answers, arrivals on the instants at which steps end.
+ * random_scenario.h - small random scenarios in which much happens: pools that barely hold one
+ * longest request, short prompts with long answers, arrivals on the instants at which steps end.
  *
- * A scenario is a function of the seed and the features alone (splitmix64, integers only), so a failure is
- * reported by these two numbers. Features that are asked for are in the scenario; others are not.
+ * A scenario is a function of the seed and the features alone (splitmix64, integers only), so a
+ * failure is reported by these two numbers. Features that are asked for are in the scenario;
+ * others are not.
  */
 #ifndef KVSIM_TESTS_REFERENCE_RANDOM_SCENARIO_H
 #define KVSIM_TESTS_REFERENCE_RANDOM_SCENARIO_H
@@ -13,24 +14,24 @@
 #include "reference/ref.h"
 
 enum random_feature {
-    RANDOM_ASYNC = 1u << 0,        /* two batches in flight */
-    RANDOM_PRIORITY = 1u << 1,     /* policy priority, with many ties */
-    RANDOM_THRESHOLD = 1u << 2,    /* long_prefill_token_threshold */
-    RANDOM_WATERMARK = 1u << 3,    /* watermark above 0 */
-    RANDOM_FIRST_CHUNK = 1u << 4,  /* admission looks at the first chunk only */
-    RANDOM_UNCHUNKED = 1u << 5,    /* chunked prefill off, misfits stop the turn */
-    RANDOM_V010 = 1u << 6,         /* v0.10: first chunk, old free order; its own way with RANDOM_UNCHUNKED
-                                      and RANDOM_PRIORITY, which are to be asked for beside it */
-    RANDOM_ABORTS = 1u << 7,       /* aborts, total and first-token time limits */
-    RANDOM_CLOSED_LOOP = 1u << 8,  /* a few clients, think time often 0 */
-    RANDOM_CLASSES = 1u << 9,      /* classes of different lengths */
-    RANDOM_EOS = 1u << 10,         /* answers that end before max_tokens */
-    RANDOM_AFFINE = 1u << 11,      /* a step's duration depends on its shape */
-    RANDOM_FRACTION = 1u << 12,    /* durations that are no whole ns */
-    RANDOM_CACHE = 1u << 13,       /* prefix caching, prompts with common beginnings */
-    RANDOM_WINDOW = 1u << 14,      /* sliding window */
-    RANDOM_REFUSALS = 1u << 15,    /* now and then a prompt that is empty or too long */
-    RANDOM_FEATURES = 16           /* how many there are */
+    RANDOM_ASYNC = 1u << 0,       /* two batches in flight */
+    RANDOM_PRIORITY = 1u << 1,    /* policy priority, with many ties */
+    RANDOM_THRESHOLD = 1u << 2,   /* long_prefill_token_threshold */
+    RANDOM_WATERMARK = 1u << 3,   /* watermark above 0 */
+    RANDOM_FIRST_CHUNK = 1u << 4, /* admission looks at the first chunk only */
+    RANDOM_UNCHUNKED = 1u << 5,   /* chunked prefill off, misfits stop the turn */
+    RANDOM_V010 = 1u << 6,        /* v0.10: first chunk, old free order; its other ways show
+                                     only with RANDOM_UNCHUNKED or RANDOM_PRIORITY beside */
+    RANDOM_ABORTS = 1u << 7,      /* aborts, total and first-token time limits */
+    RANDOM_CLOSED_LOOP = 1u << 8, /* a few clients, think time often 0 */
+    RANDOM_CLASSES = 1u << 9,     /* classes of different lengths */
+    RANDOM_EOS = 1u << 10,        /* answers that end before max_tokens */
+    RANDOM_AFFINE = 1u << 11,     /* a step's duration depends on its shape */
+    RANDOM_FRACTION = 1u << 12,   /* durations that are no whole ns */
+    RANDOM_CACHE = 1u << 13,      /* prefix caching, prompts with common beginnings */
+    RANDOM_WINDOW = 1u << 14,     /* sliding window */
+    RANDOM_REFUSALS = 1u << 15,   /* now and then a prompt that is empty or too long */
+    RANDOM_FEATURES = 16          /* how many there are */
 };
 
 /* Without the features that need a prefix cache or windows. */

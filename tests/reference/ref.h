@@ -1,24 +1,29 @@
 /*
  * ref.h - a slow, naive reference of the vLLM V1 scheduler.
  *
- * It answers "what does the engine do at every step?" in the plainest way there is: arrays of blocks,
- * one request after the other, every sum counted anew at every step. It shares no code with the
- * simulator, so that an agreement of the two means something. Nothing here is fast.
+ * It answers "what does the engine do at every step?" in the plainest way there is: arrays of
+ * blocks, one request after the other, every sum counted anew at every step. It shares no code
+ * with the simulator, so that an agreement of the two means something. Nothing here is fast.
  *
- * Time. The clock is in ticks of 2^-20 ns, exact, in 128 bits. Inputs that are written in ns (arrivals,
- * time limits) are whole ns; a step may last any number of ticks. A time that is reported in ns is the
- * floor. At one instant the order is: completion, abort, arrival, scheduling turn.
+ * Time. The clock is in ticks of 2^-20 ns, exact, in 128 bits. Inputs that are written in ns
+ * (arrivals, time limits) are whole ns; a step may last any number of ticks. A time that is
+ * reported in ns is the floor. At one instant the order is: completion, abort, arrival,
+ * scheduling turn. Equal arrivals come in the order in which they became known: those of the list
+ * first, in list order, then, in the order in which the former ones ended (in one step:
+ * scheduling order), those that follow another request.
  *
- * Turns. At an instant at which something happened, turns are taken as long as fewer batches than the depth
- * (1, with async_scheduling 2) are in flight and each schedules something. A turn that schedules nothing is
- * not a step. After it the engine waits for its oldest batch, whatever arrives meanwhile; with none in
- * flight it waits for anything, or, when the turn threw somebody out, takes the next turn at once.
+ * Turns. At an instant at which something happened, turns are taken as long as fewer batches than
+ * the depth (1, with async_scheduling 2) are in flight and each schedules something. A turn that
+ * schedules nothing is not a step. After it the engine waits for its oldest batch, whatever
+ * arrives meanwhile; with none in flight it waits for anything, or, when the turn threw somebody
+ * out, takes the next turn at once.
  *
- * Clients. A client that gives up at time t (abort_ns, timeout_ns, first_token_timeout_ns, counted from
- * the arrival) gets no token after t; a completion at t comes first. Its request ends at t with the
- * outcome of the limit that was reached (of several at one instant: timed_out before aborted). The engine
- * learns of it at its next turn: only then it leaves the running or waiting list and its blocks are
- * freed. Results that arrive in between, or later from a batch in flight, are dropped.
+ * Clients. A client that gives up at time t (abort_ns, timeout_ns, first_token_timeout_ns,
+ * counted from the arrival) gets no token after t; a completion at t comes first. Its request
+ * ends at t with the outcome of the limit that was reached (of several at one instant: timed_out
+ * before aborted). The engine learns of it at its next turn: only then it leaves the running or
+ * waiting list and its blocks are freed. Results that arrive in between, or later from a batch in
+ * flight, are dropped.
  *
  * Sources: engine-semantics of the project, sections 1, 3, 11 and 12.
  */
@@ -39,10 +44,12 @@ enum ref_policy { REF_FCFS, REF_PRIORITY };
 /* Which of several running requests of one priority and arrival is thrown out. */
 enum ref_tie { REF_TIE_LATEST, REF_TIE_FIRST };
 
-/* Where blocks without a holder go: NEW = hashed ones to the tail, others to the head; OLD = all to the tail. */
+/* Where blocks without a holder go. NEW: hashed to the tail, others to the head. OLD: all to the
+ * tail. */
 enum ref_free_order { REF_FREE_NEW, REF_FREE_OLD };
 
-/* A waiting request that exceeds the budget while chunking is off: end the turn, or try the next one. */
+/* A waiting request that exceeds the budget while chunking is off: end the turn, or try the next
+ * one. */
 enum ref_misfit { REF_MISFIT_STOP, REF_MISFIT_SKIP };
 
 struct ref_engine {
@@ -53,15 +60,16 @@ struct ref_engine {
     int64_t max_num_seqs;
     int64_t long_prefill_token_threshold; /* tokens; 0 = none */
     int64_t sliding_window;               /* tokens; 0 = full attention */
-    int64_t watermark_num, watermark_den; /* share of num_blocks kept at admission; den 0 = no watermark */
+    int64_t watermark_num; /* share of num_blocks kept free at admission, with watermark_den */
+    int64_t watermark_den; /* 0 = no watermark */
     bool enable_chunked_prefill;
     bool scheduler_reserve_full_isl; /* admit only if the whole request fits now */
     bool async_scheduling;           /* two batches in flight */
     bool enable_prefix_caching;
     bool skip_startup_check; /* run although a request of max_model_len may not fit */
     bool count_every_lookup; /* v0.10: a lookup counts even if the request is not admitted */
-    /* v0.10, priority: a victim that is already in the batch leaves it, but its tokens do not go back to the
-     * budget and the loop's place is not corrected, so the next running request misses the step. */
+    /* v0.10, priority: a victim that is already in the batch leaves it, but its tokens do not go back
+     * to the budget and the loop's place is not corrected, so the next request misses the step. */
     bool preempt_keeps_budget;
     enum ref_policy policy;
     enum ref_tie priority_tie;
@@ -70,8 +78,9 @@ struct ref_engine {
 };
 
 /*
- * The shape of a step. A scheduled sequence is a decode if it computes one token, that token is an output,
- * and it emits one; all others are prefill. Contexts are KV tokens after the step, so cached ones count.
+ * The shape of a step. A scheduled sequence is a decode if it computes one token, that token is
+ * an output, and it emits one; all others are prefill. Contexts are KV tokens after the step, so
+ * cached ones count.
  */
 struct ref_shape {
     int64_t prefill_tokens, prefill_seqs;
@@ -95,16 +104,18 @@ struct ref_range {
 
 struct ref_request_in {
     char id[REF_ID_BYTES];
-    int64_t arrival_ns;      /* or, with after >= 0, ns between the end of that request and this arrival */
-    int64_t after;           /* index of an earlier request that this one follows, or -1 */
-    int64_t prompt_tokens;   /* sum of the ranges where there are any */
+    int64_t
+        arrival_ns; /* or, with after >= 0, ns between the end of that request and this arrival */
+    int64_t after;  /* index of an earlier request that this one follows, or -1 */
+    int64_t prompt_tokens;    /* sum of the ranges where there are any */
     struct ref_range *ranges; /* content of the prompt; NULL = shared with nobody */
     int64_t range_count;
     int64_t output_tokens; /* what the model would write, at least 1 */
     int64_t max_tokens;    /* what the client allows, at least 1 */
     int64_t priority;      /* low first */
     int64_t class_index;   /* carried along only */
-    int64_t abort_ns, timeout_ns, first_token_timeout_ns; /* after the arrival, above 0; REF_NEVER = none */
+    int64_t abort_ns, timeout_ns,
+        first_token_timeout_ns; /* after the arrival, above 0; REF_NEVER = none */
 };
 
 struct ref_input {
@@ -120,7 +131,7 @@ struct ref_input {
 enum ref_verdict {
     REF_DONE,
     REF_CANNOT_START, /* one request of max_model_len does not fit */
-    REF_STUCK         /* requests are left that no turn will ever schedule, or the step limit is reached */
+    REF_STUCK /* requests are left that no turn will ever schedule, or the step limit is reached */
 };
 
 enum ref_outcome { REF_PENDING, REF_COMPLETED, REF_REJECTED, REF_TIMED_OUT, REF_ABORTED };
@@ -152,11 +163,12 @@ struct ref_step {
     struct ref_shape shape;
     struct ref_item *scheduled; /* in scheduling order */
     int64_t scheduled_count;
-    int64_t *admitted, admitted_count;   /* request indices; resumed ones included */
-    int64_t *preempted, preempted_count; /* those of turns that scheduled nothing, before this one, included */
-    int64_t *finished, finished_count;   /* completed by this step's results */
-    int64_t running, waiting;            /* lengths of the engine's lists */
-    int64_t free_blocks;                 /* idle cached ones included, the null block not */
+    int64_t *admitted, admitted_count; /* request indices; resumed ones included */
+    int64_t *preempted,
+        preempted_count; /* those of turns that scheduled nothing, before this one, included */
+    int64_t *finished, finished_count; /* completed by this step's results */
+    int64_t running, waiting;          /* lengths of the engine's lists */
+    int64_t free_blocks;               /* idle cached ones included, the null block not */
     int64_t used_blocks, cached_idle_blocks;
     int64_t ledger_tokens[REF_LINES];
     int64_t running_end, free_blocks_end; /* when the results are in, before the next decision */
@@ -165,10 +177,11 @@ struct ref_step {
 struct ref_request_out {
     enum ref_outcome outcome;
     enum ref_finish finish;
-    int64_t arrival_ns, first_scheduled_ns, first_token_ns, finish_ns; /* REF_NEVER where it did not happen */
+    int64_t arrival_ns, first_scheduled_ns, first_token_ns,
+        finish_ns; /* REF_NEVER where it did not happen */
     ref_i128 arrival_ticks, first_scheduled_ticks, first_token_ticks, finish_ticks;
-    int64_t arrival_order;       /* 0, 1, ... in order of arrival */
-    int64_t output_tokens;       /* delivered to the client */
+    int64_t arrival_order; /* 0, 1, ... in order of arrival */
+    int64_t output_tokens; /* delivered to the client */
     int64_t preemptions;
     int64_t cached_tokens;       /* hits at the first admission */
     int64_t cached_tokens_total; /* at all admissions */
@@ -184,9 +197,10 @@ struct ref_totals {
 };
 
 /*
- * Integrals over the whole run, from time 0 to the last event (the end of the last step included), of
- * value x ticks. Between two instants a value is the one after everything that happened at the first.
- * `waiting` counts from the arrival on; who has given up counts until the engine learns of it.
+ * Integrals over the whole run, from time 0 to the last event (the end of the last step
+ * included), of value x ticks. Between two instants a value is the one after everything that
+ * happened at the first. `waiting` counts from the arrival on; who has given up counts until the
+ * engine learns of it.
  */
 struct ref_integrals {
     ref_i128 ticks;
@@ -208,9 +222,9 @@ struct ref_output {
 };
 
 /*
- * Runs the scenario to its end. Returns 0, also with a verdict; -1 if the input makes no sense (a count or
- * length below its bound, a request after itself). The output is the caller's, to be freed in either case.
- * Memory that is not there ends the process.
+ * Runs the scenario to its end. Returns 0, also with a verdict; -1 if the input makes no sense (a
+ * count or length below its bound, a request after itself). The output is the caller's, to be
+ * freed in either case. Memory that is not there ends the process.
  */
 int ref_run(const struct ref_input *input, struct ref_output *output);
 void ref_output_free(struct ref_output *output);

@@ -12,7 +12,7 @@
 
 /* ---- memory that is there, or the process ends ---- */
 
-void *ref_alloc(size_t count, size_t bytes);            /* zeroed */
+void *ref_alloc(size_t count, size_t bytes);             /* zeroed */
 void *ref_resize(void *old, size_t count, size_t bytes); /* content kept, the rest undefined */
 
 struct ref_list {
@@ -28,7 +28,7 @@ void ref_list_free(struct ref_list *list);
 
 /* ---- the pool ---- */
 
-/* One link of a hash chain: the tokens of a full block and all that came before. Equal content, equal link. */
+/* One link of a hash chain: a full block and all that came before. Equal content, equal link. */
 struct ref_link {
     int64_t parent; /* -1 = first block of a sequence */
     int64_t *tokens;
@@ -60,9 +60,9 @@ int64_t ref_pool_link(struct ref_pool *pool, int64_t parent, const int64_t *toke
 /* The oldest block that carries a link, or REF_NO_BLOCK. */
 int64_t ref_pool_find(const struct ref_pool *pool, int64_t link);
 
-int64_t ref_pool_take(struct ref_pool *pool);                         /* pops the head; there is one */
-void ref_pool_touch(struct ref_pool *pool, int64_t block);            /* one holder more */
-void ref_pool_drop(struct ref_pool *pool, int64_t block);             /* one holder less */
+int64_t ref_pool_take(struct ref_pool *pool);              /* pops the head; there is one */
+void ref_pool_touch(struct ref_pool *pool, int64_t block); /* one holder more */
+void ref_pool_drop(struct ref_pool *pool, int64_t block);  /* one holder less */
 void ref_pool_hash(struct ref_pool *pool, int64_t block, int64_t link);
 int64_t ref_pool_idle_cached(const struct ref_pool *pool);
 
@@ -74,12 +74,12 @@ struct ref_request {
     const struct ref_request_in *in;
     struct ref_request_out *out;
     enum ref_where where;
-    bool gone;             /* the client has given up, the engine does not know it yet */
+    bool gone; /* the client has given up, the engine does not know it yet */
     int64_t index;
-    int64_t outputs;       /* tokens delivered */
-    int64_t computed;      /* tokens whose KV is there, those of batches in flight included */
-    int64_t placeholders;  /* tokens that batches in flight will emit */
-    int64_t life;          /* counts preemptions: a batch in flight of a former life owes no placeholder */
+    int64_t outputs;      /* tokens delivered */
+    int64_t computed;     /* tokens whose KV is there, those of batches in flight included */
+    int64_t placeholders; /* tokens that batches in flight will emit */
+    int64_t life; /* counts preemptions: a batch in flight of a former life owes no placeholder */
     int64_t highest;       /* end of the positions ever computed or hit */
     int64_t hashed_blocks; /* leading blocks that are hashed, or null */
     struct ref_list blocks;
@@ -110,7 +110,7 @@ struct ref_state {
     struct ref_list running, waiting; /* request indices; waiting: head = 0 */
     struct ref_batch in_flight[2];    /* oldest first */
     int64_t in_flight_count;
-    bool waits_for_oldest; /* the last turn was empty with a batch in flight */
+    bool waits_for_oldest;     /* the last turn was empty with a batch in flight */
     struct ref_list preempted; /* since the last row */
     ref_i128 now, last_end;
     int64_t arrivals, postings;
@@ -133,7 +133,8 @@ int64_t ref_request_tokens(const struct ref_request *request);
 /* Tokens that batches in flight compute for this life of a request. */
 int64_t ref_request_in_flight(const struct ref_state *state, const struct ref_request *request);
 
-/* Puts a request among the waiting: at the tail (or the front) under fcfs, at its rank under priority. */
+/* Puts a request among the waiting: at the tail (or the front) under fcfs, at its rank under
+ * priority. */
 void ref_waiting_put(struct ref_state *state, struct ref_request *request, bool front);
 
 /* Makes sure that the chain of the first `count` full blocks is known. */

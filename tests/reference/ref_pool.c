@@ -107,7 +107,8 @@ int64_t ref_pool_find(const struct ref_pool *pool, int64_t link)
     int64_t oldest = REF_NO_BLOCK;
     for (int64_t i = 0; i < pool->block_count; i++) {
         if (pool->blocks[i].link == link &&
-            (oldest == REF_NO_BLOCK || pool->blocks[i].hashed_at < pool->blocks[oldest].hashed_at)) {
+            (oldest == REF_NO_BLOCK ||
+             pool->blocks[i].hashed_at < pool->blocks[oldest].hashed_at)) {
             oldest = i;
         }
     }

@@ -146,8 +146,7 @@ static void remove_gone(struct ref_state *state)
         if (!request->gone || request->where == REF_OVER) {
             continue;
         }
-        struct ref_list *list =
-            request->where == REF_RUNNING ? &state->running : &state->waiting;
+        struct ref_list *list = request->where == REF_RUNNING ? &state->running : &state->waiting;
         ref_list_remove(list, ref_list_find(list, i));
         ref_request_release(state, request);
         request->where = REF_OVER;
@@ -156,7 +155,8 @@ static void remove_gone(struct ref_state *state)
 
 /* ---- results ---- */
 
-static enum ref_finish why_finished(const struct ref_state *state, const struct ref_request *request)
+static enum ref_finish why_finished(const struct ref_state *state,
+                                    const struct ref_request *request)
 {
     if (request->outputs >= request->in->max_tokens ||
         ref_request_tokens(request) >= state->engine->max_model_len) {
@@ -298,8 +298,7 @@ static struct ref_step *new_row(struct ref_state *state)
     struct ref_output *output = state->output;
     if (output->step_count == state->step_room) {
         state->step_room = state->step_room * 2 + 64;
-        output->steps =
-            ref_resize(output->steps, (size_t)state->step_room, sizeof(*output->steps));
+        output->steps = ref_resize(output->steps, (size_t)state->step_room, sizeof(*output->steps));
     }
     output->steps[output->step_count] = (struct ref_step){0};
     return &output->steps[output->step_count];
@@ -332,7 +331,7 @@ static void launch(struct ref_state *state, struct ref_turn *turn)
     }
 }
 
-/* Takes turns as long as they lead to batches and there is room for one more. False if the engine runs in a circle. */
+/* Takes turns while they lead to batches and there is room. False if they run in a circle. */
 static bool take_turns(struct ref_state *state)
 {
     const int64_t depth = state->engine->async_scheduling ? 2 : 1;
@@ -613,8 +612,8 @@ const char *ref_outcome_name(enum ref_outcome outcome)
 
 const char *ref_line_name(enum ref_line line)
 {
-    static const char *const names[] = {"lower_bound",   "block_rounding", "reserved", "shared",
-                                        "cached",        "out_of_window",  "fragmented",
-                                        "held_back",     "free",           "pool"};
+    static const char *const names[] = {
+        "lower_bound",   "block_rounding", "reserved",  "shared", "cached",
+        "out_of_window", "fragmented",     "held_back", "free",   "pool"};
     return names[line];
 }

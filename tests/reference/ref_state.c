@@ -1,6 +1,6 @@
 /*
- * What a request is made of: its tokens, their hash chain, its blocks, its place among the waiting; and
- * the ledger, counted anew from all of them.
+ * What a request is made of: its tokens, their hash chain, its blocks, its place among the
+ * waiting; and the ledger, counted anew from all of them.
  */
 #include "reference/ref_int.h"
 
@@ -57,7 +57,7 @@ void ref_waiting_put(struct ref_state *state, struct ref_request *request, bool 
 
 /* ---- content ---- */
 
-/* The id of the token at a position. Prompts without stated content get negative ids of their own. */
+/* The id of the token at a position. Prompts without stated content get negative ids. */
 static int64_t token_at(const struct ref_request *request, int64_t position)
 {
     const struct ref_request_in *in = request->in;
@@ -122,8 +122,7 @@ static int64_t visible_tokens(const struct ref_state *state, const struct ref_re
     if (state->engine->sliding_window == 0) {
         return request->computed;
     }
-    const int64_t seen =
-        state->engine->sliding_window - 1 + ref_request_in_flight(state, request);
+    const int64_t seen = state->engine->sliding_window - 1 + ref_request_in_flight(state, request);
     return request->computed < seen ? request->computed : seen;
 }
 

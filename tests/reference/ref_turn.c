@@ -1,6 +1,6 @@
 /*
- * One scheduling turn of vLLM V1: running requests in list order first, then, unless somebody was thrown
- * out, waiting ones from the head.
+ * One scheduling turn of vLLM V1: running requests in list order first, then, unless somebody was
+ * thrown out, waiting ones from the head.
  */
 #include "reference/ref_int.h"
 
@@ -21,8 +21,8 @@ static void turn_add(struct ref_turn *turn, const struct ref_request *request, i
         batch->room = batch->room * 2 + 8;
         batch->items = ref_resize(batch->items, (size_t)batch->room, sizeof(*batch->items));
     }
-    batch->items[batch->count++] = (struct ref_batch_item){
-        .request = request->index, .tokens = tokens, .life = request->life};
+    batch->items[batch->count++] =
+        (struct ref_batch_item){.request = request->index, .tokens = tokens, .life = request->life};
     turn->budget -= tokens;
 }
 
@@ -169,8 +169,9 @@ static bool grow_by_force(struct ref_state *state, struct ref_turn *turn,
             turn->budget += given_back;
             (*place)--;
         }
-        // A victim before this place that is not in the batch (it sat out) moves everyone one place
-        // forward all the same, so that the next running request misses this step: the engine's own way.
+        // A victim before this place that is not in the batch (it sat out) moves everyone one
+        // place forward all the same, so that the next running request misses this step: the
+        // engine's own way.
         if (victim == request) {
             return false;
         }
@@ -196,7 +197,7 @@ static void schedule_running(struct ref_state *state, struct ref_turn *turn)
 
 /* ---- waiting requests ---- */
 
-/* Blocks found in the cache: entries of the table from block 0 on, REF_NO_BLOCK below the window. */
+/* Blocks found in the cache: entries from block 0 on, REF_NO_BLOCK below the window. */
 static void lookup_full(struct ref_state *state, const struct ref_request *request, int64_t most,
                         struct ref_list *hits)
 {
@@ -209,7 +210,8 @@ static void lookup_full(struct ref_state *state, const struct ref_request *reque
     }
 }
 
-/* The rightmost run of blocks that covers a window; a shorter run counts where it begins at block 0. */
+/* The rightmost run of blocks that covers a window; a shorter run counts where it begins at block
+ * 0. */
 static void lookup_window(struct ref_state *state, const struct ref_request *request, int64_t most,
                           struct ref_list *hits)
 {
@@ -224,8 +226,8 @@ static void lookup_window(struct ref_state *state, const struct ref_request *req
         return;
     }
     for (int64_t i = 0; i < first + run; i++) {
-        ref_list_push(hits, i < first ? REF_NO_BLOCK
-                                      : ref_pool_find(&state->pool, request->links.at[i]));
+        ref_list_push(hits,
+                      i < first ? REF_NO_BLOCK : ref_pool_find(&state->pool, request->links.at[i]));
     }
 }
 
@@ -247,7 +249,8 @@ static void lookup(struct ref_state *state, struct ref_request *request, struct 
     }
 }
 
-/* Blocks to be taken from the free list so that a new request holds `required`, its idle hits included. */
+/* Blocks to be taken from the free list so that a new request holds `required`, its idle hits
+ * included. */
 static int64_t admission_need(const struct ref_state *state, const struct ref_list *hits,
                               int64_t required)
 {
@@ -283,8 +286,7 @@ static bool can_admit(const struct ref_state *state, const struct ref_request *r
             return false;
         }
     }
-    const int64_t required =
-        ref_ceil_div(min64(after, engine->max_model_len), engine->block_size);
+    const int64_t required = ref_ceil_div(min64(after, engine->max_model_len), engine->block_size);
     return admission_need(state, hits, required) <= usable;
 }
 

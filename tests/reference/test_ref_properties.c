@@ -1,6 +1,7 @@
 /*
- * What must hold of the reference in every scenario: blocks and tokens are conserved, the ledger adds up at
- * every step, limits are kept, every request ends, and the integrals obey Little's law to the tick.
+ * What must hold of the reference in every scenario: blocks and tokens are conserved, the ledger
+ * adds up at every step, limits are kept, every request ends, and the integrals obey Little's law
+ * to the tick.
  */
 #include <check.h>
 #include <stdio.h>
@@ -19,13 +20,14 @@ struct subject {
     struct ref_output output;
 };
 
-/* Check notes every assertion in a file; millions of them are tested first and noted only when they fail. */
-#define HOLDS(subject, condition)                                                                  \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            ck_abort_msg("seed %llu features 0x%x: %s", (unsigned long long)(subject)->seed,       \
-                         (unsigned int)(subject)->features, #condition);                           \
-        }                                                                                          \
+/* Check notes every assertion in a file; millions of them are tested first and noted only when
+ * they fail. */
+#define HOLDS(subject, condition)                                                            \
+    do {                                                                                     \
+        if (!(condition)) {                                                                  \
+            ck_abort_msg("seed %llu features 0x%x: %s", (unsigned long long)(subject)->seed, \
+                         (unsigned int)(subject)->features, #condition);                     \
+        }                                                                                    \
     } while (0)
 
 static void subject_run(struct subject *subject, uint64_t seed, uint32_t features)
@@ -127,8 +129,9 @@ static void check_answer(const struct subject *s, int64_t index)
     HOLDS(s, out->arrival_ticks <= out->first_scheduled_ticks &&
                  out->first_scheduled_ticks < out->first_token_ticks &&
                  out->first_token_ticks <= out->finish_ticks);
-    // Every position but the last token's is computed or hit once; an answer that stops by itself may have
-    // cost a slot more with two batches in flight. Hits below a window are not positions.
+    // Every position but the last token's is computed or hit once; an answer that stops by itself
+    // may have cost a slot more with two batches in flight. Hits below a window are not
+    // positions.
     const int64_t positions = in->prompt_tokens + out->output_tokens - 1;
     const int64_t fresh = out->computed_tokens - out->recomputed_tokens;
     const bool extra = s->input.engine.async_scheduling && out->finish == REF_FINISH_STOP;
@@ -209,9 +212,8 @@ static void check_integrals(const struct subject *s)
     HOLDS(s, sum->ticks == s->output.end_ticks);
     HOLDS(s, lines[REF_POOL] == lines[REF_LOWER_BOUND] + lines[REF_BLOCK_ROUNDING] +
                                     lines[REF_OUT_OF_WINDOW] + lines[REF_RESERVED] -
-                                    lines[REF_SHARED] + lines[REF_CACHED] +
-                                    lines[REF_FRAGMENTED] + lines[REF_HELD_BACK] +
-                                    lines[REF_FREE]);
+                                    lines[REF_SHARED] + lines[REF_CACHED] + lines[REF_FRAGMENTED] +
+                                    lines[REF_HELD_BACK] + lines[REF_FREE]);
     if (s->input.engine.sliding_window == 0) {
         HOLDS(s, lines[REF_LOWER_BOUND] == sum->context_tokens);
     }

@@ -303,9 +303,8 @@ static size_t write_path(const struct path *path, char *where, size_t bytes)
     if (used >= bytes) {
         return used;
     }
-    const int more = path->key != NULL
-                         ? snprintf(where + used, bytes - used, ".%s", path->key)
-                         : snprintf(where + used, bytes - used, "[%zu]", path->index);
+    const int more = path->key != NULL ? snprintf(where + used, bytes - used, ".%s", path->key)
+                                       : snprintf(where + used, bytes - used, "[%zu]", path->index);
     return used + (more > 0 ? (size_t)more : 0);
 }
 
@@ -356,8 +355,8 @@ static bool same_items(const struct json_value *expected, const struct json_valu
     if (expected->count != actual->count) {
         const size_t used = write_path(path, where, bytes);
         if (used < bytes) {
-            snprintf(where + used, bytes - used, ": expected %zu items, found %zu",
-                     expected->count, actual->count);
+            snprintf(where + used, bytes - used, ": expected %zu items, found %zu", expected->count,
+                     actual->count);
         }
         return false;
     }

@@ -1,9 +1,10 @@
 /*
  * json.h - a small JSON reader for tests.
  *
- * Reads a whole document into a tree of values. A number keeps its text, so that a decimal fraction can be
- * read exactly; strings know the escapes but \u beyond ASCII. Objects keep the order of their members.
- * A document that is not well formed, or memory that is not there, ends the process with a message.
+ * Reads a whole document into a tree of values. A number keeps its text, so that a decimal
+ * fraction can be read exactly; strings know the escapes but \u beyond ASCII. Objects keep the
+ * order of their members. A document that is not well formed, or memory that is not there, ends
+ * the process with a message.
  */
 #ifndef KVSIM_TESTS_SUPPORT_JSON_H
 #define KVSIM_TESTS_SUPPORT_JSON_H
@@ -42,8 +43,9 @@ const char *json_text(const struct json_value *object, const char *key, const ch
 int64_t json_to_int(const struct json_value *value); /* of a number without fraction */
 
 /*
- * Compares two values; numbers by their text. Members of an object of `expected` must be in `actual`; more
- * members there are ignored. Returns true if equal, else writes where they differ into `where`.
+ * Compares two values; numbers by their text. Members of an object of `expected` must be in
+ * `actual`; more members there are ignored. Returns true if equal, else writes where they differ
+ * into `where`.
  */
 bool json_equal(const struct json_value *expected, const struct json_value *actual, char *where,
                 size_t where_bytes);
