@@ -29,6 +29,7 @@ struct workload_request {
     int64_t output_tokens; /* what the model would write before it stops by itself */
     int64_t max_tokens;    /* what the client allows; == output_tokens by default */
     int32_t priority;      /* low first */
+    uint32_t sequence_count; /* `n` of a trace row: answers sampled in parallel; else 1 */
     uint32_t class_index;
     uint32_t client;       /* closed loop: which client; else 0 */
     uint64_t turn;         /* closed loop: its how-manieth request */
@@ -58,7 +59,7 @@ extern const struct base_choice workload_process_choices[];
 
 /* A stage of a rate profile: constant (rate), a ramp (rate to rate_end) or a sinus day (mean, amplitude, period). */
 struct workload_stage {
-    double rate_per_s, rate_end_per_s;
+    double rate_per_s, rate_end_per_s; /* rate_end 0 = constant */
     double amplitude;      /* relative, 0 = none */
     int64_t period_ns;
     int64_t duration_ns;
@@ -113,7 +114,8 @@ bool workload_is_steady(const struct workload_spec *spec); /* constant rate or c
 
 /* How many requests a trace has and what they look like, read once in a streaming pass (for defaults, checks, reports). */
 struct workload_trace_info {
-    uint64_t row_count;
+    uint64_t row_count;      /* requests; failed rows of BurstGPT are left out and counted apart */
+    uint64_t skipped_count;
     int64_t first_ns, last_ns;
     double prompt_mean, output_mean;
     int64_t prompt_max, output_max;
@@ -122,8 +124,12 @@ struct workload_trace_info {
 enum kvsim_status workload_trace_scan(const char *path, struct workload_trace_info *out, struct kvsim_error *err)
     KVSIM_MUST_CHECK;
 
-/* Mean held blocks for "expected" concurrency: E[sum_j blocks(P+j)] / E[O] over the joint distribution, from `samples`
- * addressed draws; block_tokens = B. Traces: over the rows. */
+/*
+ * Mean held blocks for "expected" concurrency: E[sum_j ceil((P + j) / B)] / E[O], j = 0 ... O - 1 (token j + 1 of the
+ * answer is computed with P + j tokens in the cache), over the joint distribution from 262,144 addressed draws; a trace:
+ * over its rows. O is cut by max_tokens and max_model_tokens - P (max_model_tokens 0 = no limit); what is refused on
+ * arrival is left out. An error when no request is left.
+ */
 enum kvsim_status workload_mean_held_blocks(const struct workload_spec *spec, uint64_t seed, uint32_t block_tokens,
                                             int64_t max_model_tokens, double *out, struct kvsim_error *err)
     KVSIM_MUST_CHECK;

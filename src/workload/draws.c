@@ -1,0 +1,61 @@
+/* Class and lengths of a request: one addressed uniform each. */
+#include "workload/workload_int.h"
+
+void workload_draws_init(struct workload_draws *draws, const struct workload_spec *spec, uint64_t seed,
+                         uint32_t replication)
+{
+    base_require(spec->class_count >= 1 && spec->class_count <= WORKLOAD_CLASSES_MAX);
+    *draws = (struct workload_draws){.spec = spec, .class_key = rng_key(seed, replication, RNG_CLASS, 0)};
+    for (size_t i = 0; i < spec->class_count; i++) {
+        draws->total_weight += spec->classes[i].weight;
+        draws->prompt_keys[i] = rng_key(seed, replication, RNG_PROMPT, i);
+        draws->output_keys[i] = rng_key(seed, replication, RNG_OUTPUT, i);
+        draws->max_keys[i] = rng_key(seed, replication, RNG_MAX_TOKENS, i);
+    }
+}
+
+uint32_t workload_draws_class(const struct workload_draws *draws, uint64_t address)
+{
+    const struct workload_spec *spec = draws->spec;
+    double target;
+    uint32_t last = 0;
+
+    if (spec->class_count == 1)
+        return 0;
+    target = rng_uniform(draws->class_key, address) * draws->total_weight;
+    for (uint32_t i = 0; i < spec->class_count; i++) {
+        if (spec->classes[i].weight <= 0.0)
+            continue;
+        last = i;
+        if (target < spec->classes[i].weight)
+            return i;
+        target -= spec->classes[i].weight;
+    }
+    return last;
+}
+
+void workload_draws_max_tokens(const struct workload_draws *draws, uint64_t address, struct workload_request *request)
+{
+    const struct workload_class *class = &draws->spec->classes[request->class_index];
+
+    request->max_tokens = request->output_tokens;
+    if (class->has_max_tokens) {
+        double u = rng_uniform(draws->max_keys[request->class_index], address);
+
+        request->max_tokens = (int64_t)rng_dist_value(&class->max_tokens, u);
+    }
+}
+
+void workload_draws_lengths(const struct workload_draws *draws, uint64_t address, struct workload_request *request)
+{
+    uint32_t index = request->class_index;
+    const struct workload_class *class = &draws->spec->classes[index];
+    double u_prompt = rng_uniform(draws->prompt_keys[index], address);
+    double u_output = rng_uniform(draws->output_keys[index], address);
+
+    if (class->correlation != 0.0)
+        rng_correlate(class->correlation, u_prompt, u_output, &u_prompt, &u_output);
+    request->prompt_tokens = (int64_t)rng_dist_value(&class->prompt, u_prompt);
+    request->output_tokens = (int64_t)rng_dist_value(&class->output, u_output);
+    workload_draws_max_tokens(draws, address, request);
+}

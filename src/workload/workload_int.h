@@ -1,0 +1,71 @@
+/*
+ * workload_int.h - what the sources of workload share: exact rates, gaps, draws of class and lengths, rows of a trace.
+ */
+#ifndef KVSIM_WORKLOAD_WORKLOAD_INT_H
+#define KVSIM_WORKLOAD_WORKLOAD_INT_H
+
+#include "workload/arrivals.h"
+
+#define WORKLOAD_NS_PER_S 1e9
+
+/* What an arrival process leaves open in a request, for the source to fill in; output_tokens 0 = lengths are drawn. */
+#define WORKLOAD_PRIORITY_NONE INT32_MIN
+#define WORKLOAD_CLASS_NONE UINT32_MAX
+
+/* A fraction that reads as `value` (0.1 is 1/10, not the nearest binary fraction): the first convergent of its continued
+ * fraction that rounds to it. value within [1e-9, 1e15]. */
+struct base_rational workload_rational(double value);
+
+/* round(count * 1e9 * den / num), half up: the time of the count-th event at num/den per second. Error beyond int64. */
+enum kvsim_status workload_time_at_rate(uint64_t count, struct base_rational rate, int64_t *at_ns,
+                                        struct kvsim_error *err);
+
+/* *at_ns += gap_ns, rounded to the nearest; an error beyond 292 years. */
+enum kvsim_status workload_add_gap(int64_t *at_ns, double gap_ns, struct kvsim_error *err);
+
+enum kvsim_status workload_fail_key(struct kvsim_error *err, const char *key, const char *code, const char *message);
+
+/* Range of a finite rate, shared by every process. */
+enum kvsim_status workload_check_rate(double rate_per_s, const char *key, struct kvsim_error *err);
+
+/* A unit exponential at its address. */
+double workload_exponential(uint64_t key, uint64_t index);
+
+/* Classes and lengths of requests, by address. */
+struct workload_draws {
+    const struct workload_spec *spec;
+    uint64_t class_key;
+    double total_weight;
+    uint64_t prompt_keys[WORKLOAD_CLASSES_MAX], output_keys[WORKLOAD_CLASSES_MAX], max_keys[WORKLOAD_CLASSES_MAX];
+};
+void workload_draws_init(struct workload_draws *draws, const struct workload_spec *spec, uint64_t seed,
+                         uint32_t replication);
+uint32_t workload_draws_class(const struct workload_draws *draws, uint64_t address);
+/* Lengths of a request of class_index. */
+void workload_draws_lengths(const struct workload_draws *draws, uint64_t address, struct workload_request *request);
+/* max_tokens alone, for a trace row that states none; output_tokens is set. */
+void workload_draws_max_tokens(const struct workload_draws *draws, uint64_t address, struct workload_request *request);
+
+/* One row of a trace, checked. Texts are valid until the next row; NULL where the file has none. */
+struct workload_row {
+    int64_t at_ns;
+    int64_t prompt_tokens, output_tokens;
+    int64_t max_tokens; /* 0 = not stated */
+    uint32_t sequence_count;
+    int32_t priority; /* or WORKLOAD_PRIORITY_NONE */
+    const char *id, *class_name;
+};
+
+struct workload_trace;
+enum kvsim_status workload_trace_open(const char *path, struct workload_trace **out, struct kvsim_error *err);
+enum kvsim_status workload_trace_next(struct workload_trace *trace, struct workload_row *row, bool *more,
+                                      struct kvsim_error *err);
+void workload_trace_close(struct workload_trace *trace);
+/* An error at the current row's class. */
+enum kvsim_status workload_trace_fail_class(const struct workload_trace *trace, struct kvsim_error *err);
+uint64_t workload_trace_skipped(const struct workload_trace *trace);
+bool workload_trace_has_class(const struct workload_trace *trace);
+bool workload_trace_has_session(const struct workload_trace *trace);
+bool workload_trace_has_content(const struct workload_trace *trace);
+
+#endif
