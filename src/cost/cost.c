@@ -43,11 +43,12 @@ enum cost_level cost_level_resolve(const struct cost_options *options, const str
 static const struct cost_ops *ops_of(enum cost_level level)
 {
     switch (level) {
+    case COST_DATASHEET:
+        return &cost_ops_datasheet;
     case COST_AFFINE:
         return &cost_ops_affine;
     case COST_FIXED:
         return &cost_ops_fixed;
-    case COST_DATASHEET:
     case COST_CALIBRATED:
     case COST_TABLE:
         break;

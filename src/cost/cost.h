@@ -67,6 +67,15 @@ struct cost_affine_options {
     double prefill_rate_per_s;
 };
 
+/* `cost.kv_dtype.DTYPE`: what reading and writing a quantized KV cache costs beyond its bytes. */
+struct cost_kv_dtype_options {
+    const char *name;
+    double read_fraction;        /* read_efficiency: share of bandwidth of decode attention; 0 = the hardware file's */
+    double write_ns_per_token;   /* write_cost: per new token and layer */
+    double dequant_ns_per_token; /* dequant_cost: per token of context and layer in decode attention */
+};
+enum { COST_KV_DTYPES_MAX = 8 };
+
 struct cost_options {
     enum cost_level level;
     bool has_level;
@@ -76,6 +85,8 @@ struct cost_options {
     double host_per_step_ns, host_per_sequence_ns;
     bool host_overlap;                /* true: step = max(device, host); false: sum */
     int64_t swap_per_block_ns;
+    size_t kv_dtype_count;
+    struct cost_kv_dtype_options kv_dtypes[COST_KV_DTYPES_MAX];
 };
 
 struct cost_config {

@@ -1,0 +1,300 @@
+#include "cost/rates.h"
+
+#include <math.h>
+
+/* Lengths at which the medians of the three ranges stand: between 8192 and 16384, 2048 ... 8191, 512 ... 2047. */
+static const double attention_long_tokens = 11585, attention_mid_tokens = 4096, attention_short_tokens = 1024;
+
+static double known(double value, double fallback)
+{
+    return value > 0 ? value : fallback;
+}
+
+static struct spec_affine known_affine(struct spec_affine value, struct spec_affine same_width,
+                                       struct spec_affine fallback)
+{
+    if (value.fraction > 0)
+        return value;
+    return same_width.fraction > 0 ? same_width : fallback;
+}
+
+/* The float of the same width, whose measurements stand in for a format that has none. */
+static enum spec_dtype same_width(enum spec_dtype dtype)
+{
+    switch (dtype) {
+    case SPEC_INT8:
+        return SPEC_FP8;
+    case SPEC_INT4:
+        return SPEC_FP4;
+    case SPEC_FP16:
+    case SPEC_FP32:
+        return SPEC_BF16;
+    default:
+        return dtype;
+    }
+}
+
+/*
+ * Prefill attention by length: an S-token prompt takes FLOPs / peak / f (1 + s / S), i.e. every query row costs s / 2
+ * pairs more than its causal area (masked halves of tiles, start of a row). f and s from the shares measured for middle
+ * and short prompts; f is bounded by what long ones reach. In sums: pairs + s / 2 * tokens, so no length is needed.
+ */
+static void attention_fit(struct cost_rates *rates, const struct spec_efficiency *efficiency)
+{
+    double long_share = known(efficiency->prefill_attention_long, cost_defaults.prefill_attention_long);
+    double mid = efficiency->prefill_attention_mid, short_share = efficiency->prefill_attention_short;
+    double scale = long_share / cost_defaults.prefill_attention_long;
+    mid = known(mid, fmin(1.0, scale * cost_defaults.prefill_attention_mid));
+    short_share = known(short_share, fmin(1.0, scale * cost_defaults.prefill_attention_short));
+
+    double slope = (1 / short_share - 1 / mid) / (1 / attention_short_tokens - 1 / attention_mid_tokens);
+    double inverse = 1 / mid - slope / attention_mid_tokens;
+    if (!(slope > 0) || !(inverse >= 1)) {
+        rates->attention_fraction = long_share;
+        rates->attention_row_tokens = 0;
+        return;
+    }
+    double inverse_long = 1 / long_share - slope / attention_long_tokens;
+    inverse = inverse_long >= 1 ? 0.5 * (inverse + inverse_long) : inverse;
+    rates->attention_fraction = 1 / inverse;
+    rates->attention_row_tokens = 0.5 * slope / inverse;
+}
+
+/*
+ * Shares of products. The tables' 8- and 4-bit shares include the quantization of activations, which is counted on its
+ * own here; the product itself reaches what 16-bit products reach (best shapes: 0.71-0.78 against 0.78-0.84).
+ */
+static void gemm_fill(struct cost_rates *rates, const struct spec_efficiency *efficiency)
+{
+    for (int i = 0; i < SPEC_DTYPE_COUNT; i++) {
+        enum spec_dtype like = same_width((enum spec_dtype)i);
+        double own = known(efficiency->gemm_prefill[i], efficiency->gemm_prefill[like]);
+        double share = fmax(own, efficiency->gemm_prefill[SPEC_BF16]);
+        rates->gemm_fraction[i] = known(share, cost_defaults.gemm_fraction[i]);
+        rates->weight_stream[i] = known_affine(efficiency->weight_stream[i], efficiency->weight_stream[like],
+                                               cost_defaults.weight_stream[i]);
+        rates->decode_attention[i] = known_affine(efficiency->decode_attention[i],
+                                                  efficiency->decode_attention[like],
+                                                  cost_defaults.decode_attention[i]);
+    }
+}
+
+enum kvsim_status cost_rates_init(struct cost_rates *rates, const struct spec_hardware *hardware,
+                                  struct kvsim_error *err)
+{
+    *rates = (struct cost_rates){.hardware = hardware, .bytes_per_s = hardware->memory_bytes_per_s};
+    for (int i = 0; i < SPEC_DTYPE_COUNT; i++)
+        rates->flop_per_s[i] = hardware->flop_per_s[i];
+    if (!(rates->bytes_per_s > 0))
+        return base_fail(err, KVSIM_ERR_SCENARIO, "the memory bandwidth of %s is not known", hardware->name);
+    if (!(rates->flop_per_s[cost_rates_dtype(rates, SPEC_BF16)] > 0))
+        return base_fail(err, KVSIM_ERR_SCENARIO, "no compute rate of %s is known for 16 or 32 bits", hardware->name);
+    const struct spec_efficiency *efficiency = &hardware->efficiency;
+    gemm_fill(rates, efficiency);
+    attention_fit(rates, efficiency);
+    rates->launch_s = known(efficiency->launch_s, cost_defaults.launch_s);
+    rates->graph_launch_s = known(efficiency->graph_launch_s, cost_defaults.graph_launch_s);
+    return KVSIM_OK;
+}
+
+enum spec_dtype cost_rates_dtype(const struct cost_rates *rates, enum spec_dtype wanted)
+{
+    if (rates->flop_per_s[wanted] > 0)
+        return wanted;
+    if (rates->flop_per_s[SPEC_BF16] > 0)
+        return SPEC_BF16;
+    return rates->flop_per_s[SPEC_FP16] > 0 ? SPEC_FP16 : SPEC_FP32;
+}
+
+/* fixed + max(memory, compute), with what it moved and computed. */
+static struct cost_time roofline(double fixed_s, double memory_s, double compute_s, enum cost_bound memory_bound)
+{
+    return (struct cost_time){
+        .s = fixed_s + fmax(memory_s, compute_s),
+        .kernel_count = 1,
+        .bound = compute_s >= memory_s ? COST_COMPUTE : memory_bound,
+    };
+}
+
+static double quantize_s(const struct cost_rates *rates, const struct cost_matrix *matrix, double rows, double k)
+{
+    if (!matrix->quantizes)
+        return 0;
+    return rows * (k * cost_defaults.quantize_bytes_per_element / rates->bytes_per_s + cost_defaults.quantize_row_s);
+}
+
+static double activation_bytes(const struct cost_matrix *matrix)
+{
+    return matrix->quantizes ? spec_dtype_bytes(matrix->rate) : 2;
+}
+
+struct cost_time cost_gemm(const struct cost_rates *rates, const struct cost_matrix *matrix, double m, double n,
+                           double k)
+{
+    if (!(m > 0 && n > 0 && k > 0))
+        return (struct cost_time){0};
+    struct spec_affine stream = rates->weight_stream[matrix->rate];
+    double flops = 2 * m * n * k;
+    double bytes = n * k * matrix->weight_bytes + m * k * activation_bytes(matrix) + 2 * m * n;
+    struct cost_time time = roofline(stream.fixed_s + quantize_s(rates, matrix, m, k),
+                                     bytes / (stream.fraction * rates->bytes_per_s),
+                                     flops / (rates->gemm_fraction[matrix->rate] * rates->flop_per_s[matrix->rate]),
+                                     COST_WEIGHT_BANDWIDTH);
+    time.flops = flops;
+    time.bytes = bytes;
+    time.kernel_count = matrix->quantizes ? 2 : 1;
+    return time;
+}
+
+struct cost_time cost_gemm_grouped(const struct cost_rates *rates, const struct cost_matrix *matrix, double rows,
+                                   double touched, double weights, double row_elements, double kernel_count)
+{
+    if (!(rows > 0))
+        return (struct cost_time){0};
+    struct spec_affine stream = rates->weight_stream[matrix->rate];
+    double bytes = touched * weights * matrix->weight_bytes + 2 * rows * row_elements;
+    double padded = rows + touched * cost_defaults.expert_padding_rows;
+    double compute_s =
+        2 * padded * weights / (rates->gemm_fraction[matrix->rate] * rates->flop_per_s[matrix->rate]);
+    struct cost_time time =
+        roofline(kernel_count * stream.fixed_s + quantize_s(rates, matrix, rows, 0.5 * row_elements),
+                 bytes / (stream.fraction * rates->bytes_per_s), compute_s, COST_WEIGHT_BANDWIDTH);
+    time.flops = 2 * rows * weights;
+    time.bytes = bytes;
+    time.kernel_count = kernel_count * (matrix->quantizes ? 2 : 1);
+    return time;
+}
+
+struct cost_time cost_stream(const struct cost_rates *rates, double bytes, enum cost_bound bound)
+{
+    if (!(bytes > 0))
+        return (struct cost_time){0};
+    return (struct cost_time){
+        .s = rates->graph_launch_s + bytes / (cost_defaults.stream_fraction * rates->bytes_per_s),
+        .bytes = bytes,
+        .kernel_count = 1,
+        .bound = bound,
+    };
+}
+
+static double attention_flop_per_s(const struct cost_rates *rates)
+{
+    return rates->attention_fraction * rates->flop_per_s[cost_rates_dtype(rates, SPEC_BF16)];
+}
+
+struct cost_time cost_attention_prefill(const struct cost_rates *rates, const struct cost_attention_prefill *work)
+{
+    if (!(work->tokens > 0))
+        return (struct cost_time){0};
+    struct spec_affine affine = rates->decode_attention[work->kv_dtype];
+    double pairs = work->pairs + rates->attention_row_tokens * work->tokens;
+    struct cost_time time = roofline(affine.fixed_s, work->kv_bytes / (affine.fraction * rates->bytes_per_s),
+                                     work->flops_per_pair * pairs / attention_flop_per_s(rates), COST_KV_BANDWIDTH);
+    time.flops = work->flops_per_pair * work->pairs;
+    time.bytes = work->kv_bytes;
+    return time;
+}
+
+const enum cost_bound cost_decode_bounds[COST_DECODE_LINES] = {COST_KV_BANDWIDTH, COST_KV_BANDWIDTH, COST_COMPUTE};
+
+void cost_attention_decode_lines(const struct cost_rates *rates, const struct cost_attention_decode *work,
+                                 struct cost_decode_lines *out)
+{
+    struct spec_affine affine = rates->decode_attention[work->kv_dtype];
+    double fraction = known(work->read_fraction, affine.fraction);
+    double tiles_s = work->sequences * work->kv_heads * cost_defaults.attention_tile_bytes / rates->bytes_per_s;
+    out->alpha_s[COST_DECODE_FLOOR] = affine.fixed_s + tiles_s;
+    out->beta_s[COST_DECODE_FLOOR] = 0;
+    out->alpha_s[COST_DECODE_MEMORY] = affine.fixed_s;
+    out->beta_s[COST_DECODE_MEMORY] =
+        work->bytes_per_token / (fraction * rates->bytes_per_s) + work->dequant_s_per_token;
+    out->alpha_s[COST_DECODE_COMPUTE] = affine.fixed_s;
+    out->beta_s[COST_DECODE_COMPUTE] = work->flops_per_token / attention_flop_per_s(rates);
+}
+
+struct cost_time cost_attention_decode_at(const struct cost_decode_lines *lines,
+                                          const struct cost_attention_decode *work, double contexts)
+{
+    struct cost_time time = {.flops = work->flops_per_token * contexts,
+                             .bytes = work->bytes_per_token * contexts,
+                             .kernel_count = 1};
+    for (int i = 0; i < COST_DECODE_LINES; i++) {
+        double s = lines->alpha_s[i] + lines->beta_s[i] * contexts;
+        if (s > time.s) {
+            time.s = s;
+            time.bound = cost_decode_bounds[i];
+        }
+    }
+    return time;
+}
+
+static double ring_bytes(uint32_t gpu_count, double bytes)
+{
+    return 2.0 * (gpu_count - 1.0) / gpu_count * bytes;
+}
+
+/*
+ * From measured bus bandwidth (nccl-tests: t = 2 (n-1)/n S / busbw), log-log between the points. Below the first one the
+ * time falls linearly to the latency; above the last one bandwidth stays.
+ */
+static double all_reduce_measured_s(const struct spec_allreduce *table, double bytes)
+{
+    const double *size = table->message_bytes, *rate = table->busbw_bytes_per_s;
+    size_t last = table->point_count - 1;
+    if (bytes <= size[0]) {
+        double first_s = ring_bytes(table->gpu_count, size[0]) / rate[0];
+        double latency_s = fmin(table->latency_s, first_s);
+        return latency_s + (first_s - latency_s) * bytes / size[0];
+    }
+    double busbw = rate[last];
+    for (size_t i = 1; i <= last; i++) {
+        if (bytes < size[i]) {
+            double share = log(bytes / size[i - 1]) / log(size[i] / size[i - 1]);
+            busbw = rate[i - 1] * pow(rate[i] / rate[i - 1], share);
+            break;
+        }
+    }
+    return ring_bytes(table->gpu_count, bytes) / busbw;
+}
+
+static double link_bytes_per_s(const struct cost_rates *rates)
+{
+    const struct spec_hardware *hardware = rates->hardware;
+    if (hardware->link_bytes_per_s > 0)
+        return cost_defaults.link_fraction * hardware->link_bytes_per_s;
+    /* Where nothing is known of the host link: PCIe 4.0 x16, usable. */
+    return cost_defaults.pcie_fraction * known(hardware->pcie_bytes_per_s, 26e9);
+}
+
+static double link_latency_s(const struct cost_rates *rates)
+{
+    const struct spec_hardware *hardware = rates->hardware;
+    double fallback = hardware->link_bytes_per_s > 0 ? cost_defaults.link_latency_s : cost_defaults.pcie_latency_s;
+    return known(hardware->link_latency_s, fallback);
+}
+
+struct cost_time cost_all_reduce(const struct cost_rates *rates, uint32_t gpu_count, double bytes)
+{
+    if (gpu_count < 2 || !(bytes > 0))
+        return (struct cost_time){0};
+    struct cost_time time = {.bytes = bytes, .kernel_count = 1, .bound = COST_COMMUNICATION};
+    const struct spec_hardware *hardware = rates->hardware;
+    for (size_t i = 0; i < hardware->allreduce_count; i++) {
+        if (hardware->allreduce[i].gpu_count == gpu_count && hardware->allreduce[i].point_count > 0) {
+            time.s = all_reduce_measured_s(&hardware->allreduce[i], bytes);
+            return time;
+        }
+    }
+    time.s = link_latency_s(rates) + ring_bytes(gpu_count, bytes) / link_bytes_per_s(rates);
+    return time;
+}
+
+struct cost_time cost_link_move(const struct cost_rates *rates, double bytes)
+{
+    if (!(bytes > 0))
+        return (struct cost_time){0};
+    return (struct cost_time){.s = link_latency_s(rates) + bytes / link_bytes_per_s(rates),
+                              .bytes = bytes,
+                              .kernel_count = 1,
+                              .bound = COST_COMMUNICATION};
+}

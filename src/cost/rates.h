@@ -1,0 +1,112 @@
+/*
+ * rates.h - what a device achieves: its peaks, its efficiencies with the gaps filled, and the time of one kernel.
+ *
+ * Everything here is a pure function of the hardware file. A kernel's time is
+ *   fixed + max(bytes / (share of bandwidth), FLOPs / (share of the dense peak)),
+ * the roofline (Williams, Waterman, Patterson, CACM 2009) with an affine memory side: one efficiency number misses small
+ * matrices by a factor of two. A kernel's fixed part belongs to the kernel, never to `launch`.
+ */
+#ifndef KVSIM_COST_RATES_H
+#define KVSIM_COST_RATES_H
+
+#include "cost/cost.h"
+
+/* Constants for what a hardware file does not say. Sources: defaults.c. */
+struct cost_defaults {
+    double gemm_fraction[SPEC_DTYPE_COUNT];
+    struct spec_affine weight_stream[SPEC_DTYPE_COUNT];
+    struct spec_affine decode_attention[SPEC_DTYPE_COUNT];
+    double prefill_attention_long, prefill_attention_mid, prefill_attention_short;
+    double launch_s, graph_launch_s;
+    double stream_fraction;           /* of bandwidth: kernels that read and write activations */
+    double quantize_bytes_per_element, quantize_row_s; /* activations before a product in 8 or 4 bits */
+    double attention_tile_bytes;      /* a KV head of a sequence costs at least the time of these bytes */
+    double expert_padding_rows;       /* rows lost per expert that is touched: half a block */
+    double link_fraction, pcie_fraction, link_latency_s, pcie_latency_s;
+    double sampler_bytes_per_logit, sampler_kernel_count;
+    double host_per_step_s, host_per_sequence_s;
+};
+extern const struct cost_defaults cost_defaults;
+
+struct cost_rates {
+    const struct spec_hardware *hardware;
+    double bytes_per_s;
+    double flop_per_s[SPEC_DTYPE_COUNT]; /* 0 = the device cannot */
+    double gemm_fraction[SPEC_DTYPE_COUNT];
+    struct spec_affine weight_stream[SPEC_DTYPE_COUNT], decode_attention[SPEC_DTYPE_COUNT];
+    double attention_fraction;           /* of the 16-bit peak, for long sequences */
+    double attention_row_tokens;         /* query-key pairs that each query row costs on top */
+    double launch_s, graph_launch_s;
+};
+
+/* KVSIM_ERR_SCENARIO when bandwidth or every 16- and 32-bit rate is unknown. */
+enum kvsim_status cost_rates_init(struct cost_rates *rates, const struct spec_hardware *hardware,
+                                  struct kvsim_error *err) KVSIM_MUST_CHECK;
+
+/* The dtype in whose peak a product of 16-bit operands runs: `wanted`, else the other 16-bit type, else fp32. */
+enum spec_dtype cost_rates_dtype(const struct cost_rates *rates, enum spec_dtype wanted);
+
+/* Time of one kernel, or of several alike. */
+struct cost_time {
+    double s, flops, bytes;
+    double kernel_count;
+    enum cost_bound bound;
+};
+
+/* How a weight matrix is held and multiplied. */
+struct cost_matrix {
+    double weight_bytes;   /* per element, scales included */
+    enum spec_dtype rate;  /* operands of the product, and the row of efficiencies */
+    bool quantizes;        /* activations come in 16 bits and are quantized before the product */
+};
+
+/* m rows times k x n. */
+struct cost_time cost_gemm(const struct cost_rates *rates, const struct cost_matrix *matrix, double m, double n,
+                           double k);
+
+/* Grouped products of a MoE layer on one GPU: `rows` token-expert pairs over `touched` experts of `weights` elements
+ * each, in `kernel_count` kernels; `row_elements` activations read and written per pair. */
+struct cost_time cost_gemm_grouped(const struct cost_rates *rates, const struct cost_matrix *matrix, double rows,
+                                   double touched, double weights, double row_elements, double kernel_count);
+
+/* A kernel that only moves activations. */
+struct cost_time cost_stream(const struct cost_rates *rates, double bytes, enum cost_bound bound);
+
+/* Attention of new tokens over a causal area of query-key pairs. */
+struct cost_attention_prefill {
+    double pairs, tokens;
+    double flops_per_pair;
+    double kv_bytes;          /* keys and values read once */
+    enum spec_dtype kv_dtype;
+};
+struct cost_time cost_attention_prefill(const struct cost_rates *rates, const struct cost_attention_prefill *work);
+
+/*
+ * Attention of one new token per sequence, as a maximum of lines alpha + beta * (sum of contexts):
+ *   floor    fixed + sequences * heads * (least time of a KV head)
+ *   memory   fixed + contexts * bytes / (share of bandwidth)
+ *   compute  fixed + contexts * FLOPs / (share of the 16-bit peak)
+ */
+struct cost_attention_decode {
+    double sequences, kv_heads;
+    double bytes_per_token, flops_per_token; /* of context, all heads of this GPU, one layer */
+    double read_fraction;                    /* 0 = the device's */
+    double dequant_s_per_token;              /* of context */
+    enum spec_dtype kv_dtype;
+};
+enum { COST_DECODE_FLOOR, COST_DECODE_MEMORY, COST_DECODE_COMPUTE, COST_DECODE_LINES };
+struct cost_decode_lines {
+    double alpha_s[COST_DECODE_LINES], beta_s[COST_DECODE_LINES];
+};
+extern const enum cost_bound cost_decode_bounds[COST_DECODE_LINES];
+void cost_attention_decode_lines(const struct cost_rates *rates, const struct cost_attention_decode *work,
+                                 struct cost_decode_lines *out);
+struct cost_time cost_attention_decode_at(const struct cost_decode_lines *lines,
+                                          const struct cost_attention_decode *work, double contexts);
+
+/* All-reduce of `bytes` on each of `gpu_count` GPUs; 0 for one GPU. */
+struct cost_time cost_all_reduce(const struct cost_rates *rates, uint32_t gpu_count, double bytes);
+/* One message from a GPU to another, or its share of an all-to-all. */
+struct cost_time cost_link_move(const struct cost_rates *rates, double bytes);
+
+#endif
