@@ -17,11 +17,14 @@ static void print_cut(char *to, size_t bytes, const char *fmt, va_list args)
     }
     if ((size_t)length < bytes)
         return;
-    size_t end = bytes - 1;
-    while (end > 0 && ((unsigned char)to[end - 1] & 0xC0u) == 0x80u)
-        end--;
-    if (end > 0 && (unsigned char)to[end - 1] >= 0xC0u)
-        to[end - 1] = '\0';
+    size_t start = bytes - 1; /* of the last character */
+    do
+        start--;
+    while (start > 0 && ((unsigned char)to[start] & 0xC0u) == 0x80u);
+    unsigned char lead = (unsigned char)to[start];
+    size_t whole = lead < 0xC0u ? 1 : lead < 0xE0u ? 2 : lead < 0xF0u ? 3 : 4;
+    if (start + whole > bytes - 1)
+        to[start] = '\0';
 }
 
 enum kvsim_status base_fail(struct kvsim_error *err, enum kvsim_status status, const char *fmt, ...)

@@ -88,17 +88,39 @@ char *base_print_count(double value, char *text, size_t bytes)
     return text;
 }
 
+/* How many significant digits tell `value` from its neighbours. */
+static int shortest_digits(double value)
+{
+    char text[FIXED_BYTES];
+    int digits = 1;
+    for (; digits < 17; digits++) {
+        snprintf(text, sizeof text, "%.*e", digits - 1, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    return digits;
+}
+
+/* The power of ten of the first digit, once rounded to `digits`. */
+static int decimal_exponent(double value, int digits)
+{
+    char text[FIXED_BYTES];
+    snprintf(text, sizeof text, "%.*e", digits - 1, value);
+    return (int)strtol(strchr(text, 'e') + 1, NULL, 10);
+}
+
 char *base_print_real(double value, char *text, size_t bytes)
 {
     if (!isfinite(value)) {
         snprintf(text, bytes, "%s", isnan(value) ? "nan" : value > 0.0 ? "inf" : "-inf");
         return text;
     }
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, bytes, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            break;
-    }
+    int digits = shortest_digits(value);
+    int exponent = decimal_exponent(value, digits);
+    if (exponent < -5 || exponent > 16)
+        snprintf(text, bytes, "%.*e", digits - 1, value);
+    else
+        snprintf(text, bytes, "%.*f", digits - 1 > exponent ? digits - 1 - exponent : 0, value);
     for (char *at = text; *at != '\0'; at++) {
         bool known = (*at >= '0' && *at <= '9') || *at == '-' || *at == '+' || *at == 'e';
         if (!known)
