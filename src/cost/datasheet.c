@@ -304,6 +304,8 @@ static double prefill_keys(const struct cost_shape *shape, const struct cost *co
 static void add_prefill_attention(struct work *work, const struct cost *cost, const struct cost_shape *shape)
 {
     const struct sheet *sheet = work->sheet;
+    if (shape->prefill_tokens == 0)
+        return;
     for (size_t i = 0; i < sheet->group_count; i++) {
         const struct group *group = &sheet->groups[i];
         base_i128 pairs = group->sum == COST_SUM_CONTEXT ? shape->prefill_area
