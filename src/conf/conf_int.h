@@ -43,7 +43,7 @@ struct conf_reader {
     struct base_arena *arena;
     const char *name; /* in the arena */
     const char *text, *end;
-    size_t node_count;
+    size_t node_count, text_bytes; /* so far, aliases expanded */
     struct kvsim_error *err;
 };
 

@@ -17,7 +17,7 @@
 struct anchor {
     const char *name;
     const struct conf_node *node;
-    size_t node_count;
+    size_t node_count, text_bytes;
     int height; /* levels of lists and maps below and with the node */
 };
 
@@ -149,6 +149,7 @@ static enum kvsim_status read_scalar(struct yaml *yaml, const yaml_event_t *even
     struct conf_node *node = *out;
     bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     node->text = base_arena_copy(yaml->reader->arena, text);
+    yaml->reader->text_bytes += event->data.scalar.length;
     node->quoted = *tag == '\0' ? !plain : strcmp(tag, "str") == 0;
     if (!node->quoted && conf_is_null_word(text))
         node->kind = CONF_NULL;
@@ -181,7 +182,12 @@ static enum kvsim_status read_alias(struct yaml *yaml, const yaml_event_t *event
         return conf_reader_fail(reader, line, column, "too-many-nodes",
                                 "more than %d values once aliases are expanded",
                                 (int)CONF_NODES_MAX);
+    if (anchor->text_bytes > CONF_TEXT_MAX - reader->text_bytes)
+        return conf_reader_fail(reader, line, column, "too-large",
+                                "more than %d MiB of text once aliases are expanded",
+                                CONF_TEXT_MAX / (1024 * 1024));
     reader->node_count += anchor->node_count;
+    reader->text_bytes += anchor->text_bytes;
     if (depth + anchor->height > yaml->deepest)
         yaml->deepest = depth + anchor->height;
     *out = conf_copy(reader->arena, anchor->node);
@@ -312,7 +318,7 @@ static enum kvsim_status read_node(struct yaml *yaml, yaml_event_t *event, int d
         return read_content(yaml, event, depth, out);
     if (yaml->anchors.count >= CONF_ANCHORS_MAX)
         return fail_at(yaml, event, "too-many-anchors", "more than 1000 anchors");
-    size_t count_before = yaml->reader->node_count;
+    size_t nodes_before = yaml->reader->node_count, bytes_before = yaml->reader->text_bytes;
     int deepest_before = yaml->deepest;
     yaml->deepest = depth;
     enum kvsim_status status = read_content(yaml, event, depth, out);
@@ -320,7 +326,8 @@ static enum kvsim_status read_node(struct yaml *yaml, yaml_event_t *event, int d
         return status;
     struct anchor anchor = {.name = base_arena_copy(yaml->reader->arena, name),
                             .node = *out,
-                            .node_count = yaml->reader->node_count - count_before,
+                            .node_count = yaml->reader->node_count - nodes_before,
+                            .text_bytes = yaml->reader->text_bytes - bytes_before,
                             .height = yaml->deepest - depth};
     base_vec_push(&yaml->anchors, anchor);
     if (deepest_before > yaml->deepest)
