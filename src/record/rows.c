@@ -16,7 +16,6 @@ static const char *const cause_names[RECORD_CAUSE_COUNT] = {
     [RECORD_DECODE_KV_BANDWIDTH] = "decode_kv_bandwidth",
     [RECORD_DECODE_COMMUNICATION] = "decode_communication",
     [RECORD_DECODE_HOST] = "decode_host",
-    [RECORD_STALLED] = "stalled",
 };
 
 const char *record_cause_name(enum record_cause cause)

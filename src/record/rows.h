@@ -27,7 +27,6 @@ enum record_cause {
     RECORD_DECODE_KV_BANDWIDTH,
     RECORD_DECODE_COMMUNICATION,
     RECORD_DECODE_HOST, /* decoding in pure decode steps, by what bound them */
-    RECORD_STALLED,     /* running but not scheduled in a step (budget used up) */
     RECORD_CAUSE_COUNT
 };
 const char *record_cause_name(
@@ -82,15 +81,18 @@ struct record_list_item {
 };
 
 struct record_step {
+    uint32_t replication; /* from 1; 0 while nobody has said which one it is */
     uint32_t replica;
     uint64_t step; /* from 1 */
     int64_t sched_ns, start_ns, end_ns;
     int64_t prefill_tokens, decode_seqs, context_tokens;
     int64_t running, waiting, free_blocks, used_blocks, cached_blocks;
     int64_t ledger_bytes[RECORD_LEDGER_LINES];
-    size_t scheduled_count, admitted_count, preempted_count,
-        finished_count; /* lists, in scheduling order */
+    /* lists, in scheduling order */
+    size_t scheduled_count, admitted_count, preempted_count, finished_count;
     const struct record_list_item *scheduled, *admitted, *preempted, *finished;
+    size_t swapped_out_count, swapped_in_count;
+    const struct record_list_item *swapped_out, *swapped_in;
     int64_t running_end, free_blocks_end;
 };
 

@@ -208,14 +208,69 @@ void store_remove_made(struct store *store)
 }
 
 /* SQLite gives names such as ":memory:" a meaning; with "./" before them they are files. */
+static void add_file_name(struct base_text *name, const char *path)
+{
+    if (path[0] != '/')
+        base_text_add(name, "./");
+    base_text_add(name, path);
+}
+
+/* The path as a URI that says: nobody changes this file, look for no journal and no lock. */
+static void add_immutable_uri(struct base_text *uri, const char *path)
+{
+    struct base_text name = {0};
+    add_file_name(&name, path);
+    base_text_add(uri, "file:");
+    for (const char *c = name.at; *c != '\0'; c++) {
+        if (*c == '%' || *c == '?' || *c == '#')
+            base_text_printf(uri, "%%%02x", (unsigned)*c);
+        else
+            base_text_add_n(uri, c, 1);
+    }
+    base_text_add(uri, "?immutable=1");
+    base_text_free(&name);
+}
+
+static bool has_journal(const char *path)
+{
+    struct base_text name = {0};
+    base_text_printf(&name, "%s-wal", path);
+    bool is_there = access(name.at, F_OK) == 0;
+    base_text_free(&name);
+    return is_there;
+}
+
+static bool is_writable(const char *path)
+{
+    struct base_text parent = {0};
+    size_t length = parent_length(path, strlen(path));
+    base_text_add_n(&parent, length == 0 ? "." : path, length == 0 ? 1 : length);
+    bool is_so = access(parent.at, W_OK | X_OK) == 0 && access(path, W_OK) == 0;
+    base_text_free(&parent);
+    return is_so;
+}
+
+/*
+ * A reader opens the file for writing too where it may: a read-only connection to a database in WAL mode leaves -wal
+ * and -shm files behind, a writable one that writes nothing does not. Where it may not, and nobody else has the
+ * database open, it's read as a file that never changes.
+ */
 static int open_database(struct store *store)
 {
     struct base_text name = {0};
-    if (store->path[0] != '/')
-        base_text_add(&name, "./");
-    base_text_add(&name, store->path);
-    int flags = store->mode == STORE_READ ? SQLITE_OPEN_READONLY
-                                          : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    int flags = SQLITE_OPEN_READWRITE;
+    if (store->mode == STORE_WRITE) {
+        flags |= SQLITE_OPEN_CREATE;
+        add_file_name(&name, store->path);
+    } else if (is_writable(store->path)) {
+        add_file_name(&name, store->path);
+    } else if (has_journal(store->path)) {
+        flags = SQLITE_OPEN_READONLY;
+        add_file_name(&name, store->path);
+    } else {
+        flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
+        add_immutable_uri(&name, store->path);
+    }
     int rc = sqlite3_open_v2(name.at, &store->db, flags, NULL);
     base_text_free(&name);
     return rc;
@@ -243,7 +298,9 @@ enum kvsim_status store_connect(struct store *store, struct kvsim_error *err)
     if (status == KVSIM_OK) {
         sqlite3_extended_result_codes(store->db, 1);
         sqlite3_busy_timeout(store->db, store->busy_timeout_ms);
-        status = store_exec(store, "PRAGMA foreign_keys = ON", err);
+        status = store_exec(
+            store,
+            store->mode == STORE_READ ? "PRAGMA query_only = ON" : "PRAGMA foreign_keys = ON", err);
     }
     if (status != KVSIM_OK) {
         store_disconnect(store);
