@@ -3,7 +3,7 @@
  *
  * A store is opened before the work starts, so that a wrong path, a foreign file or a read-only one is refused in time;
  * but nothing is created until the first run is written: a command that fails leaves no database and no folder. A run
- * is one transaction; the first one also makes the folders, the file and the schema, and when it fails takes them away
+ * is one transaction (or several that belong together are); the first one also makes the folders, the file and the schema, and when it fails takes them away
  * again. The database is in WAL mode, so that others can read while it is written.
  *
  * What depends on the machine or the moment (created_at, wall_s, host, jobs) lies in the table run_host and nowhere
@@ -40,9 +40,19 @@ void store_close(struct store *store); /* NULL is allowed */
 /* How long to wait for another program's lock; 10,000 ms unless set. */
 void store_set_busy_timeout(struct store *store, int timeout_ms);
 
-/* Stores the run and sets run->run_id to the highest one before, plus 1; on failure it stays as it was. */
+/* Stores the run and sets run->run_id to the highest one before, plus 1; 0 on failure. */
 enum kvsim_status store_write_run(struct store *store, struct record_run *run,
                                   struct kvsim_error *err) KVSIM_MUST_CHECK;
+
+/*
+ * Several runs in one transaction, all or none. `before_commit` (may be NULL) is called when they have their ids and
+ * before they are kept; when it fails nothing is stored, and its status and error are those of the whole. A command
+ * prints there: what cannot be shown leaves no trace.
+ */
+typedef enum kvsim_status store_before_commit(void *context, struct kvsim_error *err);
+enum kvsim_status store_write_runs(struct store *store, struct record_run *const *runs,
+                                   size_t count, store_before_commit *before_commit, void *context,
+                                   struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 /* The texts live in the arena. */
 struct store_entry {

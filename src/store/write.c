@@ -295,21 +295,35 @@ static enum kvsim_status begin_write(struct store *store, struct kvsim_error *er
     return table_count == 0 ? store_schema_create(store, err) : store_schema_migrate(store, err);
 }
 
-enum kvsim_status store_write_run(struct store *store, struct record_run *run,
-                                  struct kvsim_error *err)
+/* Ids are given in order; a run whose rows cannot be written has none. */
+static enum kvsim_status write_all(struct store *store, struct record_run *const *runs,
+                                   size_t count, struct kvsim_error *err)
+{
+    int64_t run_id = 0;
+    enum kvsim_status status =
+        store_query_int(store, "SELECT coalesce(max(run_id), 0) + 1 FROM run", &run_id, err);
+    for (size_t i = 0; i < count && status == KVSIM_OK; i++) {
+        status = write_rows(store, runs[i], run_id, err);
+        if (status == KVSIM_OK)
+            runs[i]->run_id = run_id++;
+    }
+    return status;
+}
+
+enum kvsim_status store_write_runs(struct store *store, struct record_run *const *runs,
+                                   size_t count, store_before_commit *before_commit, void *context,
+                                   struct kvsim_error *err)
 {
     base_require(store->mode == STORE_WRITE);
     enum kvsim_status status = store_connect(store, err);
     if (status != KVSIM_OK)
         return status;
 
-    int64_t run_id = 0;
     status = begin_write(store, err);
     if (status == KVSIM_OK)
-        status =
-            store_query_int(store, "SELECT coalesce(max(run_id), 0) + 1 FROM run", &run_id, err);
-    if (status == KVSIM_OK)
-        status = write_rows(store, run, run_id, err);
+        status = write_all(store, runs, count, err);
+    if (status == KVSIM_OK && before_commit != NULL)
+        status = before_commit(context, err);
     if (status == KVSIM_OK)
         status = store_exec(store, "COMMIT", err);
     if (status != KVSIM_OK) {
@@ -317,13 +331,20 @@ enum kvsim_status store_write_run(struct store *store, struct record_run *run,
         sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
         store_disconnect(store);
         store_remove_made(store);
+        for (size_t i = 0; i < count; i++)
+            runs[i]->run_id = 0;
         return status;
     }
     store->made_file = false;
     store->made_folders = 0;
-    run->run_id = run_id;
     // Others can read while we write from now on. Where the file system knows no shared memory, or another program
     // holds the file just now, the journal stays as it is: slower, not wrong.
     sqlite3_exec(store->db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
     return KVSIM_OK;
+}
+
+enum kvsim_status store_write_run(struct store *store, struct record_run *run,
+                                  struct kvsim_error *err)
+{
+    return store_write_runs(store, &run, 1, NULL, NULL, err);
 }
