@@ -73,10 +73,11 @@ static void make_tables(struct kv_pages *pages)
 
 static enum kvsim_status unequal_pages(struct kvsim_error *err, uint64_t a, uint64_t b)
 {
+    base_fail(err, KVSIM_ERR_SCENARIO,
+              "layers of %llu and %llu bytes per token cannot share blocks of one size",
+              (unsigned long long)a, (unsigned long long)b);
     base_error_code(err, "unequal-pages");
-    return base_fail(err, KVSIM_ERR_SCENARIO,
-                     "layers of %llu and %llu bytes per token cannot share blocks of one size",
-                     (unsigned long long)a, (unsigned long long)b);
+    return KVSIM_ERR_SCENARIO;
 }
 
 /* The largest of each over the layers: what one page must hold. */

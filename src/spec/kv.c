@@ -80,9 +80,10 @@ static enum kvsim_status stated_bytes(const struct spec_kv_group *group, uint64_
 {
     double bytes = group->stated_bytes_per_token * (double)heads / (double)all_heads;
     if (!(bytes > 0) || bytes > 1e15 || bytes != floor(bytes)) {
+        base_fail(err, KVSIM_ERR_SCENARIO,
+                  "%g bytes per token and layer are not whole bytes on each rank", bytes);
         base_error_code(err, "kv-bytes");
-        return base_fail(err, KVSIM_ERR_SCENARIO,
-                         "%g bytes per token and layer are not whole bytes on each rank", bytes);
+        return KVSIM_ERR_SCENARIO;
     }
     *out = (struct token_bytes){.elements = (uint64_t)bytes};
     return KVSIM_OK;
@@ -100,11 +101,12 @@ static enum kvsim_status share_heads(const struct spec_kv_group *group, uint32_t
     bool whole = group->is_latent || group->kind == SPEC_KV_INDEX || group->kv_head_count == 0;
     uint64_t heads = whole ? 1 : group->kv_head_count;
     if (heads >= ranks ? heads % ranks != 0 : ranks % heads != 0) {
+        base_fail(err, KVSIM_ERR_SCENARIO,
+                  "%u KV heads do not divide over %u tensor-parallel ranks", group->kv_head_count,
+                  ranks);
         base_error_code(err, "tensor-parallel-heads");
         base_error_key(err, "engine.tensor_parallel_size");
-        return base_fail(err, KVSIM_ERR_SCENARIO,
-                         "%u KV heads do not divide over %u tensor-parallel ranks",
-                         group->kv_head_count, ranks);
+        return KVSIM_ERR_SCENARIO;
     }
     out->all = heads;
     out->per_rank = heads >= ranks ? heads / ranks : 1;
@@ -123,10 +125,11 @@ static enum kvsim_status check_latent_format(const struct spec_model *model,
                 model->qk_rope_dim == DS_MLA_ROPE;
     if (fits || group->kind == SPEC_KV_INDEX || group->kind == SPEC_KV_STATE)
         return KVSIM_OK;
+    base_fail(err, KVSIM_ERR_SCENARIO, "%s stores an MLA latent of %d + %d elements only",
+              format->name, DS_MLA_LATENT, DS_MLA_ROPE);
     base_error_code(err, "kv-dtype");
     base_error_key(err, "engine.kv_cache_dtype");
-    return base_fail(err, KVSIM_ERR_SCENARIO, "%s stores an MLA latent of %d + %d elements only",
-                     format->name, DS_MLA_LATENT, DS_MLA_ROPE);
+    return KVSIM_ERR_SCENARIO;
 }
 
 static enum kvsim_status token_bytes_of(const struct spec_kv_group *group, uint64_t heads,
@@ -187,8 +190,9 @@ static enum kvsim_status make_state_slot(const struct spec_kv_group *group,
     struct spec_kv_format format;
     const char *dtype = options->state_dtype != NULL ? options->state_dtype : "fp32";
     if (!spec_kv_format_find(dtype, &format) || format.bits_per_element < 16) {
+        base_fail(err, KVSIM_ERR_SCENARIO, "a recurrent state is not kept in '%s'", dtype);
         base_error_code(err, "state-dtype");
-        return base_fail(err, KVSIM_ERR_SCENARIO, "a recurrent state is not kept in '%s'", dtype);
+        return KVSIM_ERR_SCENARIO;
     }
     uint64_t layer_bytes = group->stated_bytes_per_sequence;
     if (layer_bytes == 0)
@@ -249,9 +253,10 @@ static enum kvsim_status find_format(const char *name, struct spec_kv_format *ou
 {
     if (spec_kv_format_find(name, out))
         return KVSIM_OK;
+    base_fail(err, KVSIM_ERR_SCENARIO, "unknown KV dtype '%s'", name);
     base_error_code(err, "kv-dtype");
     base_error_key(err, "engine.kv_cache_dtype");
-    return base_fail(err, KVSIM_ERR_SCENARIO, "unknown KV dtype '%s'", name);
+    return KVSIM_ERR_SCENARIO;
 }
 
 static enum kvsim_status check_query_heads(const struct spec_model *model, uint32_t ranks,
@@ -259,11 +264,11 @@ static enum kvsim_status check_query_heads(const struct spec_model *model, uint3
 {
     if (model->only_groups || model->q_head_count == 0 || model->q_head_count % ranks == 0)
         return KVSIM_OK;
+    base_fail(err, KVSIM_ERR_SCENARIO, "%u query heads do not divide over %u tensor-parallel ranks",
+              model->q_head_count, ranks);
     base_error_code(err, "tensor-parallel-heads");
     base_error_key(err, "engine.tensor_parallel_size");
-    return base_fail(err, KVSIM_ERR_SCENARIO,
-                     "%u query heads do not divide over %u tensor-parallel ranks",
-                     model->q_head_count, ranks);
+    return KVSIM_ERR_SCENARIO;
 }
 
 static enum kvsim_status check_stages(const struct spec_model *model, uint32_t stages,
@@ -274,10 +279,11 @@ static enum kvsim_status check_stages(const struct spec_model *model, uint32_t s
         layers += model->groups[i].layer_count;
     if (stages <= layers)
         return KVSIM_OK;
+    base_fail(err, KVSIM_ERR_SCENARIO, "%u pipeline stages for %llu layers", stages,
+              (unsigned long long)layers);
     base_error_code(err, "pipeline-stages");
     base_error_key(err, "engine.pipeline_parallel_size");
-    return base_fail(err, KVSIM_ERR_SCENARIO, "%u pipeline stages for %llu layers", stages,
-                     (unsigned long long)layers);
+    return KVSIM_ERR_SCENARIO;
 }
 
 enum kvsim_status spec_kv_layout_make(const struct spec_model *model,

@@ -2,7 +2,7 @@
  * weights.c - bytes of weights on one GPU, in closed form.
  *
  * What an engine prints after loading is its parameters, their quantization scales, and the rotary table, which every
- * layer shares and every rank holds. Checked against start-up logs: Llama-3.1-8B 14.9889 GiB, Llama-3.1-405B over eight
+ * layer shares and every rank holds. Checked against start-up logs: Llama-3.1-8B 14.9888 GiB, Llama-3.1-405B over eight
  * ranks 95.5194 GiB (with the 16 KV heads of its first checkpoint), an int8 70B 67.7229 GiB.
  *
  * Sharding as in Megatron-LM (Shoeybi et al., 2019) and in vLLM's parallel layers: projections are cut over the ranks
@@ -346,9 +346,10 @@ static enum kvsim_status resolve_format(const struct spec_model *model,
                  (spec_dtype_parse(name, &dtype) && spec_dtype_bytes(dtype) >= 2);
     if (*out != NULL || plain)
         return KVSIM_OK;
+    base_fail(err, KVSIM_ERR_SCENARIO, "unknown format of weights '%s'", name);
     base_error_code(err, "quantization");
     base_error_key(err, "engine.quantization");
-    return base_fail(err, KVSIM_ERR_SCENARIO, "unknown format of weights '%s'", name);
+    return KVSIM_ERR_SCENARIO;
 }
 
 static enum kvsim_status resolve(const struct spec_model *model,
@@ -357,9 +358,10 @@ static enum kvsim_status resolve(const struct spec_model *model,
 {
     enum spec_dtype dtype;
     if (!spec_dtype_parse(options->dtype, &dtype) || spec_dtype_bytes(dtype) < 2) {
+        base_fail(err, KVSIM_ERR_SCENARIO, "weights are not kept in '%s'", options->dtype);
         base_error_code(err, "dtype");
         base_error_key(err, "engine.dtype");
-        return base_fail(err, KVSIM_ERR_SCENARIO, "weights are not kept in '%s'", options->dtype);
+        return KVSIM_ERR_SCENARIO;
     }
     *out = (struct weights){
         .model = model,
@@ -389,10 +391,11 @@ enum kvsim_status spec_weights_bytes_per_gpu(const struct spec_model *model,
     base_require(options->tensor_parallel >= 1 && options->pipeline_parallel >= 1);
     *out_bytes = 0;
     if (model->only_groups) {
+        base_fail(err, KVSIM_ERR_SCENARIO,
+                  "the model states its KV groups only, so its weights are not known");
         base_error_code(err, "no-weights");
         base_error_key(err, "model");
-        return base_fail(err, KVSIM_ERR_SCENARIO,
-                         "the model states its KV groups only, so its weights are not known");
+        return KVSIM_ERR_SCENARIO;
     }
     struct weights weights;
     enum kvsim_status status = resolve(model, options, &weights, err);

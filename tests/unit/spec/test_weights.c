@@ -1,0 +1,209 @@
+#include "spec/kv.h"
+
+#include "support/check_main.h"
+#include "support/models.h"
+
+#include <math.h>
+
+static const double GIB = 1024.0 * 1024 * 1024;
+
+static uint64_t weights(const struct spec_model *model, uint32_t ranks, uint32_t stages,
+                        const char *quantization)
+{
+    struct spec_weights_options opts = {.tensor_parallel = ranks,
+                                        .pipeline_parallel = stages,
+                                        .quantization = quantization,
+                                        .dtype = "bf16"};
+    struct kvsim_error err = {0};
+    uint64_t bytes;
+    ck_assert_msg(spec_weights_bytes_per_gpu(model, &opts, &bytes, &err) == KVSIM_OK, "%s",
+                  err.message);
+    return bytes;
+}
+
+// Printed by engines after loading, to their last digit; public start-up logs.
+START_TEST(weights_equal_what_engines_print)
+{
+    ck_assert_double_eq_tol((double)weights(&model_llama_8b, 1, 1, "none") / GIB, 14.9888, 0.0001);
+    ck_assert_double_eq_tol((double)weights(&model_llama_70b, 1, 1, "int8") / GIB, 67.7229, 0.003);
+
+    // The first public 405B checkpoint carried its KV heads twice.
+    struct spec_model big = model_llama_70b;
+    big.layer_count = big.attention_layer_count = 126;
+    big.hidden = 16384;
+    big.q_head_count = 128;
+    big.kv_head_count = 16;
+    big.intermediate = 53248;
+    ck_assert_double_eq_tol((double)weights(&big, 8, 1, "none") / GIB, 95.5194, 0.003);
+}
+END_TEST
+
+START_TEST(a_checkpoint_brings_its_own_format)
+{
+    ck_assert_uint_eq(weights(&model_llama_8b, 1, 1, "auto"),
+                      weights(&model_llama_8b, 1, 1, "none"));
+    ck_assert_uint_eq(weights(&model_deepseek_v3, 8, 1, "auto"),
+                      weights(&model_deepseek_v3, 8, 1, "fp8"));
+    ck_assert_uint_lt(weights(&model_deepseek_v3, 8, 1, "fp8"),
+                      weights(&model_deepseek_v3, 8, 1, "none"));
+}
+END_TEST
+
+// Bytes of the layers' matrices alone: without embedding, head, norms and the rotary table.
+static double matrix_bits(const char *quantization)
+{
+    const double outside = 2.0 * 128256 * 4096 + 65.0 * 4096 + 131072.0 * 128;
+    const double elements = 32 * (41943040.0 + 176160768.0);
+    double bytes = (double)weights(&model_llama_8b, 1, 1, quantization) - 2 * outside;
+    return bytes * 8 / elements;
+}
+
+START_TEST(formats_have_their_bits_per_weight)
+{
+    ck_assert_double_eq_tol(matrix_bits("none"), 16, 1e-9);
+    ck_assert_double_eq_tol(matrix_bits("nvfp4"), 4.5, 1e-6);
+    ck_assert_double_eq_tol(matrix_bits("awq"), 4 + 20 / 128.0, 1e-6);
+    ck_assert_double_eq_tol(matrix_bits("gptq_marlin"), 4 + 20 / 128.0, 1e-6);
+    ck_assert_double_eq_tol(matrix_bits("bnb"), 4.5, 1e-6);
+    // One fp32 scale per output channel: 51,200 channels... of 6.98e9 elements.
+    double channels = 32 * (4096 + 2 * 1024 + 4096 + 2 * 14336 + 4096);
+    ck_assert_double_eq_tol(matrix_bits("fp8"), 8 + channels * 32 / (32 * 218103808.0), 1e-6);
+}
+END_TEST
+
+START_TEST(gguf_quantizes_the_embedding_too)
+{
+    uint64_t small = weights(&model_llama_8b, 1, 1, "gguf:q4_0");
+    double left_alone = 2 * (65.0 * 4096 + 131072.0 * 128);
+    double matrices = 32 * 218103808.0 + 2 * 128256 * 4096.0;
+    ck_assert_double_eq_tol((double)small - left_alone, matrices * 4.5 / 8, 1);
+}
+END_TEST
+
+START_TEST(mxfp4_quantizes_experts_only)
+{
+    struct spec_model oss = {
+        .layer_count = 24,
+        .hidden = 2880,
+        .vocabulary = 201088,
+        .q_head_count = 64,
+        .head_dim = 64,
+        .kv_head_count = 8,
+        .expert_count = 32,
+        .experts_per_token = 4,
+        .expert_intermediate = 2880,
+        .moe_layer_count = 24,
+        .attention_layer_count = 24,
+        .weight_dtype = "mxfp4",
+    };
+    double experts = 24 * spec_model_expert_weights(&oss) * 32;
+    double difference = (double)weights(&oss, 1, 1, "none") - (double)weights(&oss, 1, 1, "mxfp4");
+    ck_assert_double_eq_tol(difference, experts * (16 - 4.25) / 8, 16);
+}
+END_TEST
+
+START_TEST(ranks_share_all_but_what_each_holds_whole)
+{
+    double whole = (double)weights(&model_llama_8b, 1, 1, "none");
+    double replicated = 2 * (65.0 * 4096 + 131072.0 * 128);
+    double on_rank = (double)weights(&model_llama_8b, 8, 1, "none");
+    ck_assert_double_eq_tol(on_rank, (whole - replicated) / 8 + replicated, 1);
+
+    // Sixteen ranks hold eight KV heads twice.
+    double kv_per_rank = 32 * 2.0 * 4096 * 128 * 2;
+    double rest = whole - replicated - 8 * kv_per_rank;
+    ck_assert_double_eq_tol((double)weights(&model_llama_8b, 16, 1, "none"),
+                            rest / 16 + kv_per_rank + replicated, 1);
+}
+END_TEST
+
+START_TEST(experts_cut_or_dealt_out_are_as_large)
+{
+    struct spec_weights_options opts = {
+        .tensor_parallel = 8, .pipeline_parallel = 1, .quantization = "none", .dtype = "bf16"};
+    struct kvsim_error err = {0};
+    uint64_t cut, dealt;
+    ck_assert_int_eq(spec_weights_bytes_per_gpu(&model_deepseek_v3, &opts, &cut, &err), KVSIM_OK);
+    opts.expert_parallel = true;
+    ck_assert_int_eq(spec_weights_bytes_per_gpu(&model_deepseek_v3, &opts, &dealt, &err), KVSIM_OK);
+    ck_assert_uint_eq(cut, dealt);
+}
+END_TEST
+
+START_TEST(the_fullest_stage_counts)
+{
+    uint64_t whole = weights(&model_llama_8b, 1, 1, "none");
+    uint64_t fullest = weights(&model_llama_8b, 1, 3, "none");
+    ck_assert_uint_gt(fullest * 3, whole);
+    // vLLM's rule gives the stages 11, 11 and 10 layers: the first holds 11 and the embedding.
+    double layer = 2 * (218103808.0 + 2 * 4096);
+    double first = 11 * layer + 2 * (128256.0 * 4096 + 131072.0 * 128);
+    ck_assert_double_eq_tol((double)fullest, first, 1);
+}
+END_TEST
+
+START_TEST(a_tied_head_is_held_once_unless_stages_part_it)
+{
+    struct spec_model tied = model_llama_8b;
+    tied.tied_embeddings = true;
+    uint64_t embedding = UINT64_C(128256) * 4096 * 2;
+    ck_assert_uint_eq(weights(&model_llama_8b, 1, 1, "none") - weights(&tied, 1, 1, "none"),
+                      embedding);
+    ck_assert_uint_eq(weights(&model_llama_8b, 1, 2, "none"), weights(&tied, 1, 2, "none"));
+}
+END_TEST
+
+START_TEST(stated_parameters_are_weighed_whole)
+{
+    struct spec_model model = model_llama_8b;
+    model.parameters_are_stated = true;
+    model.published_parameters = 5.4e9;
+    ck_assert_double_eq_tol((double)weights(&model, 2, 1, "none"), 5.4e9, 1e5);
+}
+END_TEST
+
+START_TEST(unknown_formats_and_bare_groups_are_refused)
+{
+    struct spec_weights_options opts = {
+        .tensor_parallel = 1, .pipeline_parallel = 1, .quantization = "fp7", .dtype = "bf16"};
+    struct kvsim_error err = {0};
+    uint64_t bytes;
+    ck_assert_int_eq(spec_weights_bytes_per_gpu(&model_llama_8b, &opts, &bytes, &err),
+                     KVSIM_ERR_SCENARIO);
+    ck_assert_str_eq(err.code, "quantization");
+    opts.quantization = "none";
+    opts.dtype = "fp8";
+    ck_assert_int_eq(spec_weights_bytes_per_gpu(&model_llama_8b, &opts, &bytes, &err),
+                     KVSIM_ERR_SCENARIO);
+    ck_assert_str_eq(err.code, "dtype");
+    struct spec_model bare = {.only_groups = true};
+    opts.dtype = "bf16";
+    ck_assert_int_eq(spec_weights_bytes_per_gpu(&bare, &opts, &bytes, &err), KVSIM_ERR_SCENARIO);
+    ck_assert_str_eq(err.code, "no-weights");
+}
+END_TEST
+
+START_TEST(other_rooms_see_formats_by_name)
+{
+    struct spec_weight_format format;
+    ck_assert(spec_weight_format_find("w8a8", &format));
+    ck_assert_str_eq(format.name, "int8");
+    ck_assert_int_eq(format.compute, SPEC_INT8);
+    ck_assert(!format.is_weight_only);
+    ck_assert(spec_weight_format_find("nvfp4", &format));
+    ck_assert_double_eq(format.bytes_per_element, 4.5 / 8);
+    ck_assert(spec_weight_format_find("fp8_block", &format));
+    ck_assert_double_eq(format.bytes_per_element, (8 + 32.0 / (128 * 128)) / 8);
+    ck_assert(spec_weight_format_find("awq", &format));
+    ck_assert(format.is_weight_only);
+    ck_assert(!spec_weight_format_find("none", &format));
+    ck_assert(!spec_weight_format_find("bf16", &format));
+}
+END_TEST
+
+CHECK_MAIN("spec.weights", weights_equal_what_engines_print, a_checkpoint_brings_its_own_format,
+           formats_have_their_bits_per_weight, gguf_quantizes_the_embedding_too,
+           mxfp4_quantizes_experts_only, ranks_share_all_but_what_each_holds_whole,
+           experts_cut_or_dealt_out_are_as_large, the_fullest_stage_counts,
+           a_tied_head_is_held_once_unless_stages_part_it, stated_parameters_are_weighed_whole,
+           unknown_formats_and_bare_groups_are_refused, other_rooms_see_formats_by_name)
