@@ -1,0 +1,22 @@
+/*
+ * catalog.h - the policies that a scenario can name, by kind.
+ *
+ * One line here makes a policy known to `kvsim list policies`. Everything is constant.
+ */
+#ifndef KVSIM_CATALOG_CATALOG_H
+#define KVSIM_CATALOG_CATALOG_H
+
+#include "base/field.h"
+#include "base/policy.h"
+
+/* Policies of one kind: those with the common head, or those that are a value of a key. */
+struct catalog_kind {
+    const char *name; /* "arrival"; NULL ends the table */
+    const char *key;  /* where a scenario says it */
+    const struct base_policy *const *policies; /* NULL-ended; or NULL, then: */
+    const struct base_choice *choices;
+};
+
+extern const struct catalog_kind catalog_kinds[];
+
+#endif

@@ -1,0 +1,112 @@
+#include "cli/cli.h"
+#include "cli/cli_int.h"
+
+#include "base/text.h"
+
+#include <kvsim/version.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Our own checks end in abort(); its exit status is that of a defect. */
+static void on_abort(int signal_number)
+{
+    (void)signal_number;
+    _exit(70);
+}
+
+/* Descriptors 0 to 2 must not become those of files that are opened later: a closed one is held so that its use fails. */
+static void hold_standard_files(void)
+{
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) != -1)
+            continue;
+        int held = open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+        if (held != fd && held != -1)
+            close(held);
+    }
+}
+
+static void prepare_process(void)
+{
+    hold_standard_files();
+    struct sigaction on_broken_pipe = {.sa_handler = SIG_IGN}, on_defect = {.sa_handler = on_abort};
+    sigaction(SIGPIPE, &on_broken_pipe, NULL); // a reader who went away is a failed write
+    sigaction(SIGABRT, &on_defect, NULL);
+}
+
+static int run_command(const struct cli_command *command, const struct cli_args *args)
+{
+    if (!args->wants_help)
+        return command->run(args);
+    struct base_text text = {0};
+    cli_help_command(command, &text);
+    cli_print(&text);
+    base_text_free(&text);
+    return 0;
+}
+
+static int parse_and_run(const struct cli_command *command, const char *const *words, size_t count,
+                         size_t skip)
+{
+    struct cli_args args;
+    struct kvsim_error err;
+    cli_args_init(&args);
+    enum kvsim_status status = cli_parse(command, words, count, skip, &args, &err);
+    int code = status == KVSIM_OK ? run_command(command, &args) : cli_fail(&err);
+    cli_args_free(&args);
+    return code;
+}
+
+static int print_program_help(void)
+{
+    struct base_text text = {0};
+    cli_help_program(&text);
+    cli_print(&text);
+    base_text_free(&text);
+    return 0;
+}
+
+static int print_usage(void)
+{
+    struct base_text text = {0};
+    cli_help_program(&text);
+    fwrite(text.at, 1, text.count, stderr);
+    base_text_free(&text);
+    return base_status_exit(KVSIM_ERR_USAGE);
+}
+
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+static int dispatch(const char *const *words, size_t count)
+{
+    if (count == 0)
+        return print_usage();
+    if (count == 1 && is_help(words[0]))
+        return print_program_help();
+    if (count == 1 && strcmp(words[0], "--version") == 0)
+        return printf("kvsim %s\n", kvsim_version()) < 0 ? base_status_exit(KVSIM_ERR_IO) : 0;
+
+    const struct cli_command *command;
+    struct kvsim_error err;
+    size_t at;
+    if (cli_command_choose(words, count, &command, &at, &err) != KVSIM_OK)
+        return cli_fail(&err);
+    return parse_and_run(command, words, count, at);
+}
+
+int cli_main(int count, const char *const *words)
+{
+    prepare_process();
+    int code = count > 0 ? dispatch(words + 1, (size_t)count - 1) : print_usage();
+    struct kvsim_error err;
+    if (code > CLI_EXIT_MISSED || cli_output_end(&err) == KVSIM_OK)
+        return code;
+    return cli_fail(&err);
+}

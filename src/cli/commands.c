@@ -1,0 +1,308 @@
+#include "cli/cli_int.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const struct base_choice all_formats[] = {
+    {"text", CLI_TEXT_FORMAT, "for people"},
+    {"json", CLI_JSON, "for programs"},
+    {"markdown", CLI_MARKDOWN, "to paste"},
+    {"csv", CLI_CSV, "a table"},
+    {NULL, 0, NULL},
+};
+
+static const struct base_choice check_formats[] = {
+    {"text", CLI_TEXT_FORMAT, "for people"},
+    {"json", CLI_JSON, "for programs"},
+    {NULL, 0, NULL},
+};
+
+static const struct base_choice kernels[] = {
+    {"gemm", CLI_GEMM, "one matrix product: hardware, m, n, k, dtype"},
+    {"attention", CLI_ATTENTION,
+     "hardware, phase, batch, seq_len, q_heads, kv_heads, head_dim, kv_cache_dtype"},
+    {"mla", CLI_MLA,
+     "hardware, phase, batch, seq_len, q_heads, kv_lora_rank, qk_rope_head_dim, kv_cache_dtype"},
+    {"all_reduce", CLI_ALL_REDUCE, "hardware, bytes, gpus"},
+    {NULL, 0, NULL},
+};
+
+/* Options that several commands have. */
+#define OPTION_SET                                                                                 \
+    {.name = "set",                                                                                \
+     .kind = CLI_SET,                                                                              \
+     .value = "KEY=VALUE",                                                                         \
+     .help = "sets a key of the scenario, e.g. engine.max_num_seqs=64; may be repeated"}
+#define OPTION_DB                                                                                  \
+    {.name = "db",                                                                                 \
+     .kind = CLI_TEXT,                                                                             \
+     .offset = offsetof(struct cli_args, db_path),                                                 \
+     .value = "PATH",                                                                              \
+     .help = "the results database; results/kvsim.db unless given"}
+#define OPTION_FORMAT(formats, names)                                                              \
+    {.name = "format",                                                                             \
+     .kind = CLI_CHOICE,                                                                           \
+     .offset = offsetof(struct cli_args, format),                                                  \
+     .value = names,                                                                               \
+     .choices = (formats),                                                                         \
+     .help = "how the result is written; text unless given"}
+#define OPTION_QUIET                                                                               \
+    {.name = "quiet",                                                                              \
+     .letter = 'q',                                                                                \
+     .kind = CLI_FLAG,                                                                             \
+     .offset = offsetof(struct cli_args, is_quiet),                                                \
+     .help = "no progress and no warnings"}
+#define OPTION_HELP                                                                                \
+    {.name = "help", .letter = 'h', .kind = CLI_HELP, .help = "shows this text"}
+
+static const struct cli_option run_options[] = {
+    OPTION_SET,
+    {.name = "seed",
+     .kind = CLI_KEY,
+     .key = "run.seed",
+     .unit = BASE_COUNT,
+     .value = "N",
+     .help = "master seed of all random numbers; short for --set run.seed=N"},
+    {.name = "replications",
+     .kind = CLI_KEY,
+     .key = "run.replications",
+     .unit = BASE_COUNT,
+     .value = "N",
+     .help = "independent replications; short for --set run.replications=N"},
+    {.name = "jobs",
+     .letter = 'j',
+     .kind = CLI_NUMBER,
+     .unit = BASE_COUNT,
+     .min = 1,
+     .max = 4096,
+     .offset = offsetof(struct cli_args, jobs),
+     .value = "N",
+     .help = "threads; as many as there are processors unless given; never changes a result"},
+    OPTION_FORMAT(all_formats, "text|json|markdown|csv"),
+    OPTION_DB,
+    {.name = "no-store",
+     .kind = CLI_FLAG,
+     .offset = offsetof(struct cli_args, is_unstored),
+     .help = "stores nothing: no database is made or touched"},
+    {.name = "steps",
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct cli_args, steps_path),
+     .value = "FILE.csv",
+     .help = "writes one row for every step of the engine; for a single scenario"},
+    {.name = "stepping",
+     .kind = CLI_FLAG,
+     .offset = offsetof(struct cli_args, is_stepped),
+     .is_hidden = true,
+     .help = "walks through every step instead of jumping; the same result, slower"},
+    OPTION_QUIET,
+    OPTION_HELP,
+    {.name = NULL},
+};
+
+static const struct cli_option step_options[] = {
+    {.name = "model",
+     .kind = CLI_KEY,
+     .key = "model",
+     .unit = BASE_NONE,
+     .offset = offsetof(struct cli_args, model),
+     .value = "NAME",
+     .help = "model, by name or path"},
+    {.name = "hardware",
+     .kind = CLI_KEY,
+     .key = "hardware",
+     .unit = BASE_NONE,
+     .offset = offsetof(struct cli_args, hardware),
+     .value = "NAME",
+     .help = "accelerator, by name or path"},
+    {.name = "tp",
+     .kind = CLI_KEY,
+     .key = "engine.tensor_parallel_size",
+     .unit = BASE_COUNT,
+     .value = "N",
+     .help = "tensor parallel ranks; short for --set engine.tensor_parallel_size=N"},
+    {.name = "batch",
+     .kind = CLI_NUMBER,
+     .unit = BASE_COUNT,
+     .min = 0,
+     .max = 1 << 20,
+     .offset = offsetof(struct cli_args, batch),
+     .value = "B",
+     .help = "sequences that decode one token each"},
+    {.name = "context",
+     .kind = CLI_NUMBER,
+     .unit = BASE_TOKENS,
+     .min = 0,
+     .max = (int64_t)1 << 40,
+     .offset = offsetof(struct cli_args, context_tokens),
+     .value = "T",
+     .help = "tokens in the cache of each decoding sequence before the step"},
+    {.name = "prefill",
+     .kind = CLI_CHUNK,
+     .unit = BASE_TOKENS,
+     .min = 0,
+     .max = (int64_t)1 << 40,
+     .value = "N@C",
+     .help = "a chunk of N prompt tokens on C tokens in the cache (N alone: C = 0); may be repeated"},
+    {.name = "from",
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct cli_args, table_path),
+     .value = "FILE.csv",
+     .help = "evaluates a table of steps: one row out for every row in; a column that it lacks has "
+             "the command line's value"},
+    {.name = "operator",
+     .kind = CLI_CHOICE,
+     .offset = offsetof(struct cli_args, kernel),
+     .choices = kernels,
+     .value = "gemm|attention|mla|all_reduce",
+     .help = "with --from: rows are single kernels, alone on the GPU"},
+    OPTION_SET,
+    {.name = "format",
+     .kind = CLI_CHOICE,
+     .offset = offsetof(struct cli_args, format),
+     .value = "text|json|markdown|csv",
+     .choices = all_formats,
+     .help = "how the result is written; text unless given, with --from csv (or json)"},
+    OPTION_QUIET,
+    OPTION_HELP,
+    {.name = NULL},
+};
+
+static const struct cli_option check_options[] = {
+    OPTION_FORMAT(check_formats, "text|json"),
+    OPTION_HELP,
+    {.name = NULL},
+};
+
+static const struct cli_option list_options[] = {
+    OPTION_FORMAT(all_formats, "text|json|markdown|csv"),
+    {.name = "db",
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct cli_args, db_path),
+     .value = "PATH",
+     .help = "with runs: the results database; results/kvsim.db unless given"},
+    OPTION_HELP,
+    {.name = NULL},
+};
+
+static const struct cli_option help_options[] = {
+    OPTION_HELP,
+    {.name = NULL},
+};
+
+static const struct cli_option report_options[] = {
+    OPTION_FORMAT(all_formats, "text|json|markdown|csv"),
+    OPTION_DB,
+    OPTION_HELP,
+    {.name = NULL},
+};
+
+#define EXAMPLES(...) (const char *const[]) { __VA_ARGS__, NULL }
+
+const struct cli_command cli_commands[] = {
+    {.name = "run",
+     .operands = "SCENARIO.yaml...",
+     .operand_min = 1,
+     .operand_max = SIZE_MAX,
+     .summary = "simulates a scenario, prints the report, stores the run",
+     .description =
+         "The word 'run' may be left out. A run is stored whole or not at all, and every run adds "
+         "one to the database. With several scenarios nothing is stored unless all of them can be "
+         "run; their JSON is a list. '-' reads the scenario from standard input.",
+     .options = run_options,
+     .examples = EXAMPLES("kvsim scenarios/chat-8k.yaml", "an answer within a second",
+                          "kvsim run chat.yaml --set workload.arrival.rate=12/s --no-store",
+                          "what if, without keeping it",
+                          "kvsim run chat.yaml --format json --quiet", "for scripts",
+                          "kvsim run chat.yaml --steps steps.csv",
+                          "every step of the engine, with the ledger"),
+     .run = cli_run},
+    {.name = "step",
+     .operands = "[SCENARIO.yaml]",
+     .operand_min = 0,
+     .operand_max = 1,
+     .summary = "explains one step: time, bytes, FLOPs and bound of every operator",
+     .description =
+         "Model, hardware and parallelism come from the scenario or from the options; the batch "
+         "from --batch, --context and --prefill. No memory is checked: what does not fit is costed "
+         "all the same.\n"
+         "--from reads a CSV file with any of the columns model, hardware, tp, pp, dp, ep, "
+         "quantization, kv_cache_dtype, graphs, prefill_seqs, prefill_tokens, prefill_context, "
+         "decode_seqs, decode_context (tokens per sequence; decode_context before the step). Every "
+         "row is written back with step_ms, layer_ms, bound and OPERATOR_ms: of one layer on one "
+         "GPU for what lies inside the layers, of the whole step for embed, lm_head, sampler, "
+         "launch and host.\n"
+         "With --operator the columns are hardware and the kernel's own, the answer is gemm_ms, "
+         "attention_ms, mla_ms or all_reduce_ms: one kernel, without launch and host.",
+     .options = step_options,
+     .examples =
+         EXAMPLES("kvsim step --model llama-3.1-8b --hardware h100-sxm --batch 64 --context 4k",
+                  "a step of pure decode",
+                  "kvsim step chat.yaml --prefill 2k@8k --batch 32 --context 1k --format json",
+                  "a chunk among decodes", "kvsim step --from steps.csv --set cost.level=datasheet",
+                  "a table of steps",
+                  "kvsim step --from gemm.csv --operator gemm --hardware a100-sxm4-80gb",
+                  "a table of kernels"),
+     .run = cli_step},
+    {.name = "check",
+     .operands = "FILE...",
+     .operand_min = 1,
+     .operand_max = SIZE_MAX,
+     .summary = "validates a scenario, model, hardware or engine file",
+     .description = "All diagnostics at once, up to 20 a file. Nothing is simulated.",
+     .options = check_options,
+     .examples = EXAMPLES("kvsim check my-chat.yaml", "before it runs for long",
+                          "kvsim check models/my-model.yaml", "a file of one's own"),
+     .run = cli_check},
+    {.name = "list",
+     .operands = "models|hardware|engines|policies|scenarios|runs",
+     .operand_min = 1,
+     .operand_max = 1,
+     .summary = "lists what there is, and which file it comes from",
+     .description =
+         "Models, hardware and engines are looked up in $KVSIM_DATA, the folders of the working "
+         "directory, the installed share folder, then among the copies in the program.",
+     .options = list_options,
+     .examples = EXAMPLES("kvsim list models", "names, aliases and files",
+                          "kvsim list runs --db results/kvsim.db", "what was simulated so far"),
+     .run = cli_list},
+    {.name = "explain",
+     .operands = "KEY...",
+     .operand_min = 1,
+     .operand_max = SIZE_MAX,
+     .summary = "says what a scenario key means: unit, range, default, users",
+     .description = "A figure of run_summary is explained too.",
+     .options = help_options,
+     .examples = EXAMPLES("kvsim explain engine.max_num_batched_tokens", "one key",
+                          "kvsim explain workload.arrival", "a section",
+                          "kvsim explain kv_usage_peak", "a figure of the result"),
+     .run = cli_explain},
+    {.name = "report",
+     .operands = "RUN",
+     .operand_min = 1,
+     .operand_max = 1,
+     .summary = "prints a stored run",
+     .description = "RUN is a run_id as 'kvsim list runs' shows it, or 'last'.",
+     .options = report_options,
+     .examples = EXAMPLES("kvsim report 1", "as it was printed then",
+                          "kvsim report last --format markdown", "to paste"),
+     .run = cli_report},
+    {.name = "manual",
+     .operands = "kvsim|scenario|results",
+     .operand_min = 1,
+     .operand_max = 1,
+     .summary = "prints a manual page",
+     .description = "",
+     .options = help_options,
+     .examples = EXAMPLES("kvsim manual kvsim | man -l -", "this program's page"),
+     .is_hidden = true,
+     .run = cli_manual},
+    {.name = NULL},
+};
+
+const struct cli_command *cli_command_find(const char *name)
+{
+    for (const struct cli_command *command = cli_commands; command->name != NULL; command++)
+        if (strcmp(command->name, name) == 0)
+            return command;
+    return NULL;
+}

@@ -1,0 +1,121 @@
+#include "cli/progress.h"
+
+#include "base/text.h"
+#include "cli/cli_int.h"
+#include "study/study.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BAR_WIDTH = 24 };
+
+double cli_clock_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* 12.3k, 4.56M: a count in at most six columns. */
+static void print_short(double value, char *text, size_t bytes)
+{
+    static const char *const units[] = {"", "k", "M", "G"};
+    size_t unit = 0;
+    for (; value >= 999.5 && unit + 1 < sizeof units / sizeof units[0]; unit++)
+        value /= 1000.0;
+    int decimals = unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+    snprintf(text, bytes, "%.*f%s", decimals, value, units[unit]);
+}
+
+static void print_left(double left_s, char *text, size_t bytes)
+{
+    if (left_s < 120)
+        snprintf(text, bytes, "%.0f s", left_s);
+    else if (left_s < 7200)
+        snprintf(text, bytes, "%.0f min", left_s / 60);
+    else
+        snprintf(text, bytes, "%.1f h", left_s / 3600);
+}
+
+void cli_progress_line(const char *what, uint64_t done, uint64_t total, double elapsed_s, char *line,
+                       size_t bytes)
+{
+    char name[24], rate[16] = "", left[16] = "", bar[BAR_WIDTH + 1];
+    base_copy(name, sizeof name, what);
+    double per_s = elapsed_s > 0 ? (double)done / elapsed_s : 0;
+    print_short(per_s, rate, sizeof rate);
+    if (total == 0) {
+        snprintf(line, bytes, "%s %s requests/s", name, rate);
+        return;
+    }
+    double share = done < total ? (double)done / (double)total : 1.0;
+    size_t full = (size_t)(share * BAR_WIDTH);
+    memset(bar, ' ', BAR_WIDTH);
+    memset(bar, '#', full);
+    bar[BAR_WIDTH] = '\0';
+    if (per_s > 0)
+        print_left((double)(done < total ? total - done : 0) / per_s, left, sizeof left);
+    snprintf(line, bytes, "%s [%s] %3.0f %%  %s/s%s%s%s", name, bar, share * 100, rate,
+             left[0] == '\0' ? "" : "  ", left, left[0] == '\0' ? "" : " left");
+}
+
+void cli_progress_begin(struct cli_progress *progress, bool is_wanted)
+{
+    *progress = (struct cli_progress){.is_shown = is_wanted && isatty(STDERR_FILENO)};
+    sigset_t held;
+    sigemptyset(&held);
+    sigaddset(&held, SIGINT);
+    // Threads that a study starts take this mask over.
+    sigprocmask(SIG_BLOCK, &held, &progress->signals_before);
+}
+
+void cli_progress_start(struct cli_progress *progress, const char *what)
+{
+    progress->what = what;
+    progress->start_s = cli_clock_s();
+}
+
+static void end_if_interrupted(struct cli_progress *progress)
+{
+    sigset_t pending;
+    if (sigpending(&pending) != 0 || sigismember(&pending, SIGINT) != 1)
+        return;
+    cli_progress_erase(progress);
+    if (progress->on_interrupt != NULL)
+        progress->on_interrupt(progress->context);
+    static const char message[] = "kvsim: interrupted, nothing was stored\n";
+    if (write(STDERR_FILENO, message, sizeof message - 1) < 0)
+        _exit(CLI_EXIT_INTERRUPTED);
+    _exit(CLI_EXIT_INTERRUPTED);
+}
+
+void cli_progress_show(void *context, const struct study_progress *state)
+{
+    struct cli_progress *progress = context;
+    end_if_interrupted(progress);
+    if (!progress->is_shown)
+        return;
+    char line[80];
+    cli_progress_line(progress->what, state->done, state->total,
+                      cli_clock_s() - progress->start_s, line, sizeof line);
+    fprintf(stderr, "\r\033[K%s", line);
+    fflush(stderr);
+    progress->is_drawn = true;
+}
+
+void cli_progress_erase(struct cli_progress *progress)
+{
+    if (!progress->is_drawn)
+        return;
+    fputs("\r\033[K", stderr);
+    fflush(stderr);
+    progress->is_drawn = false;
+}
+
+void cli_progress_end(struct cli_progress *progress)
+{
+    cli_progress_erase(progress);
+    sigprocmask(SIG_SETMASK, &progress->signals_before, NULL);
+}

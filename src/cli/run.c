@@ -1,0 +1,326 @@
+#include "cli/cli_int.h"
+#include "cli/progress.h"
+#include "cli/refusal.h"
+#include "record/run.h"
+#include "report/run.h"
+#include "report/steps.h"
+#include "store/store.h"
+#include "study/study.h"
+
+#include <kvsim/version.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+/* One scenario of the command line and what came of it. */
+struct item {
+    const char *path;
+    struct scenario *scenario;
+    struct record_run run;
+};
+
+struct session {
+    const struct cli_args *args;
+    struct item *items;
+    size_t count;
+    struct store *store;       /* NULL with --no-store */
+    struct report_steps steps; /* in use while steps.file is */
+    struct cli_progress progress;
+};
+
+static void session_init(struct session *session, const struct cli_args *args)
+{
+    *session = (struct session){.args = args, .count = args->operands.count};
+    session->items = base_alloc(base_mul_size(session->count, sizeof *session->items));
+    for (size_t i = 0; i < session->count; i++) {
+        const char *path = args->operands.at[i];
+        session->items[i].path = strcmp(path, "-") == 0 ? "/dev/stdin" : path;
+        record_run_init(&session->items[i].run);
+    }
+}
+
+static void session_release(struct session *session)
+{
+    for (size_t i = 0; i < session->count; i++) {
+        record_run_free(&session->items[i].run);
+        scenario_free(session->items[i].scenario);
+    }
+    base_free(session->items);
+    store_close(session->store);
+}
+
+static enum kvsim_status load_item(const struct session *session, struct item *item,
+                                   int *first_code)
+{
+    struct kvsim_diags diags = {0};
+    struct scenario_request request = {.path = item->path,
+                                       .overrides = session->args->overrides.at,
+                                       .override_count = session->args->overrides.count,
+                                       .purpose = SCENARIO_FOR_RUN,
+                                       .warnings_wanted = !session->args->is_quiet};
+    enum kvsim_status status = scenario_load(&request, &item->scenario, &diags);
+    if (!session->args->is_quiet)
+        cli_warn_all(&diags);
+    int code = status == KVSIM_OK ? 0 : cli_fail_all(&diags, status);
+    if (*first_code == 0)
+        *first_code = code;
+    return status;
+}
+
+/* All of them, so that every diagnostic is seen; the exit status is that of the first that fails. */
+static int load_all(struct session *session)
+{
+    int code = 0;
+    for (size_t i = 0; i < session->count; i++)
+        if (load_item(session, &session->items[i], &code) != KVSIM_OK)
+            session->items[i].scenario = NULL;
+    return code;
+}
+
+static const struct serve_config *config_of(const struct item *item)
+{
+    return scenario_config(item->scenario);
+}
+
+static int format_of(const struct cli_args *args)
+{
+    return args->format == CLI_UNSET ? CLI_TEXT_FORMAT : args->format;
+}
+
+static const char *db_path_of(const struct cli_args *args)
+{
+    return args->db_path == NULL ? "results/kvsim.db" : args->db_path;
+}
+
+static void print_refusals(const struct session *session)
+{
+    bool is_json = format_of(session->args) == CLI_JSON;
+    struct report_json json;
+    report_json_init(&json, stdout);
+    if (is_json && session->count > 1)
+        report_json_begin_list(&json, NULL);
+    for (size_t i = 0; i < session->count; i++) {
+        const struct serve_config *config = config_of(&session->items[i]);
+        if (config->waterfall.starts)
+            continue;
+        if (is_json)
+            cli_refusal_json_object(&json, NULL, config);
+        else
+            cli_refusal_text(stdout, config);
+    }
+    if (is_json && session->count > 1)
+        report_json_end_list(&json);
+    if (is_json)
+        report_json_finish(&json);
+}
+
+/* The exit status when one of them cannot start, else 0. */
+static int refuse(const struct session *session)
+{
+    int code = 0;
+    for (size_t i = 0; i < session->count; i++) {
+        const struct item *item = &session->items[i];
+        if (config_of(item)->waterfall.starts)
+            continue;
+        struct kvsim_error err;
+        cli_refusal_error(config_of(item), &err);
+        base_error_at(&err, item->path, 0, 0);
+        code = cli_fail(&err);
+    }
+    if (code != 0)
+        print_refusals(session);
+    return code;
+}
+
+/* Wrong paths are told before the work starts; neither call makes the file that it is for. */
+static enum kvsim_status open_files(struct session *session, struct kvsim_error *err)
+{
+    const struct cli_args *args = session->args;
+    enum kvsim_status status = KVSIM_OK;
+    if (!args->is_unstored)
+        status = store_open(db_path_of(args), STORE_WRITE, &session->store, err);
+    if (status == KVSIM_OK && args->steps_path != NULL)
+        status = report_steps_open(&session->steps, args->steps_path, err);
+    return status;
+}
+
+static void abandon_steps(struct session *session)
+{
+    if (session->steps.file != NULL)
+        report_steps_abandon(&session->steps);
+}
+
+static void on_interrupt(void *context)
+{
+    abandon_steps(context);
+}
+
+static struct record_sink *steps_sink(void *context, uint32_t replication)
+{
+    struct session *session = context;
+    (void)replication;
+    return &session->steps.sink;
+}
+
+static void fill_host(struct record_run *run, double wall_s, int64_t jobs)
+{
+    char text[32] = "";
+    struct utsname machine;
+    time_t now = time(NULL);
+    struct tm utc;
+    if (gmtime_r(&now, &utc) != NULL)
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    run->created_at = base_arena_copy(&run->arena, text);
+    run->host = base_arena_copy(&run->arena, uname(&machine) == 0 ? machine.nodename : "");
+    run->wall_s = wall_s;
+    run->jobs = jobs;
+}
+
+static enum kvsim_status simulate(struct session *session, struct item *item,
+                                  struct kvsim_error *err)
+{
+    const struct cli_args *args = session->args;
+    bool is_stepped = args->steps_path != NULL || args->is_stepped;
+    struct study_options options = {.jobs = args->jobs == CLI_UNSET ? 0 : (unsigned)args->jobs,
+                                    .mode = is_stepped ? SERVE_STEP : SERVE_JUMP,
+                                    .progress = cli_progress_show,
+                                    .progress_context = &session->progress};
+    if (args->steps_path != NULL) {
+        options.steps_sink = steps_sink;
+        options.steps_context = session;
+    }
+    int64_t jobs = args->jobs == CLI_UNSET ? (int64_t)sysconf(_SC_NPROCESSORS_ONLN) : args->jobs;
+    cli_progress_start(&session->progress, config_of(item)->name);
+    double start_s = cli_clock_s();
+    enum kvsim_status status = study_run(config_of(item), &options, &item->run, err);
+    cli_progress_erase(&session->progress);
+    fill_host(&item->run, cli_clock_s() - start_s, jobs);
+    return status;
+}
+
+static void print_one(const struct session *session, const struct item *item)
+{
+    const char *db_path = session->store == NULL ? NULL : db_path_of(session->args);
+    switch (format_of(session->args)) {
+    case CLI_MARKDOWN:
+        report_run_markdown(stdout, &item->run, db_path);
+        break;
+    case CLI_CSV:
+        report_run_csv(stdout, &item->run);
+        break;
+    default:
+        report_run_text(stdout, &item->run, db_path);
+    }
+}
+
+static void print_json(const struct session *session)
+{
+    if (session->count == 1) {
+        report_run_json(stdout, &session->items[0].run);
+        return;
+    }
+    struct report_json json;
+    report_json_list_begin(&json, stdout);
+    for (size_t i = 0; i < session->count; i++)
+        report_run_json_object(&json, NULL, &session->items[i].run);
+    report_json_list_end(&json);
+}
+
+static void print_all(const struct session *session)
+{
+    int format = format_of(session->args);
+    if (format == CLI_JSON) {
+        print_json(session);
+        return;
+    }
+    if (format == CLI_CSV)
+        report_run_csv_header(stdout);
+    for (size_t i = 0; i < session->count; i++) {
+        if (i > 0 && format != CLI_CSV)
+            putchar('\n');
+        print_one(session, &session->items[i]);
+    }
+}
+
+/* Called when the runs have their ids, before they are kept: what cannot be shown is not stored. */
+static enum kvsim_status publish(void *context, struct kvsim_error *err)
+{
+    struct session *session = context;
+    print_all(session);
+    enum kvsim_status status = cli_output_end(err);
+    if (status == KVSIM_OK && session->steps.file != NULL)
+        status = report_steps_finish(&session->steps, err);
+    return status;
+}
+
+static enum kvsim_status store_and_print(struct session *session, struct kvsim_error *err)
+{
+    if (session->store == NULL)
+        return publish(session, err);
+    struct record_run **runs = base_alloc(base_mul_size(session->count, sizeof(struct record_run *)));
+    for (size_t i = 0; i < session->count; i++)
+        runs[i] = &session->items[i].run;
+    enum kvsim_status status =
+        store_write_runs(session->store, runs, session->count, publish, session, err);
+    base_free(runs);
+    return status;
+}
+
+static enum kvsim_status do_all(struct session *session, struct kvsim_error *err)
+{
+    enum kvsim_status status = open_files(session, err);
+    for (size_t i = 0; i < session->count && status == KVSIM_OK; i++)
+        status = simulate(session, &session->items[i], err);
+    if (status == KVSIM_OK)
+        status = store_and_print(session, err);
+    abandon_steps(session);
+    return status;
+}
+
+/* An engine that can never go on has answered the question, and the answer is no. */
+static bool missed(const struct record_run *run)
+{
+    const char *status = record_get_text(run, RECORD_STATUS);
+    return strcmp(status, "stuck") == 0 || strcmp(status, "engine_died") == 0 ||
+           !study_slos_are_met(run);
+}
+
+static int run_session(struct session *session)
+{
+    int code = load_all(session);
+    if (code == 0)
+        code = refuse(session);
+    if (code != 0)
+        return code;
+
+    struct kvsim_error err;
+    cli_progress_begin(&session->progress, !session->args->is_quiet);
+    session->progress.on_interrupt = on_interrupt;
+    session->progress.context = session;
+    enum kvsim_status status = do_all(session, &err);
+    cli_progress_end(&session->progress);
+    if (status != KVSIM_OK)
+        return cli_fail(&err);
+    for (size_t i = 0; i < session->count; i++)
+        if (missed(&session->items[i].run))
+            return CLI_EXIT_MISSED;
+    return 0;
+}
+
+int cli_run(const struct cli_args *args)
+{
+    if (args->steps_path != NULL && args->operands.count > 1) {
+        struct kvsim_error err;
+        base_fail(&err, KVSIM_ERR_USAGE, "--steps is for a single scenario");
+        base_error_at(&err, "kvsim run", 0, 0);
+        return cli_fail(&err);
+    }
+    struct session session;
+    session_init(&session, args);
+    int code = run_session(&session);
+    session_release(&session);
+    return code;
+}
