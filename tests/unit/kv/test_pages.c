@@ -1,0 +1,145 @@
+#include "kv/pages.h"
+
+#include "support/check_main.h"
+#include "support/models.h"
+
+static struct spec_kv_layout layout_of(const struct spec_model *model, uint32_t ranks,
+                                       const char *dtype)
+{
+    struct spec_kv_options opts = {.tensor_parallel = ranks,
+                                   .pipeline_parallel = 1,
+                                   .block_tokens = 16,
+                                   .k_dtype = dtype,
+                                   .v_dtype = dtype};
+    struct spec_kv_layout layout;
+    struct kvsim_error err = {0};
+    ck_assert_msg(spec_kv_layout_make(model, &opts, &layout, &err) == KVSIM_OK, "%s", err.message);
+    return layout;
+}
+
+static struct kv_pages pages_of(const struct spec_kv_layout *layout, struct kv_pages_options opts)
+{
+    struct kv_pages pages;
+    struct kvsim_error err = {0};
+    ck_assert_msg(kv_pages_make(layout, &opts, &pages, &err) == KVSIM_OK, "%s", err.message);
+    return pages;
+}
+
+START_TEST(one_kind_of_layer_needs_one_table)
+{
+    struct spec_kv_layout layout = layout_of(&model_llama_8b, 2, "bf16");
+    struct kv_pages pages = pages_of(&layout, (struct kv_pages_options){.hybrid = true});
+    ck_assert_uint_eq(pages.table_count, 1);
+    ck_assert_uint_eq(pages.block_bytes, layout.block_bytes);
+    ck_assert_uint_eq(pages.block_bytes_per_gpu, 131072 / 2 * 16);
+    ck_assert_int_eq(kv_pages_sequence_blocks(&pages, 0), 0);
+    ck_assert_int_eq(kv_pages_sequence_blocks(&pages, 1), 1);
+    ck_assert_int_eq(kv_pages_sequence_blocks(&pages, 16), 1);
+    ck_assert_int_eq(kv_pages_sequence_blocks(&pages, 17), 2);
+}
+END_TEST
+
+START_TEST(windows_have_tables_of_their_own)
+{
+    // gemma-3-27b, logged: 7 tables of 10 layers, 1,310,720 B a block, 256 + 6 * 257 blocks for 4,096 tokens.
+    struct spec_kv_layout layout = layout_of(&model_gemma3_27b, 1, "bf16");
+    struct kv_pages pages =
+        pages_of(&layout, (struct kv_pages_options){.hybrid = true, .window_extra_tokens = 8192});
+    ck_assert(pages.is_hybrid);
+    ck_assert_uint_eq(pages.page_layer_count, 10);
+    ck_assert_uint_eq(pages.table_count, 7);
+    ck_assert_uint_eq(pages.padded_layer_count, 8);
+    ck_assert_uint_eq(pages.block_bytes_per_gpu, 1310720);
+    ck_assert_int_eq(kv_pages_sequence_blocks(&pages, 4096), 256 + 6 * 257);
+    // A window never takes more than itself and one step.
+    ck_assert_int_eq(kv_pages_sequence_blocks(&pages, 131072),
+                     8192 + 6 * ((1023 + 8192 + 15) / 16 + 1));
+}
+END_TEST
+
+START_TEST(without_hybrid_tables_windows_keep_everything)
+{
+    struct spec_kv_layout layout = layout_of(&model_gemma3_27b, 1, "bf16");
+    struct kv_pages pages = pages_of(&layout, (struct kv_pages_options){.hybrid = false});
+    ck_assert(!pages.is_hybrid);
+    ck_assert_uint_eq(pages.table_count, 1);
+    ck_assert_uint_eq(pages.block_bytes_per_gpu, 507904 * 16);
+    ck_assert_int_eq(kv_pages_sequence_blocks(&pages, 131072), 8192);
+}
+END_TEST
+
+START_TEST(nearly_equal_kinds_share_the_larger_page)
+{
+    // 12 and 16 layers: 16 is below 1.5 x 12, so two tables of 16.
+    struct spec_model model = model_gemma3_27b;
+    model.groups[0].layer_count = 12;
+    model.groups[1].layer_count = 16;
+    struct spec_kv_layout layout = layout_of(&model, 1, "bf16");
+    struct kv_pages pages = pages_of(&layout, (struct kv_pages_options){.hybrid = true});
+    ck_assert_uint_eq(pages.page_layer_count, 16);
+    ck_assert_uint_eq(pages.table_count, 2);
+    ck_assert_uint_eq(pages.padded_layer_count, 4);
+    // 12 and 18 are not: pages of 12, the 18 in two tables.
+    model.groups[1].layer_count = 18;
+    layout = layout_of(&model, 1, "bf16");
+    pages = pages_of(&layout, (struct kv_pages_options){.hybrid = true});
+    ck_assert_uint_eq(pages.page_layer_count, 12);
+    ck_assert_uint_eq(pages.table_count, 3);
+    ck_assert_uint_eq(pages.padded_layer_count, 6);
+}
+END_TEST
+
+START_TEST(attention_pages_grow_to_hold_a_state)
+{
+    // Qwen3.8-27B in fp8 over two GPUs, logged: 1,568 tokens and 25,690,112 B a block, 84 + 3 * 2 blocks.
+    struct spec_kv_layout layout = layout_of(&model_qwen35_27b, 2, "fp8");
+    struct kv_pages pages = pages_of(
+        &layout, (struct kv_pages_options){.hybrid = true, .state_blocks_per_sequence = 2});
+    ck_assert_uint_eq(pages.block_tokens, 1568);
+    ck_assert_uint_eq(pages.block_bytes_per_gpu, 25690112);
+    ck_assert_uint_eq(pages.table_count, 4);
+    ck_assert_int_eq(kv_pages_sequence_blocks(&pages, 131072), 84 + 3 * 2);
+}
+END_TEST
+
+START_TEST(without_hybrid_tables_states_lie_beside_the_pool)
+{
+    struct spec_kv_layout layout = layout_of(&model_qwen35_27b, 1, "bf16");
+    struct kv_pages pages = pages_of(&layout, (struct kv_pages_options){0});
+    ck_assert_uint_eq(pages.state_bytes_per_gpu, 153944064);
+    ck_assert_uint_eq(pages.block_bytes_per_gpu, 65536 * 16);
+}
+END_TEST
+
+START_TEST(pages_of_unequal_layers_are_refused)
+{
+    struct spec_model model = model_gemma3_27b;
+    model.groups[1].kv_head_count = 4;
+    struct spec_kv_layout layout = layout_of(&model, 1, "bf16");
+    struct kv_pages pages;
+    struct kvsim_error err = {0};
+    struct kv_pages_options opts = {.hybrid = true};
+    ck_assert_int_eq(kv_pages_make(&layout, &opts, &pages, &err), KVSIM_ERR_SCENARIO);
+    ck_assert_str_eq(err.code, "unequal-pages");
+}
+END_TEST
+
+START_TEST(the_longest_sequence_is_the_last_that_fits)
+{
+    struct spec_kv_layout layout = layout_of(&model_gemma3_27b, 1, "bf16");
+    struct kv_pages pages =
+        pages_of(&layout, (struct kv_pages_options){.hybrid = true, .window_extra_tokens = 2048});
+    for (int64_t blocks = 0; blocks < 3000; blocks += 7) {
+        int64_t longest = kv_pages_longest_sequence(&pages, blocks, 100000);
+        ck_assert_int_le(kv_pages_sequence_blocks(&pages, longest), blocks);
+        if (longest < 100000)
+            ck_assert_int_gt(kv_pages_sequence_blocks(&pages, longest + 1), blocks);
+    }
+    ck_assert_int_eq(kv_pages_longest_sequence(&pages, INT64_C(1) << 40, 100000), 100000);
+}
+END_TEST
+
+CHECK_MAIN("kv.pages", one_kind_of_layer_needs_one_table, windows_have_tables_of_their_own,
+           without_hybrid_tables_windows_keep_everything, nearly_equal_kinds_share_the_larger_page,
+           attention_pages_grow_to_hold_a_state, without_hybrid_tables_states_lie_beside_the_pool,
+           pages_of_unequal_layers_are_refused, the_longest_sequence_is_the_last_that_fits)

@@ -1,0 +1,243 @@
+#include "kv/waterfall.h"
+
+#include "unit/kv/waterfall_inputs.h"
+
+#include <string.h>
+
+START_TEST(the_parts_add_up_to_what_the_driver_shows)
+{
+    struct kv_waterfall_inputs in = inputs_of(&model_llama_8b);
+    struct kv_waterfall out = waterfall_of(&in);
+    check_sum(&out);
+    int64_t memory = (int64_t)card_80gb.memory_bytes;
+    ck_assert_int_eq(out.budget_bytes_per_gpu, (memory * 9 + 9) / 10);
+    int64_t available =
+        out.budget_bytes_per_gpu - row_bytes(&out, KV_WF_WEIGHTS) - (GIB + 1024 * 8192) - 256 * MIB;
+    ck_assert_int_eq(out.kv_available_bytes_per_gpu, available);
+    ck_assert_int_eq(out.kv_pool_blocks, available / (131072 * 16));
+    ck_assert_int_eq(row_bytes(&out, KV_WF_REMAINDER), available % (131072 * 16));
+    ck_assert_int_eq(row_bytes(&out, KV_WF_KV_POOL), out.kv_pool_blocks * 131072 * 16);
+    ck_assert_int_eq(row_bytes(&out, KV_WF_NOMINAL), 80 * GIB);
+    ck_assert(out.starts);
+    ck_assert_int_eq(out.refusal.stage, KV_STAGE_NONE);
+}
+END_TEST
+
+START_TEST(figures_are_those_that_engines_print)
+{
+    struct kv_waterfall_inputs in = inputs_of(&model_llama_8b);
+    struct kv_waterfall out = waterfall_of(&in);
+    ck_assert_int_eq(out.kv_pool_tokens, out.kv_pool_blocks * 16);
+    ck_assert_int_eq(out.kv_usable_blocks, out.kv_pool_blocks - 1);
+    ck_assert_int_eq(out.kv_usable_tokens, out.kv_pool_tokens - 16);
+    ck_assert_int_eq(out.sequence_blocks, 512);
+    ck_assert_double_eq(out.max_concurrency, (double)out.kv_pool_blocks / 512);
+    ck_assert_int_eq(out.concurrency_guaranteed, out.kv_usable_blocks / 512);
+    ck_assert_double_eq(kv_waterfall_expected_concurrency(&out, 100),
+                        (double)out.kv_usable_blocks / 100);
+    ck_assert_int_eq(out.kv_pool_bytes, out.kv_pool_bytes_per_gpu);
+}
+END_TEST
+
+START_TEST(graphs_are_charged_or_lie_outside)
+{
+    struct kv_waterfall_inputs in = inputs_of(&model_llama_8b);
+    struct kv_waterfall outside = waterfall_of(&in);
+    in.charge_graphs = true;
+    struct kv_waterfall charged = waterfall_of(&in);
+    check_sum(&charged);
+    ck_assert_int_eq(outside.kv_available_bytes_per_gpu - charged.kv_available_bytes_per_gpu,
+                     512 * MIB);
+    ck_assert_int_eq(row_bytes(&charged, KV_WF_OUTSIDE_UTILIZATION) -
+                         row_bytes(&outside, KV_WF_OUTSIDE_UTILIZATION),
+                     512 * MIB);
+    ck_assert_int_eq(row_bytes(&outside, KV_WF_GRAPHS), row_bytes(&charged, KV_WF_GRAPHS));
+}
+END_TEST
+
+START_TEST(ranks_share_weights_and_heads)
+{
+    struct kv_waterfall_inputs in = inputs_of(&model_llama_70b);
+    in.kv.tensor_parallel = 4;
+    struct kv_waterfall out = waterfall_of(&in);
+    check_sum(&out);
+    ck_assert(out.starts);
+    ck_assert_int_eq(out.kv_pool_bytes, out.kv_pool_blocks * 327680 * 16);
+    ck_assert_int_eq(out.kv_pool_bytes_per_gpu * 4, out.kv_pool_bytes);
+    ck_assert_int_eq(out.weights_bytes, 4 * row_bytes(&out, KV_WF_WEIGHTS));
+    ck_assert_int_eq(out.kv_available_bytes, 4 * out.kv_available_bytes_per_gpu);
+}
+END_TEST
+
+START_TEST(overrides_replace_what_is_derived)
+{
+    struct kv_waterfall_inputs in = inputs_of(&model_llama_8b);
+    in.weights_bytes = (struct kv_waterfall_bytes){true, 15 * GIB, SPEC_MEASURED, "a log"};
+    struct kv_waterfall out = waterfall_of(&in);
+    check_sum(&out);
+    const struct kv_waterfall_row *row = kv_waterfall_find(&out, KV_WF_WEIGHTS);
+    ck_assert_int_eq(row->bytes_per_gpu, 15 * GIB);
+    ck_assert_int_eq(row->claim, SPEC_MEASURED);
+    ck_assert_str_eq(row->source, "a log");
+}
+END_TEST
+
+START_TEST(unknown_parts_are_zero_and_say_so)
+{
+    struct kv_waterfall_inputs in = inputs_of(&model_llama_8b);
+    in.activation.is_set = false;
+    in.non_torch.is_set = false;
+    struct kv_waterfall out = waterfall_of(&in);
+    check_sum(&out);
+    const struct kv_waterfall_row *row = kv_waterfall_find(&out, KV_WF_ACTIVATION);
+    ck_assert_int_eq(row->bytes_per_gpu, 0);
+    ck_assert_int_eq(row->claim, SPEC_ASSUMED);
+    ck_assert_ptr_nonnull(strstr(row->source, "not known"));
+}
+END_TEST
+
+START_TEST(states_beside_the_pool_are_a_line)
+{
+    struct kv_waterfall_inputs in = inputs_of(&model_qwen35_27b);
+    in.max_num_seqs = 32;
+    struct kv_waterfall out = waterfall_of(&in);
+    check_sum(&out);
+    ck_assert_int_eq(row_bytes(&out, KV_WF_STATE_POOL), INT64_C(32) * 153944064);
+    in.pages.hybrid = true;
+    out = waterfall_of(&in);
+    check_sum(&out);
+    ck_assert_ptr_null(kv_waterfall_find(&out, KV_WF_STATE_POOL));
+}
+END_TEST
+
+// Qwen3-4B on an accelerator, logged: 26,954,181,529 B are 1,428 blocks of 128 tokens, 44.62 sequences of 4,096.
+START_TEST(a_stated_pool_in_bytes)
+{
+    struct spec_model model = {
+        .only_groups = true,
+        .group_count = 1,
+        .groups = {{.layer_count = 36, .kv_head_count = 8, .k_dim = 128, .v_dim = 128}},
+    };
+    struct kv_waterfall_inputs in = inputs_of(&model);
+    in.hardware = NULL;
+    in.kv.block_tokens = 128;
+    in.max_model_len = 4096;
+    in.kv_cache_memory_bytes = 26954181529;
+    struct kv_waterfall out = waterfall_of(&in);
+    ck_assert(out.pool_is_stated && out.starts);
+    ck_assert_int_eq(out.kv_pool_blocks, 1428);
+    ck_assert_int_eq(out.kv_pool_tokens, 182784);
+    ck_assert_double_eq_tol(out.max_concurrency, 44.62, 0.006);
+    ck_assert_int_eq(row_bytes(&out, KV_WF_REMAINDER) + row_bytes(&out, KV_WF_KV_POOL),
+                     26954181529);
+}
+END_TEST
+
+// gemma-3-27b, logged: 89,994 blocks, 205,696 tokens, 50.05 sequences of 4,096.
+START_TEST(a_stated_pool_in_blocks_with_windows)
+{
+    struct kv_waterfall_inputs in = inputs_of(&model_gemma3_27b);
+    in.num_gpu_blocks_override = 89994;
+    in.max_model_len = 4096;
+    in.pages = (struct kv_pages_options){.hybrid = true, .window_extra_tokens = 8192};
+    struct kv_waterfall out = waterfall_of(&in);
+    ck_assert_int_eq(out.kv_pool_tokens, 205696);
+    ck_assert_double_eq_tol(out.max_concurrency, 50.05, 0.005);
+}
+END_TEST
+
+START_TEST(a_stated_pool_in_tokens_is_as_a_log_prints_it)
+{
+    struct kv_waterfall_inputs in = inputs_of(&model_llama_8b);
+    in.kv_cache_tokens = 702800;
+    in.max_model_len = 131072;
+    struct kv_waterfall out = waterfall_of(&in);
+    ck_assert_int_eq(out.kv_pool_blocks, 43925);
+    ck_assert_int_eq(out.kv_pool_tokens, 702800);
+    ck_assert_double_eq_tol(out.max_concurrency, 5.36, 0.005);
+    // 85.79 GiB: more than the card has, and not checked.
+    ck_assert(out.starts);
+    ck_assert_int_gt(out.kv_pool_bytes, (int64_t)card_80gb.memory_bytes);
+}
+END_TEST
+
+START_TEST(derived_memory_gives_an_interval)
+{
+    struct spec_hardware card = {.memory_nominal_bytes = UINT64_C(80) << 30};
+    ck_assert(spec_hardware_derive_memory(&card, &spec_memory_ratio_unknown));
+    struct kv_waterfall_inputs in = inputs_of(&model_llama_8b);
+    in.hardware = &card;
+    struct kv_waterfall out = waterfall_of(&in);
+    check_sum(&out);
+    ck_assert(out.memory_is_derived);
+    ck_assert_int_lt(out.kv_pool_blocks_low, out.kv_pool_blocks);
+    ck_assert_int_gt(out.kv_pool_blocks_high, out.kv_pool_blocks);
+    ck_assert_int_eq(kv_waterfall_find(&out, KV_WF_DRIVER)->claim, SPEC_ASSUMED);
+    // 5 % less memory is 5 % of 80 GiB x 0.9 less pool.
+    double low = (double)(out.kv_pool_blocks - out.kv_pool_blocks_low) * 131072 * 16;
+    ck_assert_double_eq_tol(low, 0.05 * 80 * (double)GIB * 0.9, 131072 * 16);
+}
+END_TEST
+
+START_TEST(a_skipped_check_starts_and_warns)
+{
+    struct kv_waterfall_inputs in = inputs_of(&model_llama_8b);
+    in.num_gpu_blocks_override = 100;
+    in.startup_check = false;
+    struct kv_waterfall out = waterfall_of(&in);
+    ck_assert(out.starts && out.startup_check_skipped);
+    ck_assert_int_eq(out.refusal.stage, KV_STAGE_KV_CACHE);
+    // Without any block it can't run at all.
+    in.num_gpu_blocks_override = 1;
+    out = waterfall_of(&in);
+    ck_assert(!out.starts);
+}
+END_TEST
+
+START_TEST(inputs_without_an_answer_are_errors)
+{
+    struct kv_waterfall out;
+    struct kvsim_error err = {0};
+    struct kv_waterfall_inputs in = inputs_of(&model_llama_8b);
+    in.hardware = NULL;
+    ck_assert_int_eq(kv_waterfall_make(&in, &out, &err), KVSIM_ERR_SCENARIO);
+    ck_assert_str_eq(err.code, "no-hardware");
+
+    struct spec_hardware unknown = {.memory_nominal_bytes = 1};
+    in.hardware = &unknown;
+    ck_assert_int_eq(kv_waterfall_make(&in, &out, &err), KVSIM_ERR_SCENARIO);
+    ck_assert_str_eq(err.code, "no-memory");
+
+    in = inputs_of(&model_llama_8b);
+    struct spec_model nothing = model_llama_8b;
+    nothing.group_count = 0;
+    in.model = &nothing;
+    ck_assert_int_eq(kv_waterfall_make(&in, &out, &err), KVSIM_ERR_SCENARIO);
+    ck_assert_str_eq(err.code, "no-kv");
+
+    in = inputs_of(&model_llama_8b);
+    in.kv.k_dtype = "fp7";
+    ck_assert_int_eq(kv_waterfall_make(&in, &out, &err), KVSIM_ERR_SCENARIO);
+    ck_assert_str_eq(err.code, "kv-dtype");
+}
+END_TEST
+
+START_TEST(lines_and_stages_are_named)
+{
+    ck_assert_str_eq(kv_waterfall_line_name(KV_WF_OUTSIDE_UTILIZATION), "outside_utilization");
+    ck_assert_str_eq(kv_waterfall_line_name(KV_WF_KV_POOL), "kv_pool");
+    for (int i = 0; i < KV_WF_LINE_COUNT; i++)
+        ck_assert_ptr_nonnull(kv_waterfall_line_name((enum kv_waterfall_line)i));
+    ck_assert_str_eq(kv_waterfall_stage_name(KV_STAGE_KV_CACHE), "kv_cache");
+    ck_assert_str_eq(kv_waterfall_stage_name(KV_STAGE_GRAPHS), "graphs");
+}
+END_TEST
+
+CHECK_MAIN("kv.waterfall", the_parts_add_up_to_what_the_driver_shows,
+           figures_are_those_that_engines_print, graphs_are_charged_or_lie_outside,
+           ranks_share_weights_and_heads, overrides_replace_what_is_derived,
+           unknown_parts_are_zero_and_say_so, states_beside_the_pool_are_a_line,
+           a_stated_pool_in_bytes, a_stated_pool_in_blocks_with_windows,
+           a_stated_pool_in_tokens_is_as_a_log_prints_it, derived_memory_gives_an_interval,
+           a_skipped_check_starts_and_warns, inputs_without_an_answer_are_errors,
+           lines_and_stages_are_named)
