@@ -20,6 +20,7 @@ void report_page_title(struct report_page *page, const char *text)
 void report_page_heading(struct report_page *page, const char *text)
 {
     fprintf(page->out, page->style == REPORT_MARKDOWN ? "\n## %s\n\n" : "\n%s\n", text);
+    page->after_table = false;
 }
 
 /* Length in bytes of what fits into `width` columns, cut between words where possible. */
@@ -58,14 +59,15 @@ void report_page_line(struct report_page *page, const char *fmt, ...)
     va_end(args);
     base_require(length >= 0);
     if (page->style == REPORT_MARKDOWN)
-        fprintf(page->out, "- %s\n", text);
+        fprintf(page->out, "%s- %s\n", page->after_table ? "\n" : "", text);
     else
         print_wrapped(page->out, text);
+    page->after_table = false;
 }
 
 void report_page_command(struct report_page *page, const char *text)
 {
-    fprintf(page->out, page->style == REPORT_MARKDOWN ? "\n    %s\n" : "  %s\n", text);
+    fprintf(page->out, page->style == REPORT_MARKDOWN ? "    %s\n" : "  %s\n", text);
 }
 
 void report_page_table_begin(struct report_page *page, const char *align)
@@ -91,14 +93,17 @@ static void print_padded(FILE *out, const char *text, size_t width, char align)
         fprintf(out, "%s%*s", text, blanks, "");
 }
 
-/* The last column, when it's to the left, needs no blanks after it. */
+/* Cells to the left need no blanks after them when nothing follows. */
 static void print_text_row(const struct report_page *page, const char *const *cells,
                            const size_t *widths)
 {
-    for (size_t c = 0; c < page->column_count; c++) {
-        bool is_last = c + 1 == page->column_count && page->align[c] == 'l';
+    size_t last = page->column_count;
+    while (last > 1 && cells[last - 1][0] == '\0')
+        last--;
+    for (size_t c = 0; c < last; c++) {
+        bool is_end = c + 1 == last && page->align[c] == 'l';
         fputs("  ", page->out);
-        print_padded(page->out, cells[c], is_last ? 0 : widths[c], page->align[c]);
+        print_padded(page->out, cells[c], is_end ? 0 : widths[c], page->align[c]);
     }
     fputc('\n', page->out);
 }
@@ -138,8 +143,7 @@ void report_page_table_end(struct report_page *page)
         if (i == 0)
             print_markdown_rule(page);
     }
-    if (page->style == REPORT_MARKDOWN)
-        fputc('\n', page->out);
+    page->after_table = true;
     base_vec_free(&page->cells);
     base_arena_release(&page->arena);
     page->column_count = 0;

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -19,6 +20,7 @@ enum { REPORT_WIDTH = 100, REPORT_COLUMNS_MAX = 12 };
 struct report_page {
     FILE *out;
     enum report_style style;
+    bool after_table;        /* Markdown wants an empty line before what follows */
     struct base_arena arena; /* cells of the open table */
     const char *align;       /* 'l' or 'r' for each column */
     size_t column_count;
