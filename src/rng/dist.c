@@ -222,8 +222,8 @@ static enum kvsim_status init_gamma(struct rng_dist *dist, const struct rng_dist
             return fail_key(err, "p95", "no-fit", "no gamma distribution has this ratio of 'p95' to 'median'");
         dist->b = o->median / rng_gamma_inverse(dist->a, 0.5);
     } else {
-        if (o->cv < 1e-4 || o->cv > 100.0)
-            return fail_key(err, "cv", "out-of-range", "'cv' of a gamma distribution must be 0 or from 1e-4 to 100");
+        if (o->cv < 1e-3 || o->cv > 100.0)
+            return fail_key(err, "cv", "out-of-range", "'cv' of a gamma distribution must be 0 or from 0.001 to 100");
         dist->a = 1.0 / (o->cv * o->cv);
         dist->b = o->mean / dist->a;
     }

@@ -11,11 +11,12 @@ double rng_normal_inverse(double u);
 double rng_normal_cdf(double z);
 double rng_normal_pdf(double z);
 
-/* Gamma with scale 1: distribution function at x >= 0 and its inverse, relative error below 1e-12. */
+/* Gamma with scale 1: distribution function at x >= 0 and its inverse, for shapes from 1e-4 to 1e6;
+ * relative error below 1e-11 (1e-9 of P for the largest shapes). */
 double rng_gamma_cdf(double shape, double x);
 double rng_gamma_inverse(double shape, double u);
 
-/* Shapes that fit what a scenario states; false when no shape within [1e-4, 1e8] does. */
+/* Shapes that fit what a scenario states; false when no shape from 0.02 to 1e6 does. */
 bool rng_gamma_fit_ratio(double p95_over_median, double *shape);
 bool rng_weibull_fit_cv(double cv, double *shape);
 

@@ -7,7 +7,7 @@
 #include <math.h>
 
 /* Above it the gaps are constant for every purpose; the gamma inverse is not made for it. */
-#define BURSTINESS_MAX 1e8
+#define BURSTINESS_MAX 1e6
 #define BURSTINESS_MIN 1e-4
 
 struct state {
@@ -30,7 +30,7 @@ static enum kvsim_status check(double burstiness, struct kvsim_error *err)
 {
     if ((burstiness >= BURSTINESS_MIN && burstiness <= BURSTINESS_MAX) || (isinf(burstiness) && burstiness > 0.0))
         return KVSIM_OK;
-    return workload_fail_key(err, "burstiness", "out-of-range", "'burstiness' must be from 1e-4 to 1e8, or inf");
+    return workload_fail_key(err, "burstiness", "out-of-range", "'burstiness' must be from 1e-4 to 1e6, or inf");
 }
 
 static enum kvsim_status compile(const struct workload_arrival_opts *opts, struct base_arena *arena,
