@@ -9,27 +9,53 @@
 #include "cost/ops.h"
 
 struct affine {
-    int64_t base, per_prefill_token, per_prefill_token_context, per_decode_seq, per_context_token; /* ticks */
+    int64_t base, per_prefill_token, per_prefill_token_context, per_decode_seq,
+        per_context_token; /* ticks */
 };
 
 static const struct base_field affine_fields[] = {
-    {.key = "base", .type = BASE_REAL, .unit = BASE_TIME, .offset = offsetof(struct cost_affine_options, base_ns),
-     .max = 1e12, .def = "0", .help = "time of a step whatever it holds"},
-    {.key = "per_prefill_token", .type = BASE_REAL, .unit = BASE_TIME,
-     .offset = offsetof(struct cost_affine_options, per_prefill_token_ns), .max = 1e12, .def = "0",
+    {.key = "base",
+     .type = BASE_REAL,
+     .unit = BASE_TIME,
+     .offset = offsetof(struct cost_affine_options, base_ns),
+     .max = 1e12,
+     .def = "0",
+     .help = "time of a step whatever it holds"},
+    {.key = "per_prefill_token",
+     .type = BASE_REAL,
+     .unit = BASE_TIME,
+     .offset = offsetof(struct cost_affine_options, per_prefill_token_ns),
+     .max = 1e12,
+     .def = "0",
      .help = "time per new token of prefilling sequences"},
-    {.key = "prefill_rate", .type = BASE_REAL, .unit = BASE_RATE,
+    {.key = "prefill_rate",
+     .type = BASE_REAL,
+     .unit = BASE_RATE,
      .offset = offsetof(struct cost_affine_options, prefill_rate_per_s),
-     .has_offset = offsetof(struct cost_affine_options, has_prefill_rate), .max = 1e18, .min_open = true,
+     .has_offset = offsetof(struct cost_affine_options, has_prefill_rate),
+     .max = 1e18,
+     .min_open = true,
      .help = "prefill tokens per second: another spelling of per_prefill_token"},
-    {.key = "per_prefill_token_context", .type = BASE_REAL, .unit = BASE_TIME,
-     .offset = offsetof(struct cost_affine_options, per_prefill_token_context_ns), .max = 1e12, .def = "0",
+    {.key = "per_prefill_token_context",
+     .type = BASE_REAL,
+     .unit = BASE_TIME,
+     .offset = offsetof(struct cost_affine_options, per_prefill_token_context_ns),
+     .max = 1e12,
+     .def = "0",
      .help = "time per pair of a new prefill token and a token it attends to (causal)"},
-    {.key = "per_decode_seq", .type = BASE_REAL, .unit = BASE_TIME,
-     .offset = offsetof(struct cost_affine_options, per_decode_seq_ns), .max = 1e12, .def = "0",
+    {.key = "per_decode_seq",
+     .type = BASE_REAL,
+     .unit = BASE_TIME,
+     .offset = offsetof(struct cost_affine_options, per_decode_seq_ns),
+     .max = 1e12,
+     .def = "0",
      .help = "time per decoding sequence"},
-    {.key = "per_context_token", .type = BASE_REAL, .unit = BASE_TIME,
-     .offset = offsetof(struct cost_affine_options, per_context_token_ns), .max = 1e12, .def = "0",
+    {.key = "per_context_token",
+     .type = BASE_REAL,
+     .unit = BASE_TIME,
+     .offset = offsetof(struct cost_affine_options, per_context_token_ns),
+     .max = 1e12,
+     .def = "0",
      .help = "time per token in the cache after the step, over the scheduled sequences"},
     {0},
 };
@@ -40,8 +66,9 @@ static enum kvsim_status affine_init(struct cost *cost, struct kvsim_error *err)
     const struct cost_affine_options *options = &cost->config.options->affine;
     struct affine *affine = cost->state;
     affine->base = cost_ticks_from_ns(options->base_ns);
-    affine->per_prefill_token = cost_ticks_from_ns(
-        options->has_prefill_rate ? 1e9 / options->prefill_rate_per_s : options->per_prefill_token_ns);
+    affine->per_prefill_token =
+        cost_ticks_from_ns(options->has_prefill_rate ? 1e9 / options->prefill_rate_per_s
+                                                     : options->per_prefill_token_ns);
     affine->per_prefill_token_context = cost_ticks_from_ns(options->per_prefill_token_context_ns);
     affine->per_decode_seq = cost_ticks_from_ns(options->per_decode_seq_ns);
     affine->per_context_token = cost_ticks_from_ns(options->per_context_token_ns);
@@ -67,10 +94,12 @@ static void affine_host(const struct cost *cost, uint32_t seq_count, struct cost
     lines->host_ticks = cost_ticks_from_ns(cost_host_ns(&cost->config, 0, 0, seq_count));
 }
 
-static void affine_constants(const struct cost *cost, const struct cost_shape *shape, struct cost_lines *lines)
+static void affine_constants(const struct cost *cost, const struct cost_shape *shape,
+                             struct cost_lines *lines)
 {
     const struct affine *affine = cost->state;
-    int64_t context = shape->prefill_cached_tokens + shape->prefill_tokens + shape->decode_context_tokens;
+    int64_t context =
+        shape->prefill_cached_tokens + shape->prefill_tokens + shape->decode_context_tokens;
     *lines = (struct cost_lines){.ready = true};
     lines->class_ticks[COST_WEIGHT_BANDWIDTH] = affine->base;
     lines->class_ticks[COST_COMPUTE] =
@@ -102,7 +131,8 @@ static void affine_ramp(struct cost *cost, uint32_t seq_count, struct cost_lines
     };
 }
 
-static void affine_explain(struct cost *cost, const struct cost_shape *shape, struct cost_explanation *out)
+static void affine_explain(struct cost *cost, const struct cost_shape *shape,
+                           struct cost_explanation *out)
 {
     struct cost_lines lines;
     affine_constants(cost, shape, &lines);

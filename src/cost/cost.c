@@ -5,7 +5,8 @@
 
 const struct base_choice cost_level_choices[] = {
     {"datasheet", COST_DATASHEET, "roofline: vendor peaks and default efficiencies"},
-    {"calibrated", COST_CALIBRATED, "roofline with coefficients fitted to measured data of this GPU"},
+    {"calibrated", COST_CALIBRATED,
+     "roofline with coefficients fitted to measured data of this GPU"},
     {"affine", COST_AFFINE, "a linear function of the step's tokens, sequences and contexts"},
     {"fixed", COST_FIXED, "every step lasts the same"},
     {"table", COST_TABLE, "measured step times, interpolated"},
@@ -33,7 +34,8 @@ const char *cost_bound_name(enum cost_bound bound)
     return names[bound];
 }
 
-enum cost_level cost_level_resolve(const struct cost_options *options, const struct spec_hardware *hardware)
+enum cost_level cost_level_resolve(const struct cost_options *options,
+                                   const struct spec_hardware *hardware)
 {
     if (options->has_level)
         return options->level;
@@ -67,21 +69,23 @@ static enum kvsim_status windows_find(struct cost *cost, struct kvsim_error *err
         if (cost_window_find(cost, group->window_tokens) < cost->window_count)
             continue;
         if (cost->window_count == COST_WINDOWS_MAX)
-            return base_fail(err, KVSIM_ERR_SCENARIO, "model %s has more than %d different attention windows",
-                             model->name, (int)COST_WINDOWS_MAX);
+            return base_fail(err, KVSIM_ERR_SCENARIO,
+                             "model %s has more than %d different attention windows", model->name,
+                             (int)COST_WINDOWS_MAX);
         cost->window_tokens[cost->window_count++] = group->window_tokens;
     }
     return KVSIM_OK;
 }
 
-enum kvsim_status cost_new(const struct cost_config *config, struct base_arena *arena, struct cost **out,
-                           struct kvsim_error *err)
+enum kvsim_status cost_new(const struct cost_config *config, struct base_arena *arena,
+                           struct cost **out, struct kvsim_error *err)
 {
     enum cost_level level = cost_level_resolve(config->options, config->hardware);
     const struct cost_ops *ops = ops_of(level);
     if (!ops)
-        return base_fail(err, KVSIM_ERR_SCENARIO, "cost level %s is not available%s%s", cost_level_name(level),
-                         config->hardware ? " for " : "", config->hardware ? config->hardware->name : "");
+        return base_fail(err, KVSIM_ERR_SCENARIO, "cost level %s is not available%s%s",
+                         cost_level_name(level), config->hardware ? " for " : "",
+                         config->hardware ? config->hardware->name : "");
 
     struct cost *cost = base_arena_take(arena, sizeof *cost);
     cost->ops = ops;
@@ -147,13 +151,15 @@ double cost_host_ns(const struct cost_config *config, double per_step_ns, double
 {
     const struct cost_options *options = config->options;
     double step_ns = options->has_host_per_step ? options->host_per_step_ns : per_step_ns;
-    double sequence_ns = options->has_host_per_sequence ? options->host_per_sequence_ns : per_sequence_ns;
+    double sequence_ns =
+        options->has_host_per_sequence ? options->host_per_sequence_ns : per_sequence_ns;
     return step_ns + sequence_ns * (double)seq_count;
 }
 
 bool cost_host_overlap(const struct cost_config *config)
 {
-    return config->options->has_host_overlap ? config->options->host_overlap : config->async_scheduling;
+    return config->options->has_host_overlap ? config->options->host_overlap
+                                             : config->async_scheduling;
 }
 
 struct cost_result cost_parts_result(const struct cost_parts *parts)

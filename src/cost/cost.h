@@ -30,7 +30,14 @@
 enum { COST_WINDOWS_MAX = 4 };
 
 /* What bounds an operator or a step; the first five are also values of `binding_limit`. */
-enum cost_bound { COST_COMPUTE, COST_WEIGHT_BANDWIDTH, COST_KV_BANDWIDTH, COST_COMMUNICATION, COST_HOST, COST_BOUND_COUNT };
+enum cost_bound {
+    COST_COMPUTE,
+    COST_WEIGHT_BANDWIDTH,
+    COST_KV_BANDWIDTH,
+    COST_COMMUNICATION,
+    COST_HOST,
+    COST_BOUND_COUNT
+};
 const char *cost_bound_name(enum cost_bound bound); /* "compute", "weight_bandwidth", ... */
 
 /*
@@ -39,19 +46,22 @@ const char *cost_bound_name(enum cost_bound bound); /* "compute", "weight_bandwi
  */
 struct cost_shape {
     uint32_t prefill_seq_count;
-    int64_t prefill_tokens;          /* new tokens, sum over prefilling sequences */
-    base_i128 prefill_area;          /* sum of q*c + q*(q+1)/2: query-key pairs, causal; c = tokens cached before */
-    int64_t prefill_cached_tokens;   /* sum of c */
-    uint32_t emitting_count;         /* sequences whose last prompt token is computed, decodes not counted */
+    int64_t prefill_tokens; /* new tokens, sum over prefilling sequences */
+    base_i128
+        prefill_area; /* sum of q*c + q*(q+1)/2: query-key pairs, causal; c = tokens cached before */
+    int64_t prefill_cached_tokens; /* sum of c */
+    uint32_t
+        emitting_count; /* sequences whose last prompt token is computed, decodes not counted */
     uint32_t decode_seq_count;
-    int64_t decode_context_tokens;   /* sum over decodes, after the step */
+    int64_t decode_context_tokens; /* sum over decodes, after the step */
     base_i128 prefill_window_area[COST_WINDOWS_MAX];
     int64_t decode_window_tokens[COST_WINDOWS_MAX];
 };
 
 struct cost_result {
-    int64_t ticks;             /* >= 1 */
-    enum cost_bound bound;     /* class with the largest time in the step; ties: the order of the enum */
+    int64_t ticks; /* >= 1 */
+    enum cost_bound
+        bound; /* class with the largest time in the step; ties: the order of the enum */
 };
 
 enum cost_level { COST_DATASHEET, COST_CALIBRATED, COST_AFFINE, COST_FIXED, COST_TABLE };
@@ -62,17 +72,19 @@ struct cost_affine_options {
     double base_ns, per_prefill_token_ns;
     double per_prefill_token_context_ns; /* per query-key pair: times cost_shape.prefill_area */
     double per_decode_seq_ns;
-    double per_context_token_ns;         /* tokens in the cache after the step, prefilling sequences too */
-    bool has_prefill_rate;               /* then per_prefill_token is 1 / prefill_rate */
+    double per_context_token_ns; /* tokens in the cache after the step, prefilling sequences too */
+    bool has_prefill_rate;       /* then per_prefill_token is 1 / prefill_rate */
     double prefill_rate_per_s;
 };
 
 /* `cost.kv_dtype.DTYPE`: what reading and writing a quantized KV cache costs beyond its bytes. */
 struct cost_kv_dtype_options {
     const char *name;
-    double read_fraction;        /* read_efficiency: share of bandwidth of decode attention; 0 = the hardware file's */
-    double write_ns_per_token;   /* write_cost: per new token and layer */
-    double dequant_ns_per_token; /* dequant_cost: per token of context and layer in decode attention */
+    double
+        read_fraction; /* read_efficiency: share of bandwidth of decode attention; 0 = the hardware file's */
+    double write_ns_per_token; /* write_cost: per new token and layer */
+    double
+        dequant_ns_per_token; /* dequant_cost: per token of context and layer in decode attention */
 };
 enum { COST_KV_DTYPES_MAX = 8 };
 
@@ -83,7 +95,7 @@ struct cost_options {
     struct cost_affine_options affine;
     bool has_host_per_step, has_host_per_sequence, has_host_overlap;
     double host_per_step_ns, host_per_sequence_ns;
-    bool host_overlap;                /* true: step = max(device, host); false: sum */
+    bool host_overlap; /* true: step = max(device, host); false: sum */
     int64_t swap_per_block_ns;
     size_t kv_dtype_count;
     struct cost_kv_dtype_options kv_dtypes[COST_KV_DTYPES_MAX];
@@ -91,25 +103,25 @@ struct cost_options {
 
 struct cost_config {
     const struct cost_options *options;
-    const struct spec_model *model;        /* may be NULL at levels affine and fixed */
-    const struct spec_hardware *hardware;  /* the same */
-    const struct spec_kv_layout *layout;   /* the same */
+    const struct spec_model *model;       /* may be NULL at levels affine and fixed */
+    const struct spec_hardware *hardware; /* the same */
+    const struct spec_kv_layout *layout;  /* the same */
     uint32_t tensor_parallel, pipeline_parallel, data_parallel;
     bool expert_parallel;
     bool async_scheduling;
-    bool cuda_graphs;                      /* false: enforce_eager */
-    bool mla_absorbed;                     /* decode; default true */
-    const char *quantization;              /* weights; resolved, "none" or a format's name */
-    const char *dtype;                     /* compute dtype of unquantized parts: "bf16" */
-    const char *kv_dtype;                  /* resolved name */
-    uint32_t max_decode_seqs;              /* largest batch that can occur: size of the cache of lines */
+    bool cuda_graphs;         /* false: enforce_eager */
+    bool mla_absorbed;        /* decode; default true */
+    const char *quantization; /* weights; resolved, "none" or a format's name */
+    const char *dtype;        /* compute dtype of unquantized parts: "bf16" */
+    const char *kv_dtype;     /* resolved name */
+    uint32_t max_decode_seqs; /* largest batch that can occur: size of the cache of lines */
 };
 
 struct cost;
 
 /* Checks that the hardware has the rates this model needs (fp8 weights on a part without fp8, no bandwidth, ...). */
-enum kvsim_status cost_new(const struct cost_config *config, struct base_arena *arena, struct cost **out,
-                           struct kvsim_error *err) KVSIM_MUST_CHECK;
+enum kvsim_status cost_new(const struct cost_config *config, struct base_arena *arena,
+                           struct cost **out, struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 /* Any step that is not pure decode. */
 struct cost_result cost_step(struct cost *cost, const struct cost_shape *shape);
@@ -117,9 +129,10 @@ struct cost_result cost_step(struct cost *cost, const struct cost_shape *shape);
 /* A stretch of pure decode: sums after its first step, and what each gains per step. */
 struct cost_ramp {
     uint32_t seq_count;
-    int64_t context_tokens;                     /* after the first step; gains seq_count per step */
-    int64_t window_tokens[COST_WINDOWS_MAX];    /* after the first step */
-    int64_t window_gain[COST_WINDOWS_MAX];      /* sequences not yet saturated: constant over the stretch */
+    int64_t context_tokens;                  /* after the first step; gains seq_count per step */
+    int64_t window_tokens[COST_WINDOWS_MAX]; /* after the first step */
+    int64_t
+        window_gain[COST_WINDOWS_MAX]; /* sequences not yet saturated: constant over the stretch */
 };
 
 /* The next piece: `step_count` (1 ... max_steps) steps that last first, first + delta, ... ticks, one bound. */
@@ -128,7 +141,8 @@ struct cost_piece {
     int64_t first_ticks, delta_ticks;
     enum cost_bound bound;
 };
-void cost_ramp_piece(struct cost *cost, const struct cost_ramp *ramp, int64_t max_steps, struct cost_piece *out);
+void cost_ramp_piece(struct cost *cost, const struct cost_ramp *ramp, int64_t max_steps,
+                     struct cost_piece *out);
 
 size_t cost_window_count(const struct cost *cost);
 int64_t cost_window_tokens(const struct cost *cost, size_t window);
@@ -136,7 +150,8 @@ int64_t cost_window_tokens(const struct cost *cost, size_t window);
 /* Sum of the first n terms of a piece: n*first + delta*n*(n-1)/2. */
 static inline base_i128 cost_piece_sum(const struct cost_piece *piece, int64_t n)
 {
-    return (base_i128)n * piece->first_ticks + (base_i128)piece->delta_ticks * ((base_i128)n * (n - 1) / 2);
+    return (base_i128)n * piece->first_ticks +
+           (base_i128)piece->delta_ticks * ((base_i128)n * (n - 1) / 2);
 }
 /* The largest n <= step_count with cost_piece_sum(n) <= ticks. */
 int64_t cost_piece_steps_within(const struct cost_piece *piece, base_i128 ticks);
@@ -144,6 +159,7 @@ int64_t cost_piece_steps_within(const struct cost_piece *piece, base_i128 ticks)
 /* The name for run_summary.cost_level, and the level in use: as stated, else calibrated where the hardware file holds a
  * calibration, else datasheet. `hardware` may be NULL. */
 const char *cost_level_name(enum cost_level level);
-enum cost_level cost_level_resolve(const struct cost_options *options, const struct spec_hardware *hardware);
+enum cost_level cost_level_resolve(const struct cost_options *options,
+                                   const struct spec_hardware *hardware);
 
 #endif

@@ -17,11 +17,11 @@ enum { GROUPS_MAX = SPEC_KV_GROUPS_MAX };
 
 /* Attention layers of one kind. */
 struct group {
-    uint32_t sum;               /* COST_SUM_CONTEXT or a window */
+    uint32_t sum; /* COST_SUM_CONTEXT or a window */
     double layer_count;
-    double flops_per_pair;      /* prefill */
-    double bytes_per_token;     /* KV of one layer on one GPU */
-    double up_projection_flops; /* MLA without absorption: per token of context */
+    double flops_per_pair;               /* prefill */
+    double bytes_per_token;              /* KV of one layer on one GPU */
+    double up_projection_flops;          /* MLA without absorption: per token of context */
     struct cost_attention_decode decode; /* but for the number of sequences */
 };
 
@@ -30,7 +30,7 @@ struct sheet {
     const struct spec_model *model;
     struct cost_matrix plain, dense, expert, head;
     double tp, pp, ep, dp;
-    double q_heads, kv_heads;    /* of one GPU */
+    double q_heads, kv_heads; /* of one GPU */
     double attention_layers, linear_layers, dense_layers, moe_layers;
     double kv_bytes_per_token;   /* written per new token, all layers */
     double state_bytes;          /* recurrent state of a sequence, all layers on one GPU */
@@ -59,8 +59,8 @@ static double per_gpu(double whole, double gpus)
     return ceil(whole / gpus);
 }
 
-static void work_add_times(struct work *work, enum cost_operator op, struct cost_time time, double times,
-                           double stages)
+static void work_add_times(struct work *work, enum cost_operator op, struct cost_time time,
+                           double times, double stages)
 {
     struct cost_operator_row *row = &work->rows[op];
     double s = times * time.s;
@@ -76,7 +76,8 @@ static void work_add_times(struct work *work, enum cost_operator op, struct cost
 }
 
 /* An operator of `layers` layers, spread over the pipeline's stages. */
-static void work_add_layers(struct work *work, enum cost_operator op, struct cost_time time, double layers)
+static void work_add_layers(struct work *work, enum cost_operator op, struct cost_time time,
+                            double layers)
 {
     work_add_times(work, op, time, layers, work->sheet->pp);
 }
@@ -98,7 +99,8 @@ static void add_embedding(struct work *work, const struct demand *demand)
     double elements = demand->tokens * sheet->model->hidden;
     work_add(work, COST_OP_EMBED, activations(sheet, 2 * elements));
     // The table is cut by vocabulary: ranks add up what each found.
-    work_add(work, COST_OP_EMBED, cost_all_reduce(&sheet->rates, (uint32_t)sheet->tp, 2 * elements));
+    work_add(work, COST_OP_EMBED,
+             cost_all_reduce(&sheet->rates, (uint32_t)sheet->tp, 2 * elements));
 }
 
 static void add_mla_projections(struct work *work, double tokens, double absorbed_rows)
@@ -109,17 +111,21 @@ static void add_mla_projections(struct work *work, double tokens, double absorbe
     double hidden = model->hidden, heads = sheet->q_heads, latent = model->kv_lora_rank;
     double q_width = heads * ((double)model->qk_nope_dim + model->qk_rope_dim);
     double down = latent + model->qk_rope_dim + model->q_lora_rank;
-    work_add_layers(work, COST_OP_QKV, cost_gemm(rates, &sheet->dense, tokens, down, hidden), sheet->attention_layers);
+    work_add_layers(work, COST_OP_QKV, cost_gemm(rates, &sheet->dense, tokens, down, hidden),
+                    sheet->attention_layers);
     double q_input = model->q_lora_rank ? model->q_lora_rank : hidden;
     work_add_layers(work, COST_OP_QKV, cost_gemm(rates, &sheet->dense, tokens, q_width, q_input),
                     sheet->attention_layers);
     // W_UK folded into the query and W_UV into the output, head by head: the weights of all heads are read.
     double nope = model->qk_nope_dim, value = model->v_head_dim;
-    work_add_layers(work, COST_OP_QKV, cost_gemm(rates, &sheet->plain, absorbed_rows, heads * latent, nope),
+    work_add_layers(work, COST_OP_QKV,
+                    cost_gemm(rates, &sheet->plain, absorbed_rows, heads * latent, nope),
                     sheet->attention_layers);
-    work_add_layers(work, COST_OP_O, cost_gemm(rates, &sheet->plain, absorbed_rows, heads * value, latent),
+    work_add_layers(work, COST_OP_O,
+                    cost_gemm(rates, &sheet->plain, absorbed_rows, heads * value, latent),
                     sheet->attention_layers);
-    work_add_layers(work, COST_OP_O, cost_gemm(rates, &sheet->dense, tokens, hidden, heads * model->v_head_dim),
+    work_add_layers(work, COST_OP_O,
+                    cost_gemm(rates, &sheet->dense, tokens, hidden, heads * model->v_head_dim),
                     sheet->attention_layers);
 }
 
@@ -130,9 +136,11 @@ static void add_projections(struct work *work, double tokens)
     double hidden = model->hidden, head = model->head_dim;
     double q_width = sheet->q_heads * head * (model->gated_attention ? 2 : 1);
     double width = q_width + 2 * sheet->kv_heads * head;
-    work_add_layers(work, COST_OP_QKV, cost_gemm(&sheet->rates, &sheet->dense, tokens, width, hidden),
+    work_add_layers(work, COST_OP_QKV,
+                    cost_gemm(&sheet->rates, &sheet->dense, tokens, width, hidden),
                     sheet->attention_layers);
-    work_add_layers(work, COST_OP_O, cost_gemm(&sheet->rates, &sheet->dense, tokens, hidden, sheet->q_heads * head),
+    work_add_layers(work, COST_OP_O,
+                    cost_gemm(&sheet->rates, &sheet->dense, tokens, hidden, sheet->q_heads * head),
                     sheet->attention_layers);
 }
 
@@ -144,10 +152,12 @@ static void add_linear_layers(struct work *work, const struct demand *demand)
         return;
     double hidden = sheet->model->hidden;
     double width = spec_model_linear_weights(sheet->model) / hidden / sheet->tp;
-    work_add_layers(work, COST_OP_QKV, cost_gemm(&sheet->rates, &sheet->dense, demand->tokens, width, hidden),
+    work_add_layers(work, COST_OP_QKV,
+                    cost_gemm(&sheet->rates, &sheet->dense, demand->tokens, width, hidden),
                     sheet->linear_layers);
     struct cost_time state = cost_stream(
-        &sheet->rates, 2 * demand->sequences * sheet->state_bytes / sheet->linear_layers, COST_KV_BANDWIDTH);
+        &sheet->rates, 2 * demand->sequences * sheet->state_bytes / sheet->linear_layers,
+        COST_KV_BANDWIDTH);
     work_add_layers(work, COST_OP_ATTENTION_DECODE, state, sheet->linear_layers);
 }
 
@@ -166,7 +176,8 @@ static void add_attention_sides(struct work *work, const struct demand *demand)
                         sheet->attention_layers);
         double written = model->is_mla ? (double)model->kv_lora_rank + model->qk_rope_dim
                                        : 2 * sheet->kv_heads * model->head_dim;
-        double bytes = demand->tokens * (2 * written + sheet->kv_bytes_per_token / sheet->attention_layers);
+        double bytes =
+            demand->tokens * (2 * written + sheet->kv_bytes_per_token / sheet->attention_layers);
         struct cost_time write = cost_stream(&sheet->rates, bytes, COST_KV_BANDWIDTH);
         write.s += demand->tokens * sheet->kv_write_s_per_token / sheet->attention_layers;
         work_add_layers(work, COST_OP_KV_WRITE, write, sheet->attention_layers);
@@ -187,10 +198,13 @@ static void add_mlp(struct work *work, double tokens)
     double inputs = mlp_inputs(sheet);
     if (!(sheet->dense_layers > 0))
         return;
-    work_add_layers(work, COST_OP_GATE_UP, cost_gemm(&sheet->rates, &sheet->dense, tokens, inputs * width, hidden),
+    work_add_layers(work, COST_OP_GATE_UP,
+                    cost_gemm(&sheet->rates, &sheet->dense, tokens, inputs * width, hidden),
                     sheet->dense_layers);
-    work_add_layers(work, COST_OP_ACT, activations(sheet, (inputs + 1) * tokens * width), sheet->dense_layers);
-    work_add_layers(work, COST_OP_DOWN, cost_gemm(&sheet->rates, &sheet->dense, tokens, hidden, width),
+    work_add_layers(work, COST_OP_ACT, activations(sheet, (inputs + 1) * tokens * width),
+                    sheet->dense_layers);
+    work_add_layers(work, COST_OP_DOWN,
+                    cost_gemm(&sheet->rates, &sheet->dense, tokens, hidden, width),
                     sheet->dense_layers);
 }
 
@@ -212,23 +226,30 @@ static void add_experts(struct work *work, double tokens)
     const struct spec_model *model = sheet->model;
     double hidden = model->hidden, inputs = mlp_inputs(sheet);
     double served = sheet->ep > 1 ? tokens * sheet->dp : tokens;
-    double width = sheet->ep > 1 ? model->expert_intermediate : per_gpu(model->expert_intermediate, sheet->tp);
+    double width =
+        sheet->ep > 1 ? model->expert_intermediate : per_gpu(model->expert_intermediate, sheet->tp);
     double pairs = served * model->experts_per_token / sheet->ep;
-    double touched = experts_touched(model->expert_count, model->experts_per_token, served) / sheet->ep;
+    double touched =
+        experts_touched(model->expert_count, model->experts_per_token, served) / sheet->ep;
     double weights = (inputs + 1) * hidden * width;
-    struct cost_time experts = cost_gemm_grouped(&sheet->rates, &sheet->expert, pairs, touched, weights,
-                                                 2 * hidden + (inputs + 1) * width, 2);
-    work_add_layers(work, COST_OP_ROUTER, cost_gemm(&sheet->rates, &sheet->plain, tokens, model->expert_count, hidden),
+    struct cost_time experts = cost_gemm_grouped(&sheet->rates, &sheet->expert, pairs, touched,
+                                                 weights, 2 * hidden + (inputs + 1) * width, 2);
+    work_add_layers(work, COST_OP_ROUTER,
+                    cost_gemm(&sheet->rates, &sheet->plain, tokens, model->expert_count, hidden),
                     sheet->moe_layers);
     // Choosing the best k and sorting tokens by expert.
-    work_add_layers(work, COST_OP_ROUTER, activations(sheet, 2 * tokens * model->expert_count), sheet->moe_layers);
+    work_add_layers(work, COST_OP_ROUTER, activations(sheet, 2 * tokens * model->expert_count),
+                    sheet->moe_layers);
     work_add_layers(work, COST_OP_EXPERTS, experts, sheet->moe_layers);
-    work_add_layers(work, COST_OP_ACT, activations(sheet, (inputs + 1) * pairs * width), sheet->moe_layers);
+    work_add_layers(work, COST_OP_ACT, activations(sheet, (inputs + 1) * pairs * width),
+                    sheet->moe_layers);
     if (model->shared_intermediate > 0) {
         double shared = per_gpu(model->shared_intermediate, sheet->tp);
         work_add_layers(work, COST_OP_EXPERTS,
-                        cost_gemm(&sheet->rates, &sheet->dense, tokens, inputs * shared, hidden), sheet->moe_layers);
-        work_add_layers(work, COST_OP_EXPERTS, cost_gemm(&sheet->rates, &sheet->dense, tokens, hidden, shared),
+                        cost_gemm(&sheet->rates, &sheet->dense, tokens, inputs * shared, hidden),
+                        sheet->moe_layers);
+        work_add_layers(work, COST_OP_EXPERTS,
+                        cost_gemm(&sheet->rates, &sheet->dense, tokens, hidden, shared),
                         sheet->moe_layers);
     }
 }
@@ -245,15 +266,16 @@ static void add_communication(struct work *work, double tokens)
     bool exchanges = sheet->ep > 1 && sheet->dp > 1;
     double reductions = sheet->attention_layers + sheet->linear_layers + sheet->dense_layers +
                         (exchanges ? 0 : sheet->moe_layers);
-    work_add_layers(work, COST_OP_ALL_REDUCE, cost_all_reduce(&sheet->rates, (uint32_t)sheet->tp, message),
-                    reductions);
+    work_add_layers(work, COST_OP_ALL_REDUCE,
+                    cost_all_reduce(&sheet->rates, (uint32_t)sheet->tp, message), reductions);
     if (exchanges) {
         double sent = message / sheet->tp * model->experts_per_token * (sheet->ep - 1) / sheet->ep;
-        work_add_layers(work, COST_OP_ALL_TO_ALL, cost_link_move(&sheet->rates, sent), 2 * sheet->moe_layers);
+        work_add_layers(work, COST_OP_ALL_TO_ALL, cost_link_move(&sheet->rates, sent),
+                        2 * sheet->moe_layers);
     }
     if (sheet->pp > 1)
-        work_add_times(work, COST_OP_P2P, cost_link_move(&sheet->rates, message / sheet->tp), sheet->pp - 1,
-                       sheet->pp - 1);
+        work_add_times(work, COST_OP_P2P, cost_link_move(&sheet->rates, message / sheet->tp),
+                       sheet->pp - 1, sheet->pp - 1);
 }
 
 /* The last layer's rows that are sampled: logits over the vocabulary's slice, gathered, then the sampler's passes. */
@@ -264,11 +286,14 @@ static void add_head(struct work *work, double rows)
     if (!(rows > 0))
         return;
     double slice = per_gpu(model->vocabulary, sheet->tp);
-    work_add(work, COST_OP_LM_HEAD, cost_gemm(&sheet->rates, &sheet->head, rows, slice, model->hidden));
+    work_add(work, COST_OP_LM_HEAD,
+             cost_gemm(&sheet->rates, &sheet->head, rows, slice, model->hidden));
     if (sheet->tp > 1)
-        work_add(work, COST_OP_LM_HEAD, cost_link_move(&sheet->rates, 2 * rows * slice * (sheet->tp - 1)));
-    struct cost_time sampler = cost_stream(
-        &sheet->rates, rows * model->vocabulary * cost_defaults.sampler_bytes_per_logit, COST_WEIGHT_BANDWIDTH);
+        work_add(work, COST_OP_LM_HEAD,
+                 cost_link_move(&sheet->rates, 2 * rows * slice * (sheet->tp - 1)));
+    struct cost_time sampler =
+        cost_stream(&sheet->rates, rows * model->vocabulary * cost_defaults.sampler_bytes_per_logit,
+                    COST_WEIGHT_BANDWIDTH);
     sampler.s += (cost_defaults.sampler_kernel_count - 1) * sheet->rates.graph_launch_s;
     work_add(work, COST_OP_SAMPLER, sampler);
 }
@@ -285,14 +310,16 @@ static void add_sides(struct work *work, const struct demand *demand)
     // Residual added and normalized in one kernel: two rows read, two written.
     struct cost_time norm = activations(sheet, 4 * demand->tokens * sheet->model->hidden);
     work_add_layers(work, COST_OP_NORM, norm,
-                    sheet->attention_layers + sheet->linear_layers + sheet->dense_layers + sheet->moe_layers);
+                    sheet->attention_layers + sheet->linear_layers + sheet->dense_layers +
+                        sheet->moe_layers);
     work_add(work, COST_OP_NORM, norm);
     add_communication(work, demand->tokens);
     add_head(work, demand->emitting_rows);
 }
 
 /* Keys seen by the prefilling sequences in a layer with a window: at most the window and the chunk of each. */
-static double prefill_keys(const struct cost_shape *shape, const struct cost *cost, const struct group *group)
+static double prefill_keys(const struct cost_shape *shape, const struct cost *cost,
+                           const struct group *group)
 {
     double keys = (double)shape->prefill_cached_tokens;
     if (group->sum != COST_SUM_CONTEXT)
@@ -301,15 +328,17 @@ static double prefill_keys(const struct cost_shape *shape, const struct cost *co
     return keys + (double)shape->prefill_tokens;
 }
 
-static void add_prefill_attention(struct work *work, const struct cost *cost, const struct cost_shape *shape)
+static void add_prefill_attention(struct work *work, const struct cost *cost,
+                                  const struct cost_shape *shape)
 {
     const struct sheet *sheet = work->sheet;
     if (shape->prefill_tokens == 0)
         return;
     for (size_t i = 0; i < sheet->group_count; i++) {
         const struct group *group = &sheet->groups[i];
-        base_i128 pairs = group->sum == COST_SUM_CONTEXT ? shape->prefill_area
-                                                         : shape->prefill_window_area[group->sum - COST_SUM_WINDOW];
+        base_i128 pairs = group->sum == COST_SUM_CONTEXT
+                              ? shape->prefill_area
+                              : shape->prefill_window_area[group->sum - COST_SUM_WINDOW];
         double keys = prefill_keys(shape, cost, group);
         struct cost_attention_prefill attention = {
             .pairs = base_i128_to_double(pairs),
@@ -349,12 +378,14 @@ static void add_decode_attention(struct work *work, const struct cost_shape *sha
         int64_t contexts = group->sum == COST_SUM_CONTEXT
                                ? shape->decode_context_tokens
                                : shape->decode_window_tokens[group->sum - COST_SUM_WINDOW];
-        work_add_layers(work, COST_OP_ATTENTION_DECODE, cost_attention_decode_at(&lines, &decode, (double)contexts),
+        work_add_layers(work, COST_OP_ATTENTION_DECODE,
+                        cost_attention_decode_at(&lines, &decode, (double)contexts),
                         group->layer_count);
     }
 }
 
-static void add_overheads(struct work *work, const struct cost *cost, uint32_t seq_count, bool pure_decode)
+static void add_overheads(struct work *work, const struct cost *cost, uint32_t seq_count,
+                          bool pure_decode)
 {
     const struct cost_rates *rates = &work->sheet->rates;
     double host_ns = cost_host_ns(&cost->config, cost_defaults.host_per_step_s * 1e9,
@@ -372,7 +403,8 @@ static void add_overheads(struct work *work, const struct cost *cost, uint32_t s
 }
 
 /* Attention of decodes is left to the caller's lines when `decode_lines` is set; its kernels are counted all the same. */
-static void work_step(struct work *work, const struct cost *cost, const struct cost_shape *shape, bool decode_lines)
+static void work_step(struct work *work, const struct cost *cost, const struct cost_shape *shape,
+                      bool decode_lines)
 {
     const struct sheet *sheet = cost->state;
     *work = (struct work){.sheet = sheet};
@@ -435,11 +467,12 @@ static void datasheet_ramp(struct cost *cost, uint32_t seq_count, struct cost_li
 
 static bool is_in_layers(enum cost_operator op)
 {
-    return op != COST_OP_EMBED && op != COST_OP_LM_HEAD && op != COST_OP_SAMPLER && op != COST_OP_LAUNCH &&
-           op != COST_OP_HOST && op != COST_OP_P2P;
+    return op != COST_OP_EMBED && op != COST_OP_LM_HEAD && op != COST_OP_SAMPLER &&
+           op != COST_OP_LAUNCH && op != COST_OP_HOST && op != COST_OP_P2P;
 }
 
-static void datasheet_explain(struct cost *cost, const struct cost_shape *shape, struct cost_explanation *out)
+static void datasheet_explain(struct cost *cost, const struct cost_shape *shape,
+                              struct cost_explanation *out)
 {
     const struct sheet *sheet = cost->state;
     struct work work;
@@ -482,7 +515,8 @@ static const struct cost_kv_dtype_options *kv_options_of(const struct cost_confi
     struct spec_kv_format format;
     for (size_t i = 0; i < config->options->kv_dtype_count; i++) {
         const struct cost_kv_dtype_options *options = &config->options->kv_dtypes[i];
-        if (spec_kv_format_find(options->name, &format) && format.name == config->layout->k_format.name)
+        if (spec_kv_format_find(options->name, &format) &&
+            format.name == config->layout->k_format.name)
             return options;
     }
     return NULL;
@@ -501,7 +535,8 @@ static void group_make_mla(struct group *group, const struct sheet *sheet, bool 
         return;
     }
     group->decode.flops_per_token = group->flops_per_pair + group->up_projection_flops;
-    group->decode.bytes_per_token += 2 * 2 * heads * (expanded + rope); // written by the projection, read back
+    group->decode.bytes_per_token +=
+        2 * 2 * heads * (expanded + rope); // written by the projection, read back
 }
 
 static void group_make(struct group *group, const struct cost *cost, size_t index)
@@ -514,7 +549,8 @@ static void group_make(struct group *group, const struct cost *cost, size_t inde
     double head = kv->k_dim ? (double)kv->k_dim + kv->v_dim : 2.0 * model->head_dim;
 
     *group = (struct group){.layer_count = kv->layer_count};
-    group->sum = windowed ? COST_SUM_WINDOW + (uint32_t)cost_window_find(cost, kv->window_tokens) : COST_SUM_CONTEXT;
+    group->sum = windowed ? COST_SUM_WINDOW + (uint32_t)cost_window_find(cost, kv->window_tokens)
+                          : COST_SUM_CONTEXT;
     group->bytes_per_token = (double)cost->config.layout->groups[index].layer_slot_bytes_per_gpu;
     group->decode.bytes_per_token = group->bytes_per_token;
     group->decode.kv_dtype = kv_dtype_of(&cost->config.layout->k_format);
@@ -541,8 +577,9 @@ static void groups_make(struct cost *cost)
     double caching_layers = 0;
     for (size_t i = 0; i < model->group_count; i++) {
         if (model->groups[i].kind == SPEC_KV_STATE) {
-            sheet->state_bytes += (double)cost->config.layout->groups[i].layer_sequence_bytes_per_gpu *
-                                  model->groups[i].layer_count;
+            sheet->state_bytes +=
+                (double)cost->config.layout->groups[i].layer_sequence_bytes_per_gpu *
+                model->groups[i].layer_count;
             continue;
         }
         struct group *group = &sheet->groups[sheet->group_count++];
@@ -560,11 +597,13 @@ static void groups_make(struct cost *cost)
  * A format whose operands the device can multiply is computed in it, with activations quantized on the way; else the
  * weights are widened on the fly (weight-only kernels) and only their bytes are saved.
  */
-static enum kvsim_status matrices_make(struct sheet *sheet, const struct cost_config *config, struct kvsim_error *err)
+static enum kvsim_status matrices_make(struct sheet *sheet, const struct cost_config *config,
+                                       struct kvsim_error *err)
 {
     enum spec_dtype dtype;
     if (!spec_dtype_parse(config->dtype, &dtype) || spec_dtype_bytes(dtype) < 2)
-        return base_fail(err, KVSIM_ERR_SCENARIO, "'%s' is not a dtype to compute in", config->dtype);
+        return base_fail(err, KVSIM_ERR_SCENARIO, "'%s' is not a dtype to compute in",
+                         config->dtype);
     enum spec_dtype rate = cost_rates_dtype(&sheet->rates, dtype);
     sheet->plain = (struct cost_matrix){.weight_bytes = spec_dtype_bytes(dtype), .rate = rate};
     sheet->dense = sheet->expert = sheet->head = sheet->plain;
@@ -572,10 +611,12 @@ static enum kvsim_status matrices_make(struct sheet *sheet, const struct cost_co
     struct spec_weight_format format;
     enum spec_dtype named;
     if (!spec_weight_format_find(config->quantization, &format)) {
-        bool none = base_key_equal(config->quantization, "none") ||
-                    (spec_dtype_parse(config->quantization, &named) && spec_dtype_bytes(named) >= 2);
+        bool none =
+            base_key_equal(config->quantization, "none") ||
+            (spec_dtype_parse(config->quantization, &named) && spec_dtype_bytes(named) >= 2);
         return none ? KVSIM_OK
-                    : base_fail(err, KVSIM_ERR_SCENARIO, "unknown format of weights '%s'", config->quantization);
+                    : base_fail(err, KVSIM_ERR_SCENARIO, "unknown format of weights '%s'",
+                                config->quantization);
     }
     struct cost_matrix quantized = {.weight_bytes = format.bytes_per_element, .rate = rate};
     if (!format.is_weight_only && sheet->rates.flop_per_s[format.compute] > 0) {
@@ -612,11 +653,14 @@ static enum kvsim_status datasheet_init(struct cost *cost, struct kvsim_error *e
     const struct cost_config *config = &cost->config;
     struct sheet *sheet = cost->state;
     if (!config->model || !config->hardware || !config->layout)
-        return base_fail(err, KVSIM_ERR_SCENARIO, "cost level datasheet needs a model and hardware");
+        return base_fail(err, KVSIM_ERR_SCENARIO,
+                         "cost level datasheet needs a model and hardware");
     sheet->model = config->model;
     if (sheet->model->only_groups || sheet->model->hidden == 0 || sheet->model->layer_count == 0)
-        return base_fail(err, KVSIM_ERR_SCENARIO, "cost level datasheet needs the geometry of model %s; "
-                         "only its KV sizes are stated", sheet->model->name);
+        return base_fail(err, KVSIM_ERR_SCENARIO,
+                         "cost level datasheet needs the geometry of model %s; "
+                         "only its KV sizes are stated",
+                         sheet->model->name);
     enum kvsim_status status = cost_rates_init(&sheet->rates, config->hardware, err);
     if (status == KVSIM_OK)
         status = matrices_make(sheet, config, err);

@@ -18,14 +18,27 @@
  * assumed from the passes of vLLM's sampler over the logits (16-bit read, fp32 write, softmax, draw).
  */
 const struct cost_defaults cost_defaults = {
-    .gemm_fraction = {[SPEC_FP32] = 0.78, [SPEC_FP16] = 0.78, [SPEC_BF16] = 0.78, [SPEC_FP8] = 0.78,
-                      [SPEC_INT8] = 0.78, [SPEC_FP4] = 0.78, [SPEC_INT4] = 0.78},
-    .weight_stream = {[SPEC_FP32] = {3.25e-6, 0.79}, [SPEC_FP16] = {3.25e-6, 0.79}, [SPEC_BF16] = {3.25e-6, 0.79},
-                      [SPEC_FP8] = {6.1e-6, 0.72}, [SPEC_INT8] = {6.1e-6, 0.72}, [SPEC_FP4] = {7.8e-6, 0.74},
+    .gemm_fraction = {[SPEC_FP32] = 0.78,
+                      [SPEC_FP16] = 0.78,
+                      [SPEC_BF16] = 0.78,
+                      [SPEC_FP8] = 0.78,
+                      [SPEC_INT8] = 0.78,
+                      [SPEC_FP4] = 0.78,
+                      [SPEC_INT4] = 0.78},
+    .weight_stream = {[SPEC_FP32] = {3.25e-6, 0.79},
+                      [SPEC_FP16] = {3.25e-6, 0.79},
+                      [SPEC_BF16] = {3.25e-6, 0.79},
+                      [SPEC_FP8] = {6.1e-6, 0.72},
+                      [SPEC_INT8] = {6.1e-6, 0.72},
+                      [SPEC_FP4] = {7.8e-6, 0.74},
                       [SPEC_INT4] = {7.8e-6, 0.74}},
-    .decode_attention = {[SPEC_FP32] = {13.4e-6, 0.81}, [SPEC_FP16] = {13.4e-6, 0.81},
-                         [SPEC_BF16] = {13.4e-6, 0.81}, [SPEC_FP8] = {16e-6, 0.73}, [SPEC_INT8] = {16e-6, 0.73},
-                         [SPEC_FP4] = {16e-6, 0.73}, [SPEC_INT4] = {16e-6, 0.73}},
+    .decode_attention = {[SPEC_FP32] = {13.4e-6, 0.81},
+                         [SPEC_FP16] = {13.4e-6, 0.81},
+                         [SPEC_BF16] = {13.4e-6, 0.81},
+                         [SPEC_FP8] = {16e-6, 0.73},
+                         [SPEC_INT8] = {16e-6, 0.73},
+                         [SPEC_FP4] = {16e-6, 0.73},
+                         [SPEC_INT4] = {16e-6, 0.73}},
     .prefill_attention_long = 0.56,
     .prefill_attention_mid = 0.51,
     .prefill_attention_short = 0.33,
@@ -36,9 +49,10 @@ const struct cost_defaults cost_defaults = {
     .quantize_row_s = 2e-9,
     .attention_tile_bytes = 96e3,
     .expert_padding_rows = 32,
-    .link_fraction = 0.75,     /* all-reduce bus bandwidth at 1 GiB over the link's rate, two and four GPUs */
-    .pcie_fraction = 0.77,     /* two L40S */
-    .link_latency_s = 5e-6,    /* inside a captured graph, 4.3-7.4 us */
+    .link_fraction =
+        0.75, /* all-reduce bus bandwidth at 1 GiB over the link's rate, two and four GPUs */
+    .pcie_fraction = 0.77,  /* two L40S */
+    .link_latency_s = 5e-6, /* inside a captured graph, 4.3-7.4 us */
     .pcie_latency_s = 6.3e-6,
     .sampler_bytes_per_logit = 16,
     .sampler_kernel_count = 6,

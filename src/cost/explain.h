@@ -8,19 +8,37 @@
 
 /* Names and order: CONTRACTS, `kvsim step`. */
 enum cost_operator {
-    COST_OP_EMBED, COST_OP_NORM, COST_OP_QKV, COST_OP_ROPE, COST_OP_KV_WRITE, COST_OP_ATTENTION_PREFILL,
-    COST_OP_ATTENTION_DECODE, COST_OP_O, COST_OP_GATE_UP, COST_OP_ACT, COST_OP_DOWN, COST_OP_ROUTER, COST_OP_EXPERTS,
-    COST_OP_ALL_REDUCE, COST_OP_ALL_TO_ALL, COST_OP_P2P, COST_OP_LM_HEAD, COST_OP_SAMPLER, COST_OP_LAUNCH, COST_OP_HOST,
+    COST_OP_EMBED,
+    COST_OP_NORM,
+    COST_OP_QKV,
+    COST_OP_ROPE,
+    COST_OP_KV_WRITE,
+    COST_OP_ATTENTION_PREFILL,
+    COST_OP_ATTENTION_DECODE,
+    COST_OP_O,
+    COST_OP_GATE_UP,
+    COST_OP_ACT,
+    COST_OP_DOWN,
+    COST_OP_ROUTER,
+    COST_OP_EXPERTS,
+    COST_OP_ALL_REDUCE,
+    COST_OP_ALL_TO_ALL,
+    COST_OP_P2P,
+    COST_OP_LM_HEAD,
+    COST_OP_SAMPLER,
+    COST_OP_LAUNCH,
+    COST_OP_HOST,
     COST_OPERATOR_COUNT
 };
 const char *cost_operator_name(enum cost_operator op);
 
 struct cost_operator_row {
     enum cost_operator op;
-    double per_layer_s;   /* one layer on one GPU, mean over layers where they differ; 0 for whole-step operators */
+    double
+        per_layer_s; /* one layer on one GPU, mean over layers where they differ; 0 for whole-step operators */
     uint32_t layer_count; /* 0 for whole-step operators */
     double total_s;
-    double flops, bytes;  /* per GPU, whole step */
+    double flops, bytes; /* per GPU, whole step */
     enum cost_bound bound;
 };
 
@@ -39,14 +57,15 @@ void cost_explain(struct cost *cost, const struct cost_shape *shape, struct cost
 struct cost_kernel {
     enum { COST_KERNEL_GEMM, COST_KERNEL_ATTENTION, COST_KERNEL_MLA, COST_KERNEL_ALL_REDUCE } kind;
     int64_t m, n, k;
-    enum spec_dtype dtype;       /* GEMM; attention and MLA: the KV dtype */
+    enum spec_dtype dtype; /* GEMM; attention and MLA: the KV dtype */
     bool is_prefill;
     int64_t batch, seq_len, q_heads, kv_heads, head_dim, kv_lora_rank, qk_rope_head_dim;
     double message_bytes;
     uint32_t gpu_count;
 };
-enum kvsim_status cost_kernel_seconds(const struct spec_hardware *hardware, const struct cost_options *options,
-                                      const struct cost_kernel *kernel, double *out_s, struct kvsim_error *err)
-    KVSIM_MUST_CHECK;
+enum kvsim_status cost_kernel_seconds(const struct spec_hardware *hardware,
+                                      const struct cost_options *options,
+                                      const struct cost_kernel *kernel, double *out_s,
+                                      struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 #endif

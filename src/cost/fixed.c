@@ -5,7 +5,13 @@
 #include "cost/ops.h"
 
 static const struct base_field fixed_fields[] = {
-    {.key = "step", .type = BASE_INT, .unit = BASE_TIME, .offset = 0, .min = 1, .max = 1e12, .required = true,
+    {.key = "step",
+     .type = BASE_INT,
+     .unit = BASE_TIME,
+     .offset = 0,
+     .min = 1,
+     .max = 1e12,
+     .required = true,
      .help = "duration of every step"},
     {0},
 };
@@ -20,7 +26,8 @@ static enum kvsim_status fixed_init(struct cost *cost, struct kvsim_error *err)
 static void fixed_lines(const struct cost *cost, uint32_t seq_count, struct cost_lines *lines)
 {
     *lines = (struct cost_lines){.ready = true, .overlap = cost_host_overlap(&cost->config)};
-    lines->class_ticks[COST_COMPUTE] = cost_ticks_from_ns((double)cost->config.options->fixed_step_ns);
+    lines->class_ticks[COST_COMPUTE] =
+        cost_ticks_from_ns((double)cost->config.options->fixed_step_ns);
     lines->host_ticks = cost_ticks_from_ns(cost_host_ns(&cost->config, 0, 0, seq_count));
 }
 
@@ -36,7 +43,8 @@ static void fixed_ramp(struct cost *cost, uint32_t seq_count, struct cost_lines 
     fixed_lines(cost, seq_count, lines);
 }
 
-static void fixed_explain(struct cost *cost, const struct cost_shape *shape, struct cost_explanation *out)
+static void fixed_explain(struct cost *cost, const struct cost_shape *shape,
+                          struct cost_explanation *out)
 {
     struct cost_lines lines;
     fixed_lines(cost, shape->prefill_seq_count + shape->decode_seq_count, &lines);

@@ -11,8 +11,8 @@ static enum kvsim_status positive(int64_t value, const char *name, struct kvsim_
     return base_fail(err, KVSIM_ERR_SCENARIO, "%s must be at least 1", name);
 }
 
-static enum kvsim_status gemm_s(const struct cost_rates *rates, const struct cost_kernel *kernel, double *out_s,
-                                struct kvsim_error *err)
+static enum kvsim_status gemm_s(const struct cost_rates *rates, const struct cost_kernel *kernel,
+                                double *out_s, struct kvsim_error *err)
 {
     enum kvsim_status status = positive(kernel->m, "m", err);
     if (status == KVSIM_OK)
@@ -22,7 +22,8 @@ static enum kvsim_status gemm_s(const struct cost_rates *rates, const struct cos
     if (status != KVSIM_OK)
         return status;
     double bytes = spec_dtype_bytes(kernel->dtype);
-    struct cost_matrix matrix = {.weight_bytes = bytes, .rate = cost_rates_dtype(rates, kernel->dtype)};
+    struct cost_matrix matrix = {.weight_bytes = bytes,
+                                 .rate = cost_rates_dtype(rates, kernel->dtype)};
     matrix.quantizes = bytes < 2 && matrix.rate == kernel->dtype;
     *out_s = cost_gemm(rates, &matrix, (double)kernel->m, (double)kernel->n, (double)kernel->k).s;
     return KVSIM_OK;
@@ -67,7 +68,8 @@ static enum kvsim_status sequences_check(const struct cost_kernel *kernel, struc
     return status == KVSIM_OK ? positive(kernel->q_heads, "q_heads", err) : status;
 }
 
-static enum kvsim_status attention_s(const struct cost_rates *rates, const struct cost_kernel *kernel, double *out_s,
+static enum kvsim_status attention_s(const struct cost_rates *rates,
+                                     const struct cost_kernel *kernel, double *out_s,
                                      struct kvsim_error *err)
 {
     enum kvsim_status status = sequences_check(kernel, err);
@@ -81,8 +83,8 @@ static enum kvsim_status attention_s(const struct cost_rates *rates, const struc
     struct shape shape = {
         .flops_per_pair = pair,
         .flops_per_token = pair,
-        .bytes_per_token =
-            2.0 * (double)kernel->kv_heads * (double)kernel->head_dim * spec_dtype_bytes(kernel->dtype),
+        .bytes_per_token = 2.0 * (double)kernel->kv_heads * (double)kernel->head_dim *
+                           spec_dtype_bytes(kernel->dtype),
         .kv_heads = (double)kernel->kv_heads,
     };
     *out_s = attention_shape_s(rates, kernel, &shape);
@@ -90,8 +92,8 @@ static enum kvsim_status attention_s(const struct cost_rates *rates, const struc
 }
 
 /* The kernel's columns name no head widths; d_nope = d_v = r / 4, as in DeepSeek-V2, -V3 and their descendants. */
-static enum kvsim_status mla_s(const struct cost_rates *rates, const struct cost_kernel *kernel, double *out_s,
-                               struct kvsim_error *err)
+static enum kvsim_status mla_s(const struct cost_rates *rates, const struct cost_kernel *kernel,
+                               double *out_s, struct kvsim_error *err)
 {
     enum kvsim_status status = sequences_check(kernel, err);
     if (status == KVSIM_OK)
@@ -112,7 +114,8 @@ static enum kvsim_status mla_s(const struct cost_rates *rates, const struct cost
     return KVSIM_OK;
 }
 
-static enum kvsim_status all_reduce_s(const struct cost_rates *rates, const struct cost_kernel *kernel, double *out_s,
+static enum kvsim_status all_reduce_s(const struct cost_rates *rates,
+                                      const struct cost_kernel *kernel, double *out_s,
                                       struct kvsim_error *err)
 {
     if (!(kernel->message_bytes > 0))
@@ -123,12 +126,15 @@ static enum kvsim_status all_reduce_s(const struct cost_rates *rates, const stru
     return KVSIM_OK;
 }
 
-enum kvsim_status cost_kernel_seconds(const struct spec_hardware *hardware, const struct cost_options *options,
-                                      const struct cost_kernel *kernel, double *out_s, struct kvsim_error *err)
+enum kvsim_status cost_kernel_seconds(const struct spec_hardware *hardware,
+                                      const struct cost_options *options,
+                                      const struct cost_kernel *kernel, double *out_s,
+                                      struct kvsim_error *err)
 {
     enum cost_level level = cost_level_resolve(options, hardware);
     if (level != COST_DATASHEET)
-        return base_fail(err, KVSIM_ERR_SCENARIO, "cost level %s knows no kernels", cost_level_name(level));
+        return base_fail(err, KVSIM_ERR_SCENARIO, "cost level %s knows no kernels",
+                         cost_level_name(level));
     struct cost_rates rates;
     enum kvsim_status status = cost_rates_init(&rates, hardware, err);
     if (status != KVSIM_OK)

@@ -22,7 +22,7 @@ struct cost_line {
     enum cost_bound bound;
 };
 
-enum { COST_LINES_PER_CURVE = 3 }; /* floor, bandwidth, compute */
+enum { COST_LINES_PER_CURVE = 3 };          /* floor, bandwidth, compute */
 enum { COST_SUM_CONTEXT, COST_SUM_WINDOW }; /* COST_SUM_WINDOW + w for window w */
 
 /* One operator whose time depends on a running sum: the maximum of its lines; the first of equal ones bounds it. */
@@ -35,8 +35,9 @@ struct cost_curve {
 /* A pure decode step of one batch size. */
 struct cost_lines {
     bool ready;
-    bool overlap;                           /* step = max(device, launch, host), else max(device, launch) + host */
-    int64_t class_ticks[COST_BOUND_COUNT];  /* operators that depend on no sum, by what bounds them */
+    bool overlap; /* step = max(device, launch, host), else max(device, launch) + host */
+    int64_t
+        class_ticks[COST_BOUND_COUNT]; /* operators that depend on no sum, by what bounds them */
     int64_t launch_ticks, host_ticks;
     uint32_t curve_count;
     struct cost_curve *curves;
@@ -54,7 +55,8 @@ struct cost_ops {
     enum kvsim_status (*init)(struct cost *cost, struct kvsim_error *err);
     struct cost_result (*step)(struct cost *cost, const struct cost_shape *shape);
     void (*ramp)(struct cost *cost, uint32_t seq_count, struct cost_lines *lines);
-    void (*explain)(struct cost *cost, const struct cost_shape *shape, struct cost_explanation *out);
+    void (*explain)(struct cost *cost, const struct cost_shape *shape,
+                    struct cost_explanation *out);
 };
 
 extern const struct cost_ops cost_ops_datasheet, cost_ops_affine, cost_ops_fixed;
@@ -78,8 +80,8 @@ int64_t cost_ticks_from_ns(double ns);
 struct cost_result cost_parts_result(const struct cost_parts *parts);
 /* A step that is all constants. */
 struct cost_result cost_lines_result(const struct cost_lines *lines);
-void cost_lines_piece(const struct cost_lines *lines, const struct cost_ramp *ramp, int64_t max_steps,
-                      struct cost_piece *out);
+void cost_lines_piece(const struct cost_lines *lines, const struct cost_ramp *ramp,
+                      int64_t max_steps, struct cost_piece *out);
 
 /* The lines of a batch size, made on first use. */
 const struct cost_lines *cost_lines_get(struct cost *cost, uint32_t seq_count);

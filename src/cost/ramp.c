@@ -32,7 +32,8 @@ static int64_t steps_above(struct linear a, struct linear b, bool strict, int64_
     base_i128 loss = b.slope - a.slope;
     base_i128 last;
     if (slack <= INT64_MAX && loss <= INT64_MAX)
-        last = (int64_t)slack / (int64_t)loss; // the usual case; 128-bit division is ten times slower
+        last =
+            (int64_t)slack / (int64_t)loss; // the usual case; 128-bit division is ten times slower
     else
         last = slack / loss;
     return last + 1 < limit ? (int64_t)(last + 1) : limit;
@@ -68,7 +69,8 @@ static void linear_add(struct linear *to, struct linear more)
     to->slope += more.slope;
 }
 
-static void segment_add_curve(struct segment *segment, const struct cost_curve *curve, const struct sums *sums)
+static void segment_add_curve(struct segment *segment, const struct cost_curve *curve,
+                              const struct sums *sums)
 {
     struct linear at[COST_LINES_PER_CURVE];
     for (uint32_t i = 0; i < curve->line_count; i++)
@@ -128,8 +130,8 @@ static void sums_advance(struct sums *sums, int64_t steps)
 }
 
 /* The device is hidden behind launch or host: a constant piece, over as many segments as stay below. */
-static void piece_hidden(const struct cost_lines *lines, struct sums sums, struct segment segment, int64_t max_steps,
-                         struct cost_piece *out)
+static void piece_hidden(const struct cost_lines *lines, struct sums sums, struct segment segment,
+                         int64_t max_steps, struct cost_piece *out)
 {
     const struct linear hiding = {hiding_ticks(lines), 0};
     int64_t steps = 0;
@@ -168,8 +170,8 @@ static void lines_piece(const struct cost_lines *lines, const struct sums *sums,
     out->bound = (enum cost_bound)bound;
 }
 
-void cost_lines_piece(const struct cost_lines *lines, const struct cost_ramp *ramp, int64_t max_steps,
-                      struct cost_piece *out)
+void cost_lines_piece(const struct cost_lines *lines, const struct cost_ramp *ramp,
+                      int64_t max_steps, struct cost_piece *out)
 {
     struct sums sums;
     sums.first[COST_SUM_CONTEXT] = ramp->context_tokens;
@@ -200,7 +202,8 @@ const struct cost_lines *cost_lines_get(struct cost *cost, uint32_t seq_count)
     return lines;
 }
 
-void cost_ramp_piece(struct cost *cost, const struct cost_ramp *ramp, int64_t max_steps, struct cost_piece *out)
+void cost_ramp_piece(struct cost *cost, const struct cost_ramp *ramp, int64_t max_steps,
+                     struct cost_piece *out)
 {
     base_require(max_steps >= 1);
     cost_lines_piece(cost_lines_get(cost, ramp->seq_count), ramp, max_steps, out);
@@ -213,7 +216,8 @@ bool cost_shape_is_decode(const struct cost_shape *shape)
 
 void cost_ramp_from_shape(const struct cost_shape *shape, struct cost_ramp *ramp)
 {
-    *ramp = (struct cost_ramp){.seq_count = shape->decode_seq_count, .context_tokens = shape->decode_context_tokens};
+    *ramp = (struct cost_ramp){.seq_count = shape->decode_seq_count,
+                               .context_tokens = shape->decode_context_tokens};
     for (size_t i = 0; i < COST_WINDOWS_MAX; i++)
         ramp->window_tokens[i] = shape->decode_window_tokens[i];
 }

@@ -3,7 +3,8 @@
 #include <math.h>
 
 /* Lengths at which the medians of the three ranges stand: between 8192 and 16384, 2048 ... 8191, 512 ... 2047. */
-static const double attention_long_tokens = 11585, attention_mid_tokens = 4096, attention_short_tokens = 1024;
+static const double attention_long_tokens = 11585, attention_mid_tokens = 4096,
+                    attention_short_tokens = 1024;
 
 static double known(double value, double fallback)
 {
@@ -41,13 +42,16 @@ static enum spec_dtype same_width(enum spec_dtype dtype)
  */
 static void attention_fit(struct cost_rates *rates, const struct spec_efficiency *efficiency)
 {
-    double long_share = known(efficiency->prefill_attention_long, cost_defaults.prefill_attention_long);
-    double mid = efficiency->prefill_attention_mid, short_share = efficiency->prefill_attention_short;
+    double long_share =
+        known(efficiency->prefill_attention_long, cost_defaults.prefill_attention_long);
+    double mid = efficiency->prefill_attention_mid,
+           short_share = efficiency->prefill_attention_short;
     double scale = long_share / cost_defaults.prefill_attention_long;
     mid = known(mid, fmin(1.0, scale * cost_defaults.prefill_attention_mid));
     short_share = known(short_share, fmin(1.0, scale * cost_defaults.prefill_attention_short));
 
-    double slope = (1 / short_share - 1 / mid) / (1 / attention_short_tokens - 1 / attention_mid_tokens);
+    double slope =
+        (1 / short_share - 1 / mid) / (1 / attention_short_tokens - 1 / attention_mid_tokens);
     double inverse = 1 / mid - slope / attention_mid_tokens;
     if (!(slope > 0) || !(inverse >= 1)) {
         rates->attention_fraction = long_share;
@@ -71,11 +75,12 @@ static void gemm_fill(struct cost_rates *rates, const struct spec_efficiency *ef
         double own = known(efficiency->gemm_prefill[i], efficiency->gemm_prefill[like]);
         double share = fmax(own, efficiency->gemm_prefill[SPEC_BF16]);
         rates->gemm_fraction[i] = known(share, cost_defaults.gemm_fraction[i]);
-        rates->weight_stream[i] = known_affine(efficiency->weight_stream[i], efficiency->weight_stream[like],
-                                               cost_defaults.weight_stream[i]);
-        rates->decode_attention[i] = known_affine(efficiency->decode_attention[i],
-                                                  efficiency->decode_attention[like],
-                                                  cost_defaults.decode_attention[i]);
+        rates->weight_stream[i] =
+            known_affine(efficiency->weight_stream[i], efficiency->weight_stream[like],
+                         cost_defaults.weight_stream[i]);
+        rates->decode_attention[i] =
+            known_affine(efficiency->decode_attention[i], efficiency->decode_attention[like],
+                         cost_defaults.decode_attention[i]);
     }
 }
 
@@ -86,9 +91,11 @@ enum kvsim_status cost_rates_init(struct cost_rates *rates, const struct spec_ha
     for (int i = 0; i < SPEC_DTYPE_COUNT; i++)
         rates->flop_per_s[i] = hardware->flop_per_s[i];
     if (!(rates->bytes_per_s > 0))
-        return base_fail(err, KVSIM_ERR_SCENARIO, "the memory bandwidth of %s is not known", hardware->name);
+        return base_fail(err, KVSIM_ERR_SCENARIO, "the memory bandwidth of %s is not known",
+                         hardware->name);
     if (!(rates->flop_per_s[cost_rates_dtype(rates, SPEC_BF16)] > 0))
-        return base_fail(err, KVSIM_ERR_SCENARIO, "no compute rate of %s is known for 16 or 32 bits", hardware->name);
+        return base_fail(err, KVSIM_ERR_SCENARIO,
+                         "no compute rate of %s is known for 16 or 32 bits", hardware->name);
     const struct spec_efficiency *efficiency = &hardware->efficiency;
     gemm_fill(rates, efficiency);
     attention_fit(rates, efficiency);
@@ -107,7 +114,8 @@ enum spec_dtype cost_rates_dtype(const struct cost_rates *rates, enum spec_dtype
 }
 
 /* fixed + max(memory, compute), with what it moved and computed. */
-static struct cost_time roofline(double fixed_s, double memory_s, double compute_s, enum cost_bound memory_bound)
+static struct cost_time roofline(double fixed_s, double memory_s, double compute_s,
+                                 enum cost_bound memory_bound)
 {
     return (struct cost_time){
         .s = fixed_s + fmax(memory_s, compute_s),
@@ -116,11 +124,13 @@ static struct cost_time roofline(double fixed_s, double memory_s, double compute
     };
 }
 
-static double quantize_s(const struct cost_rates *rates, const struct cost_matrix *matrix, double rows, double k)
+static double quantize_s(const struct cost_rates *rates, const struct cost_matrix *matrix,
+                         double rows, double k)
 {
     if (!matrix->quantizes)
         return 0;
-    return rows * (k * cost_defaults.quantize_bytes_per_element / rates->bytes_per_s + cost_defaults.quantize_row_s);
+    return rows * (k * cost_defaults.quantize_bytes_per_element / rates->bytes_per_s +
+                   cost_defaults.quantize_row_s);
 }
 
 static double activation_bytes(const struct cost_matrix *matrix)
@@ -128,37 +138,39 @@ static double activation_bytes(const struct cost_matrix *matrix)
     return matrix->quantizes ? spec_dtype_bytes(matrix->rate) : 2;
 }
 
-struct cost_time cost_gemm(const struct cost_rates *rates, const struct cost_matrix *matrix, double m, double n,
-                           double k)
+struct cost_time cost_gemm(const struct cost_rates *rates, const struct cost_matrix *matrix,
+                           double m, double n, double k)
 {
     if (!(m > 0 && n > 0 && k > 0))
         return (struct cost_time){0};
     struct spec_affine stream = rates->weight_stream[matrix->rate];
     double flops = 2 * m * n * k;
     double bytes = n * k * matrix->weight_bytes + m * k * activation_bytes(matrix) + 2 * m * n;
-    struct cost_time time = roofline(stream.fixed_s + quantize_s(rates, matrix, m, k),
-                                     bytes / (stream.fraction * rates->bytes_per_s),
-                                     flops / (rates->gemm_fraction[matrix->rate] * rates->flop_per_s[matrix->rate]),
-                                     COST_WEIGHT_BANDWIDTH);
+    struct cost_time time =
+        roofline(stream.fixed_s + quantize_s(rates, matrix, m, k),
+                 bytes / (stream.fraction * rates->bytes_per_s),
+                 flops / (rates->gemm_fraction[matrix->rate] * rates->flop_per_s[matrix->rate]),
+                 COST_WEIGHT_BANDWIDTH);
     time.flops = flops;
     time.bytes = bytes;
     time.kernel_count = matrix->quantizes ? 2 : 1;
     return time;
 }
 
-struct cost_time cost_gemm_grouped(const struct cost_rates *rates, const struct cost_matrix *matrix, double rows,
-                                   double touched, double weights, double row_elements, double kernel_count)
+struct cost_time cost_gemm_grouped(const struct cost_rates *rates, const struct cost_matrix *matrix,
+                                   double rows, double touched, double weights, double row_elements,
+                                   double kernel_count)
 {
     if (!(rows > 0))
         return (struct cost_time){0};
     struct spec_affine stream = rates->weight_stream[matrix->rate];
     double bytes = touched * weights * matrix->weight_bytes + 2 * rows * row_elements;
     double padded = rows + touched * cost_defaults.expert_padding_rows;
-    double compute_s =
-        2 * padded * weights / (rates->gemm_fraction[matrix->rate] * rates->flop_per_s[matrix->rate]);
-    struct cost_time time =
-        roofline(kernel_count * stream.fixed_s + quantize_s(rates, matrix, rows, 0.5 * row_elements),
-                 bytes / (stream.fraction * rates->bytes_per_s), compute_s, COST_WEIGHT_BANDWIDTH);
+    double compute_s = 2 * padded * weights /
+                       (rates->gemm_fraction[matrix->rate] * rates->flop_per_s[matrix->rate]);
+    struct cost_time time = roofline(
+        kernel_count * stream.fixed_s + quantize_s(rates, matrix, rows, 0.5 * row_elements),
+        bytes / (stream.fraction * rates->bytes_per_s), compute_s, COST_WEIGHT_BANDWIDTH);
     time.flops = 2 * rows * weights;
     time.bytes = bytes;
     time.kernel_count = kernel_count * (matrix->quantizes ? 2 : 1);
@@ -182,27 +194,32 @@ static double attention_flop_per_s(const struct cost_rates *rates)
     return rates->attention_fraction * rates->flop_per_s[cost_rates_dtype(rates, SPEC_BF16)];
 }
 
-struct cost_time cost_attention_prefill(const struct cost_rates *rates, const struct cost_attention_prefill *work)
+struct cost_time cost_attention_prefill(const struct cost_rates *rates,
+                                        const struct cost_attention_prefill *work)
 {
     if (!(work->tokens > 0))
         return (struct cost_time){0};
     struct spec_affine affine = rates->decode_attention[work->kv_dtype];
     double pairs = work->pairs + rates->attention_row_tokens * work->tokens;
-    struct cost_time time = roofline(affine.fixed_s, work->kv_bytes / (affine.fraction * rates->bytes_per_s),
-                                     work->flops_per_pair * pairs / attention_flop_per_s(rates), COST_KV_BANDWIDTH);
+    struct cost_time time =
+        roofline(affine.fixed_s, work->kv_bytes / (affine.fraction * rates->bytes_per_s),
+                 work->flops_per_pair * pairs / attention_flop_per_s(rates), COST_KV_BANDWIDTH);
     time.flops = work->flops_per_pair * work->pairs;
     time.bytes = work->kv_bytes;
     return time;
 }
 
-const enum cost_bound cost_decode_bounds[COST_DECODE_LINES] = {COST_KV_BANDWIDTH, COST_KV_BANDWIDTH, COST_COMPUTE};
+const enum cost_bound cost_decode_bounds[COST_DECODE_LINES] = {COST_KV_BANDWIDTH, COST_KV_BANDWIDTH,
+                                                               COST_COMPUTE};
 
-void cost_attention_decode_lines(const struct cost_rates *rates, const struct cost_attention_decode *work,
+void cost_attention_decode_lines(const struct cost_rates *rates,
+                                 const struct cost_attention_decode *work,
                                  struct cost_decode_lines *out)
 {
     struct spec_affine affine = rates->decode_attention[work->kv_dtype];
     double fraction = known(work->read_fraction, affine.fraction);
-    double tiles_s = work->sequences * work->kv_heads * cost_defaults.attention_tile_bytes / rates->bytes_per_s;
+    double tiles_s =
+        work->sequences * work->kv_heads * cost_defaults.attention_tile_bytes / rates->bytes_per_s;
     out->alpha_s[COST_DECODE_FLOOR] = affine.fixed_s + tiles_s;
     out->beta_s[COST_DECODE_FLOOR] = 0;
     out->alpha_s[COST_DECODE_MEMORY] = affine.fixed_s;
@@ -269,7 +286,8 @@ static double link_bytes_per_s(const struct cost_rates *rates)
 static double link_latency_s(const struct cost_rates *rates)
 {
     const struct spec_hardware *hardware = rates->hardware;
-    double fallback = hardware->link_bytes_per_s > 0 ? cost_defaults.link_latency_s : cost_defaults.pcie_latency_s;
+    double fallback = hardware->link_bytes_per_s > 0 ? cost_defaults.link_latency_s
+                                                     : cost_defaults.pcie_latency_s;
     return known(hardware->link_latency_s, fallback);
 }
 
@@ -280,7 +298,8 @@ struct cost_time cost_all_reduce(const struct cost_rates *rates, uint32_t gpu_co
     struct cost_time time = {.bytes = bytes, .kernel_count = 1, .bound = COST_COMMUNICATION};
     const struct spec_hardware *hardware = rates->hardware;
     for (size_t i = 0; i < hardware->allreduce_count; i++) {
-        if (hardware->allreduce[i].gpu_count == gpu_count && hardware->allreduce[i].point_count > 0) {
+        if (hardware->allreduce[i].gpu_count == gpu_count &&
+            hardware->allreduce[i].point_count > 0) {
             time.s = all_reduce_measured_s(&hardware->allreduce[i], bytes);
             return time;
         }

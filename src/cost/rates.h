@@ -18,10 +18,12 @@ struct cost_defaults {
     struct spec_affine decode_attention[SPEC_DTYPE_COUNT];
     double prefill_attention_long, prefill_attention_mid, prefill_attention_short;
     double launch_s, graph_launch_s;
-    double stream_fraction;           /* of bandwidth: kernels that read and write activations */
-    double quantize_bytes_per_element, quantize_row_s; /* activations before a product in 8 or 4 bits */
-    double attention_tile_bytes;      /* a KV head of a sequence costs at least the time of these bytes */
-    double expert_padding_rows;       /* rows lost per expert that is touched: half a block */
+    double stream_fraction; /* of bandwidth: kernels that read and write activations */
+    double quantize_bytes_per_element,
+        quantize_row_s; /* activations before a product in 8 or 4 bits */
+    double
+        attention_tile_bytes;   /* a KV head of a sequence costs at least the time of these bytes */
+    double expert_padding_rows; /* rows lost per expert that is touched: half a block */
     double link_fraction, pcie_fraction, link_latency_s, pcie_latency_s;
     double sampler_bytes_per_logit, sampler_kernel_count;
     double host_per_step_s, host_per_sequence_s;
@@ -34,8 +36,8 @@ struct cost_rates {
     double flop_per_s[SPEC_DTYPE_COUNT]; /* 0 = the device cannot */
     double gemm_fraction[SPEC_DTYPE_COUNT];
     struct spec_affine weight_stream[SPEC_DTYPE_COUNT], decode_attention[SPEC_DTYPE_COUNT];
-    double attention_fraction;           /* of the 16-bit peak, for long sequences */
-    double attention_row_tokens;         /* query-key pairs that each query row costs on top */
+    double attention_fraction;   /* of the 16-bit peak, for long sequences */
+    double attention_row_tokens; /* query-key pairs that each query row costs on top */
     double launch_s, graph_launch_s;
 };
 
@@ -55,19 +57,20 @@ struct cost_time {
 
 /* How a weight matrix is held and multiplied. */
 struct cost_matrix {
-    double weight_bytes;   /* per element, scales included */
-    enum spec_dtype rate;  /* operands of the product, and the row of efficiencies */
-    bool quantizes;        /* activations come in 16 bits and are quantized before the product */
+    double weight_bytes;  /* per element, scales included */
+    enum spec_dtype rate; /* operands of the product, and the row of efficiencies */
+    bool quantizes;       /* activations come in 16 bits and are quantized before the product */
 };
 
 /* m rows times k x n. */
-struct cost_time cost_gemm(const struct cost_rates *rates, const struct cost_matrix *matrix, double m, double n,
-                           double k);
+struct cost_time cost_gemm(const struct cost_rates *rates, const struct cost_matrix *matrix,
+                           double m, double n, double k);
 
 /* Grouped products of a MoE layer on one GPU: `rows` token-expert pairs over `touched` experts of `weights` elements
  * each, in `kernel_count` kernels; `row_elements` activations read and written per pair. */
-struct cost_time cost_gemm_grouped(const struct cost_rates *rates, const struct cost_matrix *matrix, double rows,
-                                   double touched, double weights, double row_elements, double kernel_count);
+struct cost_time cost_gemm_grouped(const struct cost_rates *rates, const struct cost_matrix *matrix,
+                                   double rows, double touched, double weights, double row_elements,
+                                   double kernel_count);
 
 /* A kernel that only moves activations. */
 struct cost_time cost_stream(const struct cost_rates *rates, double bytes, enum cost_bound bound);
@@ -76,10 +79,11 @@ struct cost_time cost_stream(const struct cost_rates *rates, double bytes, enum 
 struct cost_attention_prefill {
     double pairs, tokens;
     double flops_per_pair;
-    double kv_bytes;          /* keys and values read once */
+    double kv_bytes; /* keys and values read once */
     enum spec_dtype kv_dtype;
 };
-struct cost_time cost_attention_prefill(const struct cost_rates *rates, const struct cost_attention_prefill *work);
+struct cost_time cost_attention_prefill(const struct cost_rates *rates,
+                                        const struct cost_attention_prefill *work);
 
 /*
  * Attention of one new token per sequence, as a maximum of lines alpha + beta * (sum of contexts):
@@ -99,10 +103,12 @@ struct cost_decode_lines {
     double alpha_s[COST_DECODE_LINES], beta_s[COST_DECODE_LINES];
 };
 extern const enum cost_bound cost_decode_bounds[COST_DECODE_LINES];
-void cost_attention_decode_lines(const struct cost_rates *rates, const struct cost_attention_decode *work,
+void cost_attention_decode_lines(const struct cost_rates *rates,
+                                 const struct cost_attention_decode *work,
                                  struct cost_decode_lines *out);
 struct cost_time cost_attention_decode_at(const struct cost_decode_lines *lines,
-                                          const struct cost_attention_decode *work, double contexts);
+                                          const struct cost_attention_decode *work,
+                                          double contexts);
 
 /* All-reduce of `bytes` on each of `gpu_count` GPUs; 0 for one GPU. */
 struct cost_time cost_all_reduce(const struct cost_rates *rates, uint32_t gpu_count, double bytes);

@@ -34,8 +34,9 @@ static void lines_random(uint64_t *state, struct cost_lines *lines, struct cost_
         curves[i].sum = (uint32_t)random_below(state, COST_SUM_WINDOW + COST_WINDOWS_MAX);
         curves[i].line_count = 1 + (uint32_t)random_below(state, COST_LINES_PER_CURVE);
         for (uint32_t j = 0; j < curves[i].line_count; j++)
-            curves[i].lines[j] = (struct cost_line){random_below(state, scale * 10), random_below(state, 6),
-                                                    (enum cost_bound)random_below(state, COST_BOUND_COUNT)};
+            curves[i].lines[j] =
+                (struct cost_line){random_below(state, scale * 10), random_below(state, 6),
+                                   (enum cost_bound)random_below(state, COST_BOUND_COUNT)};
     }
 }
 
@@ -57,7 +58,8 @@ static void ramp_advance(struct cost_ramp *ramp, int64_t steps)
 }
 
 /* The definition, with nothing clever about it. */
-static struct cost_result step_directly(const struct cost_lines *lines, const struct cost_ramp *ramp)
+static struct cost_result step_directly(const struct cost_lines *lines,
+                                        const struct cost_ramp *ramp)
 {
     int64_t class_ticks[COST_BOUND_COUNT], device = 0;
     for (int i = 0; i < COST_BOUND_COUNT; i++)
@@ -96,8 +98,8 @@ static struct cost_result step_directly(const struct cost_lines *lines, const st
     return result;
 }
 
-static void stretch_directly(const struct cost_lines *lines, struct cost_ramp ramp, struct cost_result *at,
-                             int64_t count)
+static void stretch_directly(const struct cost_lines *lines, struct cost_ramp ramp,
+                             struct cost_result *at, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         at[i] = step_directly(lines, &ramp);
@@ -105,7 +107,8 @@ static void stretch_directly(const struct cost_lines *lines, struct cost_ramp ra
     }
 }
 
-static void piece_check(const struct cost_piece *piece, const struct cost_result *at, int64_t max_steps)
+static void piece_check(const struct cost_piece *piece, const struct cost_result *at,
+                        int64_t max_steps)
 {
     ck_assert_int_ge(piece->step_count, 1);
     ck_assert_int_le(piece->step_count, max_steps);
@@ -120,7 +123,7 @@ static void piece_check(const struct cost_piece *piece, const struct cost_result
 START_TEST(pieces_equal_steps)
 {
     uint64_t state = 1;
-    for (int round = 0; round < 3000; round++) {
+    for (int round = 0; round < 1500; round++) {
         struct cost_curve curves[CURVES_MAX];
         struct cost_lines lines;
         struct cost_ramp ramp;
@@ -143,7 +146,7 @@ END_TEST
 START_TEST(cutting_anywhere_changes_nothing)
 {
     uint64_t state = 2;
-    for (int round = 0; round < 3000; round++) {
+    for (int round = 0; round < 1500; round++) {
         struct cost_curve curves[CURVES_MAX];
         struct cost_lines lines;
         struct cost_ramp ramp;
@@ -217,10 +220,11 @@ END_TEST
 START_TEST(steps_within_by_brute_force)
 {
     uint64_t state = 5;
-    for (int round = 0; round < 20000; round++) {
+    for (int round = 0; round < 10000; round++) {
         struct cost_piece piece = {.step_count = 1 + random_below(&state, 60),
                                    .first_ticks = 1 + random_below(&state, 1000),
-                                   .delta_ticks = random_below(&state, 3) ? random_below(&state, 50) : 0};
+                                   .delta_ticks =
+                                       random_below(&state, 3) ? random_below(&state, 50) : 0};
         int64_t ticks = random_below(&state, 80000) - 10;
         int64_t expected = 0;
         while (expected < piece.step_count && cost_piece_sum(&piece, expected + 1) <= ticks)
@@ -233,19 +237,22 @@ END_TEST
 START_TEST(steps_within_at_the_edges_of_large_sums)
 {
     uint64_t state = 6;
-    for (int round = 0; round < 20000; round++) {
-        struct cost_piece piece = {.step_count = 1 + random_below(&state, INT64_C(1) << (1 + random_below(&state, 30))),
-                                   .first_ticks = 1 + random_below(&state, INT64_C(1) << 50),
-                                   .delta_ticks = random_below(&state, INT64_C(1) << (1 + random_below(&state, 30)))};
+    for (int round = 0; round < 10000; round++) {
+        struct cost_piece piece = {
+            .step_count = 1 + random_below(&state, INT64_C(1) << (1 + random_below(&state, 30))),
+            .first_ticks = 1 + random_below(&state, INT64_C(1) << 50),
+            .delta_ticks = random_below(&state, INT64_C(1) << (1 + random_below(&state, 30)))};
         int64_t n = random_below(&state, piece.step_count) + 1;
         base_i128 sum = cost_piece_sum(&piece, n);
         ck_assert_int_eq(cost_piece_steps_within(&piece, sum), n);
         ck_assert_int_eq(cost_piece_steps_within(&piece, sum - 1), n - 1);
         ck_assert_int_eq(cost_piece_steps_within(&piece, cost_piece_sum(&piece, n + 1) + 7),
-                         n < piece.step_count ? cost_piece_steps_within(&piece, cost_piece_sum(&piece, n + 1))
-                                              : piece.step_count);
+                         n < piece.step_count
+                             ? cost_piece_steps_within(&piece, cost_piece_sum(&piece, n + 1))
+                             : piece.step_count);
     }
-    struct cost_piece flat = {.step_count = INT64_MAX, .first_ticks = COST_TICKS_MAX, .delta_ticks = 0};
+    struct cost_piece flat = {
+        .step_count = INT64_MAX, .first_ticks = COST_TICKS_MAX, .delta_ticks = 0};
     base_i128 all = cost_piece_sum(&flat, INT64_MAX);
     ck_assert_int_eq(cost_piece_steps_within(&flat, all), INT64_MAX);
     ck_assert_int_eq(cost_piece_steps_within(&flat, all - 1), INT64_MAX - 1);
@@ -255,7 +262,8 @@ END_TEST
 /* What would pass int64 is held at the longest step, and stays there. */
 START_TEST(huge_steps_are_held)
 {
-    struct cost_curve curve = {.sum = COST_SUM_CONTEXT, .line_count = 1,
+    struct cost_curve curve = {.sum = COST_SUM_CONTEXT,
+                               .line_count = 1,
                                .lines = {{COST_TICKS_MAX, COST_TICKS_MAX, COST_KV_BANDWIDTH}}};
     struct cost_lines lines = {.curve_count = 1, .curves = &curve, .host_ticks = COST_TICKS_MAX};
     struct cost_ramp ramp = {.seq_count = 1000, .context_tokens = INT64_C(1) << 40};
