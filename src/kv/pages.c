@@ -1,5 +1,7 @@
 #include "kv/pages.h"
 
+#include "spec/kv.h"
+
 #include <stddef.h>
 
 static uint64_t div_up(uint64_t value, uint64_t by)

@@ -12,10 +12,12 @@
 #define KVSIM_KV_PAGES_H
 
 #include "base/error.h"
-#include "spec/kv.h"
+#include "spec/model.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+struct spec_kv_layout; /* spec/kv.h */
 
 struct kv_pages_options {
     bool hybrid; /* tables per kind of layer; has no effect on a model of one kind */

@@ -11,7 +11,7 @@
 #define KVSIM_SPEC_KV_H
 
 #include "base/error.h"
-#include "spec/hardware.h"
+#include "spec/dtype.h"
 #include "spec/model.h"
 
 /* How elements are stored: b bytes per element plus scales per token and head. */
@@ -97,11 +97,12 @@ struct spec_weights_options {
  * names. Aliases are resolved ("gptq_marlin", "bitsandbytes", "w8a8"). */
 struct spec_weight_format {
     const char *name;
-    double bytes_per_element;   /* with scales of groups at the default group size; per-channel ones not counted */
-    enum spec_dtype compute;    /* operands of the product, unless is_weight_only: then the dtype's */
-    bool is_weight_only;        /* dequantized on the fly: int4, awq, gptq, mxfp4, bnb, gguf */
-    bool is_experts_only;       /* mxfp4: attention, shared parts and head stay in the dtype */
-    bool is_whole_model;        /* gguf: embedding and head too */
+    double
+        bytes_per_element; /* with scales of groups at the default group size; per-channel ones not counted */
+    enum spec_dtype compute; /* operands of the product, unless is_weight_only: then the dtype's */
+    bool is_weight_only;     /* dequantized on the fly: int4, awq, gptq, mxfp4, bnb, gguf */
+    bool is_experts_only;    /* mxfp4: attention, shared parts and head stay in the dtype */
+    bool is_whole_model;     /* gguf: embedding and head too */
 };
 bool spec_weight_format_find(const char *name, struct spec_weight_format *out);
 

@@ -25,6 +25,7 @@ struct spec_slo {
 };
 
 /* "METRIC STATISTIC <= VALUE [for CLASS]"; texts point into `text`, which must live as long. */
-enum kvsim_status spec_slo_parse(const char *text, struct spec_slo *out, struct kvsim_error *err) KVSIM_MUST_CHECK;
+enum kvsim_status spec_slo_parse(const char *text, struct spec_slo *out,
+                                 struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 #endif

@@ -1,5 +1,7 @@
 #include "kv/pages.h"
 
+#include "spec/kv.h"
+
 #include "support/check_main.h"
 #include "support/models.h"
 
