@@ -1,0 +1,16 @@
+/*
+ * step.h - what `kvsim step` and its tables share.
+ */
+#ifndef KVSIM_CLI_STEP_H
+#define KVSIM_CLI_STEP_H
+
+#include "cli/cli_int.h"
+
+/* The request that the options make, for one step or for every row of a table. */
+void cli_step_request(const struct cli_args *args, enum scenario_purpose purpose,
+                      struct scenario_request *out);
+
+/* `--from`: the exit status. */
+int cli_step_table(const struct cli_args *args);
+
+#endif
