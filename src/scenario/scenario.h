@@ -23,7 +23,13 @@ struct scenario_override {
 };
 
 /* What the asking command will use; a command asks only for what it needs. */
-enum scenario_purpose { SCENARIO_FOR_RUN, SCENARIO_FOR_SIZE, SCENARIO_FOR_STEP, SCENARIO_FOR_CHECK };
+enum scenario_purpose {
+    SCENARIO_FOR_RUN,
+    SCENARIO_FOR_SIZE,
+    SCENARIO_FOR_STEP,
+    SCENARIO_FOR_KERNEL, /* hardware and cost alone: single kernels of `kvsim step --operator` */
+    SCENARIO_FOR_CHECK
+};
 
 struct scenario_request {
     const char *path;                          /* NULL: built from the overrides alone (size, step --model M ...) */

@@ -3,8 +3,8 @@
  *
  * A store is opened before the work starts, so that a wrong path, a foreign file or a read-only one is refused in time;
  * but nothing is created until the first run is written: a command that fails leaves no database and no folder. A run
- * is one transaction (or several that belong together are); the first one also makes the folders, the file and the schema, and when it fails takes them away
- * again. The database is in WAL mode, so that others can read while it is written.
+ * is one transaction (or several that belong together are); the first one also makes the folders, the file and the
+ * schema, and when it fails takes them away again. The database is in WAL mode, so that others can read while it is written.
  *
  * What depends on the machine or the moment (created_at, wall_s, host, jobs) lies in the table run_host and nowhere
  * else: without it, equal runs give equal dumps. Rows lie in the order of their keys, ids are 1, 2, 3, ...
