@@ -373,6 +373,9 @@ static void add_decode_attention(struct work *work, const struct cost_shape *sha
         const struct group *group = &sheet->groups[i];
         struct cost_attention_decode decode = group->decode;
         decode.sequences = shape->decode_seq_count;
+        if (shape->prefill_tokens > 0)
+            decode.reads =
+                fmin(sheet->rates.attention_mixed_reads, sheet->q_heads / decode.kv_heads);
         struct cost_decode_lines lines;
         cost_attention_decode_lines(&sheet->rates, &decode, &lines);
         int64_t contexts = group->sum == COST_SUM_CONTEXT

@@ -7,12 +7,16 @@
  * scenario states by its peaks alone. Integer formats have no rows of their own: they take those of the float of the
  * same width.
  *
- * Two constants model causes that the medians hide:
+ * Three constants model causes that the medians hide:
  * - quantize: dynamic 8-bit activations are read twice (largest value, then scaling) and written once, 5 bytes per
  *   element, at about 0.6 of the bandwidth, plus a per-row cost. With it 8-bit products reach the same share of peak
  *   as 16-bit ones; without it they look like 0.5 of peak, less for small k. Seen on H200 and B200 (fp8 GEMM, m >= 512).
  * - attention tile: in decode, one block of threads works on one KV head of one sequence and takes 2-4 us however short
  *   the context; over the whole GPU that is the time of about 96 kB. Seen on A100, H200, B200 at 16 cached tokens.
+ * - mixed reads: FlashAttention-2, the kernel where FlashAttention-3 and the Blackwell kernels do not run, packs the
+ *   query heads of a KV head only in steps of decodes alone. With a prefill in the step keys and values are read once
+ *   per query head, the L2 cache giving a part back. 1.9-3.6 times on an RTX PRO 6000 with four query heads per KV head
+ *   (vLLM 0.19, LLMServingSim's profile).
  *
  * Host: fitted figures of a public simulator (inference-sim, BLIS), vLLM on H100; assumed, to be calibrated. Sampler:
  * assumed from the passes of vLLM's sampler over the logits (16-bit read, fp32 write, softmax, draw).
@@ -47,6 +51,7 @@ const struct cost_defaults cost_defaults = {
     .stream_fraction = 0.89,
     .quantize_bytes_per_element = 5 / 0.6,
     .quantize_row_s = 2e-9,
+    .attention_mixed_reads = 2.5,
     .attention_tile_bytes = 96e3,
     .expert_padding_rows = 32,
     .link_fraction =

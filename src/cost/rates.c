@@ -84,6 +84,18 @@ static void gemm_fill(struct cost_rates *rates, const struct spec_efficiency *ef
     }
 }
 
+/* Generations that FlashAttention-3 and the tensor-memory kernels of Blackwell do not serve. */
+static bool packs_decodes_alone(const struct spec_hardware *hardware)
+{
+    static const char *const names[] = {"volta", "turing", "ampere", "ada", "blackwell-rtx"};
+    if (hardware->architecture == NULL)
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (base_key_equal(names[i], hardware->architecture))
+            return true;
+    return false;
+}
+
 enum kvsim_status cost_rates_init(struct cost_rates *rates, const struct spec_hardware *hardware,
                                   struct kvsim_error *err)
 {
@@ -99,6 +111,8 @@ enum kvsim_status cost_rates_init(struct cost_rates *rates, const struct spec_ha
     const struct spec_efficiency *efficiency = &hardware->efficiency;
     gemm_fill(rates, efficiency);
     attention_fit(rates, efficiency);
+    rates->attention_mixed_reads =
+        packs_decodes_alone(hardware) ? cost_defaults.attention_mixed_reads : 1;
     rates->launch_s = known(efficiency->launch_s, cost_defaults.launch_s);
     rates->graph_launch_s = known(efficiency->graph_launch_s, cost_defaults.graph_launch_s);
     return KVSIM_OK;
@@ -224,7 +238,8 @@ void cost_attention_decode_lines(const struct cost_rates *rates,
     out->beta_s[COST_DECODE_FLOOR] = 0;
     out->alpha_s[COST_DECODE_MEMORY] = affine.fixed_s;
     out->beta_s[COST_DECODE_MEMORY] =
-        work->bytes_per_token / (fraction * rates->bytes_per_s) + work->dequant_s_per_token;
+        known(work->reads, 1) * work->bytes_per_token / (fraction * rates->bytes_per_s) +
+        work->dequant_s_per_token;
     out->alpha_s[COST_DECODE_COMPUTE] = affine.fixed_s;
     out->beta_s[COST_DECODE_COMPUTE] = work->flops_per_token / attention_flop_per_s(rates);
 }

@@ -22,6 +22,8 @@ struct cost_defaults {
     double quantize_bytes_per_element,
         quantize_row_s; /* activations before a product in 8 or 4 bits */
     double
+        attention_mixed_reads; /* of KV per step with prefill, where query heads are not packed */
+    double
         attention_tile_bytes;   /* a KV head of a sequence costs at least the time of these bytes */
     double expert_padding_rows; /* rows lost per expert that is touched: half a block */
     double link_fraction, pcie_fraction, link_latency_s, pcie_latency_s;
@@ -36,8 +38,9 @@ struct cost_rates {
     double flop_per_s[SPEC_DTYPE_COUNT]; /* 0 = the device cannot */
     double gemm_fraction[SPEC_DTYPE_COUNT];
     struct spec_affine weight_stream[SPEC_DTYPE_COUNT], decode_attention[SPEC_DTYPE_COUNT];
-    double attention_fraction;   /* of the 16-bit peak, for long sequences */
-    double attention_row_tokens; /* query-key pairs that each query row costs on top */
+    double attention_fraction;    /* of the 16-bit peak, for long sequences */
+    double attention_row_tokens;  /* query-key pairs that each query row costs on top */
+    double attention_mixed_reads; /* at most; never above query heads per KV head */
     double launch_s, graph_launch_s;
 };
 
@@ -94,6 +97,7 @@ struct cost_time cost_attention_prefill(const struct cost_rates *rates,
 struct cost_attention_decode {
     double sequences, kv_heads;
     double bytes_per_token, flops_per_token; /* of context, all heads of this GPU, one layer */
+    double reads;                            /* of each key and value; 0 = 1 */
     double read_fraction;                    /* 0 = the device's */
     double dequant_s_per_token;              /* of context */
     enum spec_dtype kv_dtype;
