@@ -105,6 +105,12 @@ struct record_sample {
     int64_t ledger_bytes[RECORD_LEDGER_LINES];
 };
 
+/*
+ * With sample_ns = -1 there are at most RECORD_SAMPLES_MAX samples a replica: when that many have come, the sink drops the
+ * 1st, 3rd, 5th ... of them, and samples go on at twice the interval.
+ */
+enum { RECORD_SAMPLES_MAX = 1000 };
+
 struct record_sink;
 
 struct record_sink_ops {

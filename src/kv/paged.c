@@ -1,0 +1,36 @@
+#include "kv/paged.h"
+
+void kv_paged_init(struct kv_paged *pool, const struct spec_kv_layout *layout, int64_t total_blocks,
+                   int64_t held_back_blocks)
+{
+    base_require(total_blocks >= held_back_blocks && held_back_blocks >= 0);
+    *pool = (struct kv_paged){.total_blocks = total_blocks,
+                              .held_back_blocks = held_back_blocks,
+                              .free_blocks = total_blocks - held_back_blocks,
+                              .block_tokens = layout->block_tokens,
+                              .layout = layout};
+}
+
+// A token's own bytes stand in lower_bound, replicated, scales and padded; an empty slot is all rounding.
+void kv_paged_ledger(const struct kv_paged *pool, int64_t live_tokens, int64_t used_blocks, struct kv_ledger *out)
+{
+    const struct spec_kv_layout *layout = pool->layout;
+    int64_t block_bytes = (int64_t)layout->block_bytes;
+    int64_t slot_bytes = (int64_t)layout->slot_bytes;
+    *out = (struct kv_ledger){0};
+    int64_t replicated = 0, scales = 0, lower_bound = 0;
+    for (size_t i = 0; i < layout->group_count; i++) {
+        lower_bound += (int64_t)layout->groups[i].lower_bound_bytes;
+        replicated += (int64_t)layout->groups[i].replicated_bytes;
+        scales += (int64_t)layout->groups[i].scale_bytes;
+    }
+    out->lower_bound_bytes = live_tokens * lower_bound;
+    out->replicated_bytes = live_tokens * replicated;
+    out->scales_bytes = live_tokens * scales;
+    out->padded_bytes = live_tokens * (slot_bytes - lower_bound - replicated - scales);
+    out->block_rounding_bytes = used_blocks * block_bytes - live_tokens * slot_bytes;
+    out->held_back_bytes = pool->held_back_blocks * block_bytes;
+    out->pool_bytes = pool->total_blocks * block_bytes;
+    out->free_bytes = out->pool_bytes - out->held_back_bytes - used_blocks * block_bytes;
+    base_assert(kv_ledger_is_exact(out));
+}

@@ -1,0 +1,134 @@
+#include "sched/front.h"
+
+#include "base/error.h"
+
+void sched_front_init(struct sched_front *front, struct base_arena *arena, int64_t block_tokens, size_t class_count)
+{
+    *front = (struct sched_front){.block_tokens = block_tokens};
+    front->boundary = base_arena_array(arena, (size_t)block_tokens, sizeof *front->boundary);
+    front->counted = base_arena_array(arena, class_count, sizeof *front->counted);
+}
+
+void sched_front_release(struct sched_front *front)
+{
+    base_free(front->calendar);
+    front->calendar = NULL;
+}
+
+static bool ends_before(const struct sched_seq *a, const struct sched_seq *b)
+{
+    return a->final_step != b->final_step ? a->final_step < b->final_step : a->place < b->place;
+}
+
+static void put(struct sched_front *front, size_t index, struct sched_seq *seq)
+{
+    front->calendar[index] = seq;
+    seq->heap_index = (uint32_t)index;
+}
+
+static void sift_up(struct sched_front *front, size_t index, struct sched_seq *seq)
+{
+    while (index > 0 && ends_before(seq, front->calendar[(index - 1) / 2])) {
+        put(front, index, front->calendar[(index - 1) / 2]);
+        index = (index - 1) / 2;
+    }
+    put(front, index, seq);
+}
+
+static void sift_down(struct sched_front *front, size_t index, struct sched_seq *seq, size_t count)
+{
+    for (size_t child = 2 * index + 1; child < count; child = 2 * index + 1) {
+        if (child + 1 < count && ends_before(front->calendar[child + 1], front->calendar[child])) {
+            child++;
+        }
+        if (!ends_before(front->calendar[child], seq)) {
+            break;
+        }
+        put(front, index, front->calendar[child]);
+        index = child;
+    }
+    put(front, index, seq);
+}
+
+// A member needs a block when scheduling step s if the tokens it then holds fill its blocks: (front_base + s) mod b == 0.
+static int64_t *boundary_of(struct sched_front *front, const struct sched_seq *seq)
+{
+    int64_t residue = -seq->front_base % front->block_tokens;
+    return &front->boundary[residue < 0 ? residue + front->block_tokens : residue];
+}
+
+void sched_front_join(struct sched_front *front, struct sched_seq *seq)
+{
+    base_assert(seq->state != SCHED_FRONT);
+    seq->state = SCHED_FRONT;
+    seq->front_base = seq->computed - (int64_t)front->step;
+    size_t index = (size_t)front->count++;
+    if ((size_t)front->count > front->calendar_capacity) {
+        base_vec_grow((void **)&front->calendar, &front->calendar_capacity, (size_t)front->count,
+                      sizeof(struct sched_seq *));
+    }
+    sift_up(front, index, seq);
+    front->context_sum += seq->computed;
+    *boundary_of(front, seq) += 1;
+    if (seq->is_counted) {
+        front->counted[seq->class_index]++;
+        front->counted_total++;
+    }
+    front->generation++;
+}
+
+void sched_front_leave(struct sched_front *front, struct sched_seq *seq)
+{
+    base_assert(seq->state == SCHED_FRONT && front->calendar[seq->heap_index] == seq);
+    seq->computed = seq->front_base + (int64_t)front->step;
+    seq->state = SCHED_LOOSE;
+    size_t count = (size_t)--front->count;
+    size_t index = seq->heap_index;
+    struct sched_seq *last = front->calendar[count];
+    if (index < count) {
+        if (index > 0 && ends_before(last, front->calendar[(index - 1) / 2])) {
+            sift_up(front, index, last);
+        } else {
+            sift_down(front, index, last, count);
+        }
+    }
+    front->context_sum -= seq->computed;
+    *boundary_of(front, seq) -= 1;
+    if (seq->is_counted) {
+        front->counted[seq->class_index]--;
+        front->counted_total--;
+    }
+    front->generation++;
+}
+
+int64_t sched_front_advance(struct sched_front *front, int64_t steps)
+{
+    int64_t whole = steps / front->block_tokens, rest = steps % front->block_tokens;
+    int64_t blocks = whole * front->count;
+    for (int64_t i = 0; i < rest; i++) {
+        blocks += front->boundary[(front->step + (uint64_t)i) % (uint64_t)front->block_tokens];
+    }
+    front->step += (uint64_t)steps;
+    front->context_sum += front->count * steps;
+    return blocks;
+}
+
+int64_t sched_front_runway(const struct sched_front *front, int64_t free_blocks, int64_t limit)
+{
+    if (front->count == 0) {
+        return limit;
+    }
+    int64_t steps = free_blocks / front->count * front->block_tokens;
+    if (steps >= limit) {
+        return limit;
+    }
+    int64_t left = free_blocks % front->count;
+    for (int64_t i = 0; i < front->block_tokens && steps < limit; i++) {
+        left -= front->boundary[(front->step + (uint64_t)i) % (uint64_t)front->block_tokens];
+        if (left < 0) {
+            break;
+        }
+        steps++;
+    }
+    return steps;
+}

@@ -1,0 +1,50 @@
+/*
+ * front.h - the decode front: all sequences that gain one token a step, as a few numbers.
+ *
+ * A step of the whole batch costs O(1): count, the sum of contexts, and how many fall on a block boundary at each step
+ * modulo block_size. Joining and leaving cost O(log n); the calendar (a heap by final step) tells when the next one ends.
+ * Invariants: context_sum = sum of (front_base + step); a member holds ceil(computed / block_size) blocks; the residue
+ * counts add up to count.
+ */
+#ifndef KVSIM_SCHED_FRONT_H
+#define KVSIM_SCHED_FRONT_H
+
+#include "base/mem.h"
+#include "sched/seq.h"
+
+#include <stdint.h>
+
+struct sched_front {
+    uint64_t step;          /* steps scheduled since the start */
+    uint64_t generation;    /* changes whenever the membership does */
+    int64_t count;
+    int64_t context_sum;    /* tokens in the cache, all members */
+    int64_t block_tokens;
+    int64_t *boundary;      /* [block_tokens]: members that need a block when scheduling step s, by s mod block_tokens */
+    int64_t *counted;       /* [class_count]: members whose gaps are recorded */
+    int64_t counted_total;
+    struct sched_seq **calendar; /* heap by (final_step, place) */
+    size_t calendar_capacity;
+};
+
+void sched_front_init(struct sched_front *front, struct base_arena *arena, int64_t block_tokens, size_t class_count);
+void sched_front_release(struct sched_front *front);
+void sched_front_join(struct sched_front *front, struct sched_seq *seq);  /* seq->final_step is set */
+void sched_front_leave(struct sched_front *front, struct sched_seq *seq); /* sets seq->computed */
+
+/* Members that need a new block in the next step. */
+static inline int64_t sched_front_need(const struct sched_front *front)
+{
+    return front->boundary[front->step % (uint64_t)front->block_tokens];
+}
+/* Every member one token on, `steps` times; returns how many blocks that takes. */
+int64_t sched_front_advance(struct sched_front *front, int64_t steps);
+/* For how many further steps `free_blocks` are enough, at most `limit`. */
+int64_t sched_front_runway(const struct sched_front *front, int64_t free_blocks, int64_t limit);
+/* The next final step, or UINT64_MAX. */
+static inline uint64_t sched_front_next_final(const struct sched_front *front)
+{
+    return front->count > 0 ? front->calendar[0]->final_step : UINT64_MAX;
+}
+
+#endif

@@ -1,0 +1,92 @@
+/*
+ * sched.h - a scheduler policy: which tokens the next step computes, and for how long that plan holds.
+ *
+ * plan() decides one step and changes the scheduler's own state as the engine does (tokens count as computed when they
+ * are scheduled). `valid_steps` says for how many further steps the same plan provably holds if nothing arrives or is
+ * aborted; advance() then takes that many of them at once. Results come back through finish(). A policy sees its own
+ * queues and the pool, never the service.
+ */
+#ifndef KVSIM_SCHED_SCHED_H
+#define KVSIM_SCHED_SCHED_H
+
+#include "base/mem.h"
+#include "base/policy.h"
+#include "cost/cost.h"
+#include "kv/paged.h"
+#include "sched/front.h"
+#include "sched/options.h"
+#include "sched/queue.h"
+#include "sched/seq.h"
+
+/* Why the head of the queue was not taken. */
+enum sched_wait { SCHED_WAIT_NONE, SCHED_WAIT_KV_POOL, SCHED_WAIT_SEATS, SCHED_WAIT_BUDGET, SCHED_WAIT_COUNT };
+
+struct sched_plan {
+    uint64_t number;              /* of the plan, from 1; turns that schedule nothing are not counted */
+    int64_t token_count;          /* 0: nothing to do */
+    struct cost_shape shape;
+    bool is_front_only;           /* pure decode of the front and nothing else */
+    uint64_t generation;          /* the front's, when is_front_only */
+    int64_t valid_steps;          /* further steps under the same plan */
+    enum sched_wait wait;
+    int64_t counted_total;        /* front members in this step whose gaps are recorded */
+    int64_t *counted;             /* the same by class; the caller's array of class_count, kept from plan to plan */
+    size_t class_count;
+    struct sched_seqs emits;      /* outside the front, emitting with this step, in scheduling order */
+    struct sched_seqs finals;     /* their last token comes with this step, in running order */
+    struct sched_seqs admitted;   /* resumed ones included */
+    struct sched_seqs preempted;  /* in order; with those of turns before it that scheduled nothing */
+    struct sched_seqs victims;    /* preempted in this very turn */
+    struct sched_seqs left_front; /* thrown out of the front's rhythm by this turn: their next gap is not one step */
+};
+
+void sched_plan_release(struct sched_plan *plan);
+
+struct sched {
+    const struct sched_options *options;
+    struct kv_paged *pool;
+    struct sched_queue waiting;
+    struct sched_list running;
+    struct sched_front front;
+    struct sched_seqs loose;      /* running and SCHED_LOOSE, by place */
+    struct sched_seqs skipped;    /* of the last pass over the queue */
+    struct sched_seqs preempted;  /* not yet reported by a plan */
+    size_t draining_count, overrun_count;
+    int64_t outside_front_tokens; /* tokens in the cache of running sequences outside the front */
+    uint64_t next_place, next_number;
+    int64_t watermark_blocks;
+};
+
+void sched_init(struct sched *sched, const struct sched_options *options, struct kv_paged *pool,
+                struct base_arena *arena, size_t class_count);
+void sched_release(struct sched *sched);
+
+void sched_enqueue(struct sched *sched, struct sched_seq *seq);
+/* Decides the next step; the lists of the plan are made new. */
+void sched_plan_next(struct sched *sched, struct sched_plan *plan);
+/* `steps` more steps of a plan that is front-only, steps <= valid_steps; the plan becomes the last of them. */
+void sched_advance(struct sched *sched, struct sched_plan *plan, int64_t steps);
+/* The last token of `seq` was delivered, or it was aborted: its blocks are free. */
+void sched_finish(struct sched *sched, struct sched_seq *seq);
+
+/* Tokens in the cache, all running sequences. */
+static inline int64_t sched_live_tokens(const struct sched *sched)
+{
+    return sched->front.context_sum + sched->outside_front_tokens;
+}
+
+/* Tokens of `seq` in the cache as of now. */
+static inline int64_t sched_seq_computed(const struct sched *sched, const struct sched_seq *seq)
+{
+    return seq->state == SCHED_FRONT ? seq->front_base + (int64_t)sched->front.step : seq->computed;
+}
+
+/* True when `seq` emits in `plan` as a member of the front. */
+static inline bool sched_seq_was_in_front(const struct sched_seq *seq, const struct sched_plan *plan)
+{
+    return seq->first_front_plan <= plan->number && plan->number <= seq->last_front_plan;
+}
+
+extern const struct base_policy sched_vllm_v1;
+
+#endif

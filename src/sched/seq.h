@@ -1,0 +1,70 @@
+/*
+ * seq.h - a request as the scheduler sees it, and lists of them in running or waiting order.
+ *
+ * Intrusive: the service embeds a sched_seq in its own request. `computed` is the engine's C (tokens in the cache, those
+ * of steps in flight included), `emitted` the outputs that steps scheduled so far emit, so known tokens n = prompt +
+ * emitted. While a sequence is in the front its `computed` is front_base + front.step.
+ */
+#ifndef KVSIM_SCHED_SEQ_H
+#define KVSIM_SCHED_SEQ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum sched_state {
+    SCHED_NEW,
+    SCHED_WAITING,  /* never scheduled, or thrown out and waiting again */
+    SCHED_LOOSE,    /* running: prefilling, or decoding out of step with the front */
+    SCHED_FRONT,    /* running: one token each step */
+    SCHED_DRAINING, /* running: its last token is in flight, nothing more is scheduled */
+    SCHED_GONE,
+};
+
+struct sched_seq {
+    struct sched_seq *prev, *next;  /* in the running list, or in the queue (fcfs) */
+    uint64_t place;                 /* rises along the running list */
+    uint64_t index;                 /* order of arrival: the last tie-break */
+    int64_t arrival_ns;
+    int32_t priority;
+    uint32_t heap_index;            /* in the front's calendar or the priority queue */
+    enum sched_state state;
+    uint32_t class_index;
+    bool is_counted;                /* its gaps enter the statistics */
+    bool stops_early;               /* ends by itself before max_outputs: an asynchronous engine notices a step late */
+    bool took_block;                /* scratch of one walk: a front member that was given a block */
+    bool is_overrun;                /* in the front although its last token is in flight (stops_early, asynchronous) */
+
+    int64_t prompt_tokens;
+    int64_t end_outputs;            /* the answer's length */
+    int64_t max_outputs;            /* what the engine allows: least of max_tokens and max_model_len - prompt */
+    int64_t computed, emitted;
+    int64_t front_base;             /* computed - front.step at joining */
+    uint64_t final_step;            /* the front step that emits its last token */
+
+    uint64_t first_front_plan, last_front_plan; /* plans in which it is or was a front member, both included */
+
+    int64_t high_water;             /* most tokens ever computed: what lies below is recomputed */
+    int64_t undo_high_water, undo_recomputed; /* before the last schedule outside the front */
+    int64_t computed_total, recomputed_total;
+    uint32_t preemptions;
+    uint64_t scheduled_step;        /* the plan that last scheduled it outside the front, and with how many tokens */
+    int64_t scheduled_tokens;
+};
+
+struct sched_list {
+    struct sched_seq *head, *tail;
+    size_t count;
+};
+
+void sched_list_push_back(struct sched_list *list, struct sched_seq *seq);
+void sched_list_push_front(struct sched_list *list, struct sched_seq *seq);
+void sched_list_remove(struct sched_list *list, struct sched_seq *seq);
+
+/* Growable array of sequences that a plan hands out. */
+struct sched_seqs {
+    struct sched_seq **at;
+    size_t count, capacity;
+};
+
+#endif

@@ -1,0 +1,633 @@
+/*
+ * The step of vLLM's V1 scheduler, without prefix cache: engine-semantics 1.2 to 1.6 and 12.
+ *
+ * Phase 1 walks the running list in order and gives every sequence its tokens; phase 2 admits from the queue. The walk is
+ * done in numbers when order can't matter: when budget and blocks are enough for all, or when only sequences behind the
+ * whole front are left to share a budget that the front has not used up. Otherwise the list is walked one by one.
+ */
+#include "sched/sched.h"
+
+#include "base/error.h"
+
+const struct base_policy sched_vllm_v1 = {
+    .name = "vllm_v1",
+    .summary = "vLLM V1: running first in admission order, chunked prefill, preemption by recompute",
+};
+
+void sched_init(struct sched *sched, const struct sched_options *options, struct kv_paged *pool,
+                struct base_arena *arena, size_t class_count)
+{
+    *sched = (struct sched){.options = options, .pool = pool, .next_number = 1};
+    sched->waiting.order = options->order;
+    sched_front_init(&sched->front, arena, options->block_size, class_count);
+    // Exact: int(watermark * num_blocks) without a double in between.
+    base_i128 blocks = (base_i128)options->watermark.num * pool->total_blocks;
+    sched->watermark_blocks = options->watermark.den > 0 ? (int64_t)(blocks / options->watermark.den) : 0;
+}
+
+void sched_release(struct sched *sched)
+{
+    sched_queue_release(&sched->waiting);
+    sched_front_release(&sched->front);
+    base_vec_free(&sched->loose);
+    base_vec_free(&sched->skipped);
+    base_vec_free(&sched->preempted);
+}
+
+void sched_plan_release(struct sched_plan *plan)
+{
+    base_vec_free(&plan->emits);
+    base_vec_free(&plan->finals);
+    base_vec_free(&plan->admitted);
+    base_vec_free(&plan->preempted);
+    base_vec_free(&plan->victims);
+    base_vec_free(&plan->left_front);
+}
+
+void sched_enqueue(struct sched *sched, struct sched_seq *seq)
+{
+    sched_queue_add(&sched->waiting, seq);
+}
+
+/* ---- small steps on one sequence ---- */
+
+static int64_t known_tokens(const struct sched_seq *seq)
+{
+    return seq->prompt_tokens + seq->emitted;
+}
+
+// Tokens that a running sequence outside the front asks for, before the budget.
+static int64_t wanted_tokens(const struct sched *sched, const struct sched_seq *seq)
+{
+    int64_t wanted = known_tokens(seq) - seq->computed;
+    int64_t threshold = sched->options->long_prefill_token_threshold;
+    return threshold > 0 && wanted > threshold ? threshold : wanted;
+}
+
+static int64_t blocks_held(const struct sched *sched, const struct sched_seq *seq)
+{
+    int64_t blocks = kv_paged_blocks_for(sched->pool, sched_seq_computed(sched, seq));
+    return blocks + (seq->took_block ? 1 : 0);
+}
+
+static int64_t blocks_missing(const struct sched *sched, const struct sched_seq *seq, int64_t tokens)
+{
+    return kv_paged_blocks_for(sched->pool, seq->computed + tokens) -
+           kv_paged_blocks_for(sched->pool, seq->computed);
+}
+
+static void loose_add(struct sched *sched, struct sched_seq *seq)
+{
+    struct sched_seqs *loose = &sched->loose;
+    base_vec_push(loose, seq);
+    size_t i = loose->count - 1;
+    for (; i > 0 && loose->at[i - 1]->place > seq->place; i--) {
+        loose->at[i] = loose->at[i - 1];
+    }
+    loose->at[i] = seq;
+}
+
+static void loose_remove(struct sched *sched, const struct sched_seq *seq)
+{
+    struct sched_seqs *loose = &sched->loose;
+    size_t kept = 0;
+    for (size_t i = 0; i < loose->count; i++) {
+        if (loose->at[i] != seq) {
+            loose->at[kept++] = loose->at[i];
+        }
+    }
+    loose->count = kept;
+}
+
+static void leave_front(struct sched *sched, struct sched_seq *seq)
+{
+    sched_front_leave(&sched->front, seq);
+    sched->overrun_count -= seq->is_overrun ? 1 : 0;
+    seq->is_overrun = false;
+}
+
+// Out of whatever kind of running sequence it is; computed is set, the running list still holds it.
+static void detach(struct sched *sched, struct sched_seq *seq)
+{
+    if (seq->state == SCHED_FRONT) {
+        leave_front(sched, seq);
+        return;
+    }
+    if (seq->state == SCHED_LOOSE) {
+        loose_remove(sched, seq);
+    } else if (seq->state == SCHED_DRAINING) {
+        sched->draining_count--;
+    }
+    sched->outside_front_tokens -= seq->computed;
+}
+
+static void free_running(struct sched *sched, struct sched_seq *seq)
+{
+    kv_paged_give(sched->pool, blocks_held(sched, seq));
+    seq->took_block = false;
+    detach(sched, seq);
+    sched_list_remove(&sched->running, seq);
+}
+
+// While in the front, `emitted` and the totals rest; they are brought up to date when it leaves.
+static void settle_front_totals(struct sched *sched, struct sched_seq *seq)
+{
+    if (seq->state == SCHED_FRONT) {
+        int64_t computed = sched_seq_computed(sched, seq);
+        seq->computed_total += computed - seq->computed;
+        seq->emitted += computed - seq->computed;
+        seq->computed = computed;
+        seq->high_water = computed > seq->high_water ? computed : seq->high_water;
+    }
+}
+
+// The plan that is being made finds the sequence no longer in the front's rhythm.
+static void note_left_front(struct sched_plan *plan, struct sched_seq *seq)
+{
+    if (seq->state == SCHED_FRONT) {
+        seq->last_front_plan = plan->number - 1;
+        base_vec_push(&plan->left_front, seq);
+    }
+}
+
+static void preempt(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq)
+{
+    note_left_front(plan, seq);
+    settle_front_totals(sched, seq);
+    free_running(sched, seq);
+    seq->computed = 0;
+    seq->preemptions++;
+    sched_queue_put_back(&sched->waiting, seq);
+    base_vec_push(&plan->victims, seq);
+}
+
+void sched_finish(struct sched *sched, struct sched_seq *seq)
+{
+    if (seq->state == SCHED_WAITING) {
+        sched_queue_remove(&sched->waiting, seq);
+    } else if (seq->state != SCHED_GONE && seq->state != SCHED_NEW) {
+        settle_front_totals(sched, seq);
+        free_running(sched, seq);
+    }
+    seq->state = SCHED_GONE;
+}
+
+/* ---- adding a sequence's tokens to the plan ---- */
+
+static void add_to_shape(struct cost_shape *shape, const struct sched_seq *seq, int64_t tokens, bool emits)
+{
+    if (tokens == 1 && emits && seq->computed >= seq->prompt_tokens) {
+        shape->decode_seq_count++;
+        shape->decode_context_tokens += seq->computed + 1;
+        return;
+    }
+    shape->prefill_seq_count++;
+    shape->prefill_tokens += tokens;
+    shape->prefill_cached_tokens += seq->computed;
+    shape->prefill_area += (base_i128)tokens * seq->computed + (base_i128)tokens * (tokens + 1) / 2;
+    shape->emitting_count += emits ? 1 : 0;
+}
+
+// Gives `tokens` to a sequence outside the front. Its blocks have been taken. outside_front_tokens follows.
+static void schedule_loose(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq, int64_t tokens)
+{
+    bool emits = seq->computed + tokens == known_tokens(seq);
+    add_to_shape(&plan->shape, seq, tokens, emits);
+    int64_t end = seq->computed + tokens;
+    seq->undo_high_water = seq->high_water;
+    seq->undo_recomputed = seq->recomputed_total;
+    int64_t again = (seq->high_water < end ? seq->high_water : end) - seq->computed;
+    seq->recomputed_total += again > 0 ? again : 0;
+    seq->high_water = end > seq->high_water ? end : seq->high_water;
+    seq->computed = end;
+    seq->computed_total += tokens;
+    seq->scheduled_step = plan->number;
+    seq->scheduled_tokens = tokens;
+    sched->outside_front_tokens += tokens;
+    plan->token_count += tokens;
+    if (emits) {
+        base_vec_push(&plan->emits, seq);
+    }
+}
+
+/* ---- phase 1: the running list ---- */
+
+// Room for what walking one by one must remember.
+struct walk {
+    int64_t budget;
+    bool someone_preempted;
+};
+
+// The front must lie before all loose sequences for a budget that runs out to hit only those.
+static bool loose_are_behind_front(const struct sched *sched)
+{
+    size_t behind = 0;
+    const struct sched_seq *seq = sched->running.tail;
+    for (; seq != NULL && seq->state != SCHED_FRONT; seq = seq->prev) {
+        behind += seq->state == SCHED_LOOSE ? 1 : 0;
+    }
+    return behind == sched->loose.count;
+}
+
+// Phase 1 in numbers. False, with nothing changed, when the list must be walked.
+static bool schedule_running_at_once(struct sched *sched, struct sched_plan *plan, struct walk *walk)
+{
+    struct sched_front *front = &sched->front;
+    int64_t need = front->count > 0 ? sched_front_need(front) : 0;
+    if (front->count > walk->budget || need > sched->pool->free_blocks) {
+        return false;
+    }
+    int64_t wanted = 0;
+    for (size_t i = 0; i < sched->loose.count; i++) {
+        wanted += wanted_tokens(sched, sched->loose.at[i]);
+    }
+    int64_t budget = walk->budget - front->count;
+    if (wanted > budget && !loose_are_behind_front(sched)) {
+        return false;
+    }
+    int64_t left = budget;
+    for (size_t i = 0; i < sched->loose.count; i++) {
+        int64_t tokens = wanted_tokens(sched, sched->loose.at[i]);
+        tokens = tokens < left ? tokens : left;
+        need += blocks_missing(sched, sched->loose.at[i], tokens);
+        left -= tokens;
+    }
+    if (!kv_paged_take(sched->pool, need)) {
+        return false;
+    }
+    for (size_t i = 0; i < sched->loose.count && budget > 0; i++) {
+        int64_t tokens = wanted_tokens(sched, sched->loose.at[i]);
+        tokens = tokens < budget ? tokens : budget;
+        schedule_loose(sched, plan, sched->loose.at[i], tokens);
+        budget -= tokens;
+    }
+    walk->budget = budget;
+    return true;
+}
+
+static struct sched_seq *pick_victim(const struct sched *sched)
+{
+    if (sched->options->order == SCHED_FCFS) {
+        return sched->running.tail;
+    }
+    // Total order (priority, arrival, place): the least urgent; of equals the one furthest back.
+    struct sched_seq *victim = sched->running.head;
+    for (struct sched_seq *seq = victim; seq != NULL; seq = seq->next) {
+        bool less_urgent = seq->priority != victim->priority ? seq->priority > victim->priority
+                                                             : seq->arrival_ns >= victim->arrival_ns;
+        victim = less_urgent ? seq : victim;
+    }
+    return victim;
+}
+
+// What a walked sequence was given in this step is taken back (priority scheduling only).
+static void unschedule(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq, struct walk *walk)
+{
+    int64_t tokens = seq->state == SCHED_FRONT ? 1 : seq->scheduled_tokens;
+    if (sched->options->preempted_budget_returned) {
+        walk->budget += tokens;
+    }
+    if (seq->state == SCHED_FRONT) {
+        return; // its token is counted when the front advances
+    }
+    // Rebuild what schedule_loose() added: shapes are sums.
+    bool emitted = seq->computed == known_tokens(seq);
+    struct cost_shape undo = {0};
+    struct sched_seq before = *seq;
+    before.computed -= tokens;
+    add_to_shape(&undo, &before, tokens, emitted);
+    plan->shape.decode_seq_count -= undo.decode_seq_count;
+    plan->shape.decode_context_tokens -= undo.decode_context_tokens;
+    plan->shape.prefill_seq_count -= undo.prefill_seq_count;
+    plan->shape.prefill_tokens -= undo.prefill_tokens;
+    plan->shape.prefill_cached_tokens -= undo.prefill_cached_tokens;
+    plan->shape.prefill_area -= undo.prefill_area;
+    plan->shape.emitting_count -= undo.emitting_count;
+    plan->token_count -= tokens;
+    seq->computed_total -= tokens;
+    seq->high_water = seq->undo_high_water;
+    seq->recomputed_total = seq->undo_recomputed;
+    if (emitted) {
+        size_t kept = 0;
+        for (size_t i = 0; i < plan->emits.count; i++) {
+            if (plan->emits.at[i] != seq) {
+                plan->emits.at[kept++] = plan->emits.at[i];
+            }
+        }
+        plan->emits.count = kept;
+    }
+}
+
+static bool is_walked(const struct sched_seq *seq, const struct sched_plan *plan)
+{
+    return seq->scheduled_step == plan->number;
+}
+
+// Takes `blocks` for `seq`, throwing others out until they fit. False when `seq` itself had to go.
+static bool take_or_preempt(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq, int64_t blocks,
+                            struct walk *walk, struct sched_seq **next)
+{
+    while (!kv_paged_take(sched->pool, blocks)) {
+        struct sched_seq *victim = pick_victim(sched);
+        bool is_in_batch = is_walked(victim, plan) && victim != seq;
+        if (is_in_batch) {
+            unschedule(sched, plan, victim, walk);
+        }
+        if (victim == *next) {
+            *next = victim->next;
+        }
+        // The engine's loop counts places. It corrects its count for a victim that it finds in the batch (v0.10: never),
+        // so one that stood earlier and sat this step out makes it pass over a sequence.
+        bool moves_cursor = victim->place < seq->place &&
+                            !(is_in_batch && sched->options->preempted_budget_returned);
+        walk->someone_preempted = true;
+        preempt(sched, plan, victim);
+        if (victim == seq) {
+            return false;
+        }
+        if (moves_cursor && *next != NULL) {
+            *next = (*next)->next;
+        }
+    }
+    return true;
+}
+
+static void leave_front_unscheduled(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq)
+{
+    note_left_front(plan, seq);
+    settle_front_totals(sched, seq);
+    leave_front(sched, seq);
+    sched->outside_front_tokens += seq->computed;
+    loose_add(sched, seq);
+}
+
+// Phase 1 one by one, as the engine does it. Front members that get their token are marked by scheduled_step.
+static void schedule_running_one_by_one(struct sched *sched, struct sched_plan *plan, struct walk *walk)
+{
+    struct sched_seq *next = NULL;
+    for (struct sched_seq *seq = sched->running.head; seq != NULL && walk->budget > 0; seq = next) {
+        next = seq->next;
+        if (seq->state == SCHED_DRAINING) {
+            continue;
+        }
+        bool in_front = seq->state == SCHED_FRONT;
+        int64_t tokens = in_front ? 1 : wanted_tokens(sched, seq);
+        tokens = tokens < walk->budget ? tokens : walk->budget;
+        int64_t blocks = in_front ? sched_seq_computed(sched, seq) % sched->pool->block_tokens == 0 ? 1 : 0
+                                  : blocks_missing(sched, seq, tokens);
+        if (!take_or_preempt(sched, plan, seq, blocks, walk, &next)) {
+            break;
+        }
+        if (in_front) {
+            seq->took_block = blocks > 0;
+            seq->scheduled_step = plan->number;
+            seq->scheduled_tokens = 1;
+        } else {
+            schedule_loose(sched, plan, seq, tokens);
+        }
+        walk->budget -= tokens;
+    }
+    for (struct sched_seq *seq = sched->running.head; seq != NULL; seq = next) {
+        next = seq->next;
+        if (seq->state == SCHED_FRONT && seq->scheduled_step != plan->number) {
+            leave_front_unscheduled(sched, plan, seq);
+        }
+        seq->took_block = false;
+    }
+}
+
+/* ---- phase 2: the queue ---- */
+
+static bool prompt_fits(const struct sched *sched, int64_t known, int64_t tokens)
+{
+    int64_t watermark = sched->running.count > 0 ? sched->watermark_blocks : 0;
+    int64_t free_blocks = sched->pool->free_blocks - watermark;
+    if (sched->options->reserve_full_isl && kv_paged_blocks_for(sched->pool, known) > free_blocks) {
+        return false;
+    }
+    return kv_paged_blocks_for(sched->pool, tokens) <= free_blocks;
+}
+
+static void admit(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq, int64_t tokens)
+{
+    sched_queue_remove(&sched->waiting, seq);
+    bool taken = kv_paged_take(sched->pool, kv_paged_blocks_for(sched->pool, tokens));
+    base_require(taken);
+    seq->state = SCHED_LOOSE;
+    seq->place = sched->next_place++;
+    sched_list_push_back(&sched->running, seq);
+    base_vec_push(&sched->loose, seq);
+    base_vec_push(&plan->admitted, seq);
+    schedule_loose(sched, plan, seq, tokens);
+}
+
+static enum sched_wait admit_from_queue(struct sched *sched, struct sched_plan *plan, int64_t budget)
+{
+    const struct sched_options *options = sched->options;
+    enum sched_wait wait = SCHED_WAIT_NONE;
+    sched->skipped.count = 0;
+    struct sched_seq *seq;
+    while (wait == SCHED_WAIT_NONE && (seq = sched_queue_head(&sched->waiting)) != NULL) {
+        int64_t tokens = wanted_tokens(sched, seq);
+        if ((int64_t)sched->running.count >= options->max_num_seqs) {
+            wait = SCHED_WAIT_SEATS;
+        } else if (budget <= 0) {
+            wait = SCHED_WAIT_BUDGET;
+        } else if (!options->enable_chunked_prefill && tokens > budget) {
+            if (options->unchunked_misfit == SCHED_MISFIT_STOP) {
+                wait = SCHED_WAIT_BUDGET;
+            } else {
+                sched_queue_remove(&sched->waiting, seq);
+                base_vec_push(&sched->skipped, seq);
+            }
+        } else {
+            tokens = tokens < budget ? tokens : budget;
+            if (prompt_fits(sched, known_tokens(seq), tokens)) {
+                admit(sched, plan, seq, tokens);
+                budget -= tokens;
+            } else {
+                wait = SCHED_WAIT_KV_POOL;
+            }
+        }
+    }
+    for (size_t i = 0; i < sched->skipped.count; i++) {
+        sched_queue_put_back(&sched->waiting, sched->skipped.at[i]);
+    }
+    if (sched->skipped.count > 0) {
+        wait = SCHED_WAIT_BUDGET;
+    }
+    return wait;
+}
+
+/* ---- after the decision ---- */
+
+static void final_add(struct sched_plan *plan, struct sched_seq *seq)
+{
+    struct sched_seqs *finals = &plan->finals;
+    base_vec_push(finals, seq);
+    size_t i = finals->count - 1;
+    for (; i > 0 && finals->at[i - 1]->place > seq->place; i--) {
+        finals->at[i] = finals->at[i - 1];
+    }
+    finals->at[i] = seq;
+}
+
+static void start_draining(struct sched *sched, struct sched_seq *seq)
+{
+    if (seq->state == SCHED_LOOSE) {
+        loose_remove(sched, seq);
+    }
+    seq->state = SCHED_DRAINING;
+    sched->draining_count++;
+}
+
+// An asynchronous engine learns of an early stop a step late: the sequence stays scheduled until then.
+static bool overruns(const struct sched *sched, const struct sched_seq *seq)
+{
+    return sched->options->async_scheduling && seq->stops_early;
+}
+
+static void join_front(struct sched *sched, struct sched_seq *seq, bool is_overrun)
+{
+    if (is_overrun) {
+        seq->final_step = UINT64_MAX;
+        seq->is_overrun = true;
+        sched->overrun_count++;
+    }
+    sched_front_join(&sched->front, seq);
+}
+
+// A sequence that emitted outside the front decodes from now on, or is done when that token is delivered.
+static void follow_up_emission(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq)
+{
+    seq->emitted++;
+    bool is_last = seq->emitted == seq->end_outputs;
+    if (is_last) {
+        final_add(plan, seq);
+    }
+    if (is_last && !overruns(sched, seq)) {
+        start_draining(sched, seq);
+        return;
+    }
+    loose_remove(sched, seq);
+    sched->outside_front_tokens -= seq->computed;
+    seq->first_front_plan = plan->number + 1;
+    seq->last_front_plan = UINT64_MAX;
+    seq->final_step = sched->front.step + (uint64_t)(seq->end_outputs - seq->emitted);
+    join_front(sched, seq, is_last);
+}
+
+// Members whose last token comes with the step just scheduled.
+static void follow_up_finals(struct sched *sched, struct sched_plan *plan)
+{
+    struct sched_front *front = &sched->front;
+    while (sched_front_next_final(front) <= front->step) {
+        struct sched_seq *seq = front->calendar[0];
+        base_assert(seq->final_step == front->step);
+        final_add(plan, seq);
+        settle_front_totals(sched, seq);
+        leave_front(sched, seq);
+        if (overruns(sched, seq)) {
+            join_front(sched, seq, true);
+            continue;
+        }
+        sched->outside_front_tokens += seq->computed;
+        seq->last_front_plan = plan->number;
+        seq->scheduled_step = plan->number;
+        seq->scheduled_tokens = 1;
+        start_draining(sched, seq);
+    }
+}
+
+static int64_t provable_steps(const struct sched *sched, const struct sched_plan *plan)
+{
+    if (!plan->is_front_only || sched->draining_count + sched->overrun_count > 0 || sched->skipped.count > 1) {
+        return 0;
+    }
+    uint64_t final_step = sched_front_next_final(&sched->front);
+    uint64_t left = final_step - sched->front.step;
+    int64_t limit = left > INT32_MAX ? INT32_MAX : (int64_t)left;
+    return sched_front_runway(&sched->front, sched->pool->free_blocks, limit);
+}
+
+static void begin_plan(struct sched *sched, struct sched_plan *plan)
+{
+    plan->number = sched->next_number;
+    plan->token_count = 0;
+    plan->shape = (struct cost_shape){0};
+    plan->valid_steps = 0;
+    plan->emits.count = plan->finals.count = 0;
+    plan->admitted.count = plan->preempted.count = plan->victims.count = plan->left_front.count = 0;
+}
+
+static void append(struct sched_seqs *to, const struct sched_seqs *from)
+{
+    for (size_t i = 0; i < from->count; i++) {
+        base_vec_push(to, from->at[i]);
+    }
+}
+
+static void report_preempted(struct sched *sched, struct sched_plan *plan)
+{
+    append(&plan->preempted, &sched->preempted);
+    append(&plan->preempted, &plan->victims);
+    sched->preempted.count = 0;
+}
+
+static void count_front(const struct sched *sched, struct sched_plan *plan)
+{
+    const struct sched_front *front = &sched->front;
+    plan->counted_total = front->counted_total;
+    for (size_t i = 0; plan->class_count > 1 && i < plan->class_count; i++) {
+        plan->counted[i] = front->counted[i];
+    }
+    plan->shape.decode_seq_count += (uint32_t)front->count;
+    plan->token_count += front->count;
+}
+
+void sched_plan_next(struct sched *sched, struct sched_plan *plan)
+{
+    begin_plan(sched, plan);
+    struct walk walk = {.budget = sched->options->max_num_batched_tokens};
+    if (!schedule_running_at_once(sched, plan, &walk)) {
+        schedule_running_one_by_one(sched, plan, &walk);
+    }
+    struct sched_front *front = &sched->front;
+    bool is_front_only = plan->token_count == 0;
+    sched->skipped.count = 0;
+    if (walk.someone_preempted) {
+        plan->wait = SCHED_WAIT_KV_POOL;
+    } else {
+        plan->wait = admit_from_queue(sched, plan, walk.budget);
+    }
+    count_front(sched, plan);
+    if (plan->token_count == 0) {
+        append(&sched->preempted, &plan->victims);
+        return;
+    }
+    report_preempted(sched, plan);
+    // Blocks of the front were taken above; here its tokens count as computed.
+    sched_front_advance(front, 1);
+    plan->shape.decode_context_tokens += front->context_sum;
+    plan->is_front_only = is_front_only && plan->admitted.count == 0;
+    plan->generation = front->generation;
+    sched->next_number++;
+    for (size_t i = 0; i < plan->emits.count; i++) {
+        follow_up_emission(sched, plan, plan->emits.at[i]);
+    }
+    follow_up_finals(sched, plan);
+    plan->valid_steps = walk.someone_preempted ? 0 : provable_steps(sched, plan);
+}
+
+void sched_advance(struct sched *sched, struct sched_plan *plan, int64_t steps)
+{
+    base_require(steps >= 1 && steps <= plan->valid_steps);
+    struct sched_front *front = &sched->front;
+    bool taken = kv_paged_take(sched->pool, sched_front_advance(front, steps));
+    base_require(taken);
+    plan->number += (uint64_t)steps;
+    sched->next_number = plan->number + 1;
+    plan->shape.decode_context_tokens = front->context_sum;
+    plan->valid_steps -= steps;
+    follow_up_finals(sched, plan);
+}

@@ -1,0 +1,104 @@
+#include "serve/flight.h"
+
+#include "serve/serve_int.h"
+
+#include <inttypes.h>
+
+enum { LIST_SCHEDULED, LIST_ADMITTED, LIST_PREEMPTED, LIST_FINISHED };
+
+void serve_flight_release(struct serve_flight *flight)
+{
+    for (size_t i = 0; i < 4; i++) {
+        base_vec_free(&flight->lists[i]);
+    }
+    base_arena_release(&flight->texts);
+}
+
+static void list_add(struct serve_flight *flight, size_t list, struct sched_seq *seq, int64_t tokens)
+{
+    const struct workload_request *asked = &serve_request_of(seq)->asked;
+    const char *id = asked->id[0] != '\0' ? base_arena_copy(&flight->texts, asked->id)
+                                          : base_arena_printf(&flight->texts, "%" PRIu64, seq->index);
+    base_vec_push(&flight->lists[list], ((struct record_list_item){id, tokens}));
+}
+
+static void list_all(struct serve_flight *flight, size_t list, const struct sched_seqs *seqs)
+{
+    for (size_t i = 0; i < seqs->count; i++) {
+        list_add(flight, list, seqs->at[i], 0);
+    }
+}
+
+// Tokens of a running sequence in this plan: front members have one, but for those that joined with this very plan.
+static int64_t tokens_in_plan(const struct sched_seq *seq, const struct sched_plan *plan)
+{
+    if (seq->scheduled_step == plan->number) {
+        return seq->scheduled_tokens;
+    }
+    return sched_seq_was_in_front(seq, plan) ? 1 : 0;
+}
+
+static void fill_scheduled(struct serve_replica *replica, struct serve_flight *flight)
+{
+    for (struct sched_seq *seq = replica->sched.running.head; seq != NULL; seq = seq->next) {
+        int64_t tokens = tokens_in_plan(seq, &flight->plan);
+        if (tokens > 0) {
+            list_add(flight, LIST_SCHEDULED, seq, tokens);
+            flight->row.context_tokens += sched_seq_computed(&replica->sched, seq);
+        }
+    }
+}
+
+void serve_flight_begin_row(struct serve_replica *replica, struct serve_flight *flight)
+{
+    const struct sched_plan *plan = &flight->plan;
+    for (size_t i = 0; i < 4; i++) {
+        flight->lists[i].count = 0;
+    }
+    base_arena_release(&flight->texts);
+    base_arena_init(&flight->texts);
+    flight->row = (struct record_step){
+        .replica = replica->number,
+        .step = plan->number,
+        .sched_ns = base_ticks_floor_ns(flight->sched_ticks),
+        .prefill_tokens = plan->shape.prefill_tokens,
+        .decode_seqs = plan->shape.decode_seq_count,
+        .running = (int64_t)replica->sched.running.count,
+        .waiting = (int64_t)sched_queue_count(&replica->sched.waiting),
+        .free_blocks = replica->pool.free_blocks,
+        .used_blocks = kv_paged_used_blocks(&replica->pool),
+    };
+    struct kv_ledger ledger;
+    kv_paged_ledger(&replica->pool, sched_live_tokens(&replica->sched), flight->row.used_blocks, &ledger);
+    for (size_t i = 0; i < KV_LEDGER_LINE_COUNT; i++) {
+        flight->row.ledger_bytes[i] = kv_ledger_line_bytes(&ledger, i);
+    }
+    flight->row.ledger_bytes[KV_LEDGER_LINE_COUNT] = ledger.pool_bytes;
+    fill_scheduled(replica, flight);
+    list_all(flight, LIST_ADMITTED, &plan->admitted);
+    list_all(flight, LIST_PREEMPTED, &plan->preempted);
+}
+
+void serve_flight_note_finished(struct serve_flight *flight)
+{
+    list_all(flight, LIST_FINISHED, &flight->plan.finals);
+}
+
+void serve_flight_write_row(struct serve_replica *replica, struct serve_flight *flight)
+{
+    struct record_step *row = &flight->row;
+    row->start_ns = base_ticks_floor_ns(flight->start_ticks);
+    row->end_ns = base_ticks_floor_ns(flight->end_ticks);
+    row->scheduled = flight->lists[LIST_SCHEDULED].at;
+    row->scheduled_count = flight->lists[LIST_SCHEDULED].count;
+    row->admitted = flight->lists[LIST_ADMITTED].at;
+    row->admitted_count = flight->lists[LIST_ADMITTED].count;
+    row->preempted = flight->lists[LIST_PREEMPTED].at;
+    row->preempted_count = flight->lists[LIST_PREEMPTED].count;
+    row->finished = flight->lists[LIST_FINISHED].at;
+    row->finished_count = flight->lists[LIST_FINISHED].count;
+    row->running_end = (int64_t)replica->sched.running.count;
+    row->free_blocks_end = replica->pool.free_blocks;
+    struct record_sink *sink = replica->serve->sink;
+    sink->ops->on_step(sink, row);
+}

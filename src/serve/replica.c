@@ -1,0 +1,456 @@
+#include "serve/replica.h"
+
+#include "base/error.h"
+#include "serve/flight.h"
+#include "serve/serve_int.h"
+
+enum kvsim_status serve_replica_init(struct serve_replica *replica, struct serve *serve, uint32_t number,
+                                     const struct serve_config *config, struct base_arena *arena,
+                                     struct kvsim_error *err)
+{
+    *replica = (struct serve_replica){.serve = serve, .number = number};
+    kv_paged_init(&replica->pool, &config->layout, config->pool_blocks, config->reserved_blocks);
+    size_t class_count = config->workload.class_count;
+    sched_init(&replica->sched, &config->sched, &replica->pool, arena, class_count);
+    for (size_t i = 0; i < 2; i++) {
+        struct sched_plan *plan = &replica->flights[i].plan;
+        plan->class_count = class_count;
+        plan->counted = base_arena_array(arena, class_count, sizeof *plan->counted);
+        base_arena_init(&replica->flights[i].texts);
+    }
+    des_event_init(&replica->boundary_event, DES_COMPLETION);
+    des_event_init(&replica->turn_event, DES_SCHEDULE);
+    return cost_new(&config->cost, arena, &replica->cost, err);
+}
+
+void serve_replica_release(struct serve_replica *replica)
+{
+    sched_release(&replica->sched);
+    for (size_t i = 0; i < 2; i++) {
+        sched_plan_release(&replica->flights[i].plan);
+        serve_flight_release(&replica->flights[i]);
+    }
+}
+
+static int64_t floor_ns(base_i128 ticks)
+{
+    return base_ticks_floor_ns(ticks);
+}
+
+/* ---- where a request's time goes ---- */
+
+static void copy_waits(const struct serve_replica *replica, int64_t *to)
+{
+    for (size_t i = 0; i < SERVE_WAIT_CAUSES; i++) {
+        to[i] = floor_ns(replica->tally.wait_ticks[i]);
+    }
+}
+
+static void begin_decoding(const struct serve_replica *replica, struct serve_request *request, base_i128 now)
+{
+    request->phase = SERVE_DECODING;
+    for (size_t i = 0; i < SERVE_DECODE_CAUSES; i++) {
+        request->decode_before_ns[i] = floor_ns(serve_tally_decode_ticks(&replica->tally, i, now));
+    }
+}
+
+// Closes the phase that the request is in: its time goes to the phase's causes.
+static void end_phase(const struct serve_replica *replica, struct serve_request *request, base_i128 now)
+{
+    int64_t since_mark = floor_ns(now - request->mark_ticks);
+    switch (request->phase) {
+    case SERVE_QUEUED:
+        for (size_t i = 0; i < SERVE_WAIT_CAUSES; i++) {
+            request->cause_ns[RECORD_WAIT_KV_POOL + i] +=
+                floor_ns(replica->tally.wait_ticks[i]) - request->wait_before_ns[i];
+        }
+        break;
+    case SERVE_PREFILLING:
+        request->cause_ns[RECORD_PREFILL] += since_mark;
+        break;
+    case SERVE_THROWN_OUT:
+        request->cause_ns[RECORD_PREEMPTED] += since_mark;
+        break;
+    case SERVE_DECODING:
+        for (size_t i = 0; i < SERVE_DECODE_CAUSES; i++) {
+            request->cause_ns[RECORD_OTHERS_PREFILL + i] +=
+                floor_ns(serve_tally_decode_ticks(&replica->tally, i, now)) - request->decode_before_ns[i];
+        }
+        break;
+    }
+    request->mark_ticks = now;
+}
+
+/* ---- arrivals ---- */
+
+static void set_waiting(struct serve_replica *replica, base_i128 now)
+{
+    int64_t waiting = (int64_t)sched_queue_count(&replica->sched.waiting);
+    serve_tally_set_waiting(&replica->tally, now, waiting);
+}
+
+void serve_replica_enqueue(struct serve_replica *replica, struct serve_request *request, base_i128 now)
+{
+    enum { WAIT_FOR_STEP = 4 };
+    if (replica->tally.waiting == 0) {
+        serve_tally_set_wait_cause(&replica->tally, now, WAIT_FOR_STEP);
+    }
+    replica->requests++;
+    replica->in_flight++;
+    request->replica = replica;
+    request->phase = SERVE_QUEUED;
+    request->mark_ticks = now;
+    sched_enqueue(&replica->sched, &request->seq);
+    set_waiting(replica, now);
+    copy_waits(replica, request->wait_before_ns);
+}
+
+/* ---- the end of a step ---- */
+
+static void add_gaps(struct serve_replica *replica, const struct sched_plan *plan, int64_t first_ticks,
+                     int64_t delta_ticks, int64_t count)
+{
+    struct serve_class_result *classes = replica->serve->result->classes;
+    for (size_t i = 0; plan->counted_total > 0 && i < plan->class_count; i++) {
+        int64_t members = plan->class_count == 1 ? plan->counted_total : plan->counted[i];
+        if (members > 0) {
+            stats_hist_add_ramp(&classes[i].metric[SPEC_ITL], first_ticks, delta_ticks, (uint64_t)count,
+                                (uint64_t)members);
+        }
+    }
+}
+
+static void deliver_emission(struct serve_replica *replica, struct serve_request *request, base_i128 now)
+{
+    if (!request->has_first_token) {
+        request->has_first_token = true;
+        request->first_token_ticks = now;
+        end_phase(replica, request, now);
+        for (size_t i = 0; i < RECORD_CAUSE_COUNT; i++) {
+            request->ttft_cause_ns[i] = request->cause_ns[i];
+        }
+        serve_first_token(replica->serve, request);
+    } else {
+        serve_gap(replica->serve, request, now - request->last_token_ticks);
+        end_phase(replica, request, now);
+    }
+    request->last_token_ticks = now;
+    // A victim's token in flight is still delivered, but the request stays thrown out.
+    if (request->seq.state != SCHED_WAITING) {
+        begin_decoding(replica, request, now);
+    } else {
+        request->phase = SERVE_THROWN_OUT;
+    }
+}
+
+static void uncount_member(struct sched_plan *plan, const struct sched_seq *seq)
+{
+    if (seq->is_counted && sched_seq_was_in_front(seq, plan)) {
+        plan->counted_total--;
+        plan->counted[seq->class_index] -= plan->class_count > 1 ? 1 : 0;
+    }
+}
+
+static void finish(struct serve_replica *replica, struct serve_request *request, base_i128 now)
+{
+    end_phase(replica, request, now);
+    // An early stop noticed a step late: the slot in the step that is already decided yields no token.
+    if (request->seq.is_overrun && replica->next != NULL) {
+        uncount_member(&replica->next->plan, &request->seq);
+    }
+    sched_finish(&replica->sched, &request->seq);
+    replica->in_flight--;
+    serve_request_ended(replica->serve, request, now, RECORD_OUTCOME_COMPLETED, request->seq.end_outputs);
+}
+
+void serve_replica_complete(struct serve_replica *replica)
+{
+    struct serve_flight *flight = replica->running;
+    base_i128 now = flight->end_ticks;
+    add_gaps(replica, &flight->plan, flight->ticks, 0, 1);
+    replica->emitted_tokens += flight->plan.shape.decode_seq_count + flight->plan.shape.emitting_count;
+    for (size_t i = 0; i < flight->plan.emits.count; i++) {
+        deliver_emission(replica, serve_request_of(flight->plan.emits.at[i]), now);
+    }
+    struct record_sink *sink = replica->serve->sink;
+    bool writes_row = sink != NULL && sink->wants_steps;
+    if (writes_row) {
+        serve_flight_note_finished(flight);
+    }
+    for (size_t i = 0; i < flight->plan.finals.count; i++) {
+        finish(replica, serve_request_of(flight->plan.finals.at[i]), now);
+    }
+    if (writes_row) {
+        serve_flight_write_row(replica, flight);
+    }
+    flight->is_active = false;
+    replica->running = replica->next;
+    replica->next = NULL;
+    set_waiting(replica, now);
+}
+
+/* ---- a turn ---- */
+
+static void take_out_given_up(struct serve_replica *replica)
+{
+    while (replica->given_up != NULL) {
+        struct serve_request *request = replica->given_up;
+        replica->given_up = request->next;
+        sched_finish(&replica->sched, &request->seq);
+        base_pool_give(&replica->serve->requests, request);
+    }
+}
+
+static struct serve_flight *spare_flight(struct serve_replica *replica)
+{
+    return replica->flights[0].is_active ? &replica->flights[1] : &replica->flights[0];
+}
+
+static void price(struct serve_replica *replica, struct serve_flight *flight, base_i128 start)
+{
+    const struct cost_shape *shape = &flight->plan.shape;
+    flight->start_ticks = start;
+    if (shape->prefill_tokens == 0) {
+        struct cost_ramp ramp = {.seq_count = shape->decode_seq_count, .context_tokens = shape->decode_context_tokens};
+        struct cost_piece piece;
+        cost_ramp_piece(replica->cost, &ramp, 1, &piece);
+        flight->ticks = piece.first_ticks;
+        flight->bound = piece.bound;
+    } else {
+        struct cost_result result = cost_step(replica->cost, shape);
+        flight->ticks = result.ticks;
+        flight->bound = result.bound;
+    }
+    flight->end_ticks = start + flight->ticks;
+}
+
+// What the turn did to requests: times, phases, the gaps that are no longer one step.
+static void note_plan(struct serve_replica *replica, const struct sched_plan *plan, base_i128 now)
+{
+    base_i128 last_emission = replica->running != NULL ? replica->running->end_ticks : now;
+    for (size_t i = 0; i < plan->left_front.count; i++) {
+        serve_request_of(plan->left_front.at[i])->last_token_ticks = last_emission;
+    }
+    for (size_t i = 0; i < plan->victims.count; i++) {
+        struct serve_request *request = serve_request_of(plan->victims.at[i]);
+        end_phase(replica, request, now);
+        request->phase = SERVE_THROWN_OUT;
+        replica->preemptions++;
+    }
+    for (size_t i = 0; i < plan->admitted.count; i++) {
+        struct serve_request *request = serve_request_of(plan->admitted.at[i]);
+        if (request->first_scheduled_ns < 0) {
+            request->first_scheduled_ns = floor_ns(now);
+            end_phase(replica, request, now);
+            request->phase = SERVE_PREFILLING;
+        }
+    }
+}
+
+static struct serve_flight *decide(struct serve_replica *replica, base_i128 now)
+{
+    struct serve_flight *flight = spare_flight(replica);
+    struct sched_plan *plan = &flight->plan;
+    size_t victims;
+    do {
+        sched_plan_next(&replica->sched, plan);
+        victims = plan->victims.count;
+        if (plan->victims.count + plan->admitted.count > 0) {
+            set_waiting(replica, now);
+        }
+        note_plan(replica, plan, now);
+        // An empty turn that threw somebody out is followed by another at once when nothing is in flight.
+    } while (plan->token_count == 0 && victims > 0 && replica->running == NULL);
+    replica->tally.state.wait = plan->wait;
+    if (plan->token_count == 0) {
+        return NULL;
+    }
+    flight->is_active = true;
+    flight->sched_ticks = now;
+    replica->steps++;
+    replica->computed_tokens += plan->token_count;
+    replica->prefill_tokens += plan->shape.prefill_tokens;
+    if (replica->serve->sink != NULL && replica->serve->sink->wants_steps) {
+        serve_flight_begin_row(replica, flight);
+    }
+    return flight;
+}
+
+static void take_state(struct serve_replica *replica)
+{
+    struct serve_state *state = &replica->tally.state;
+    state->live_tokens = sched_live_tokens(&replica->sched);
+    state->used_blocks = kv_paged_used_blocks(&replica->pool);
+    state->running = (int64_t)replica->sched.running.count;
+    state->is_busy = replica->running != NULL;
+    if (state->is_busy) {
+        state->has_prefill = replica->running->plan.shape.prefill_tokens > 0;
+        state->bound = replica->running->bound;
+    }
+}
+
+// How many intervals of `piece` to take so that the last one is the first to end at or after `left` ticks from now.
+static int64_t intervals_until(const struct cost_piece *piece, base_i128 left)
+{
+    if (left <= 0) {
+        return 1;
+    }
+    int64_t within = cost_piece_steps_within(piece, left);
+    if (within < piece->step_count && (within == 0 || cost_piece_sum(piece, within) < left)) {
+        within++;
+    }
+    return within;
+}
+
+// The front goes from the first interval of the next piece to it: one token each, and the blocks that takes.
+static void step_state(struct serve_replica *replica, uint64_t front_step)
+{
+    const struct sched_front *front = &replica->sched.front;
+    replica->tally.state.live_tokens += front->count;
+    replica->tally.state.used_blocks += front->boundary[front_step % (uint64_t)front->block_tokens];
+}
+
+/*
+ * Takes as many intervals at once as the plan provably holds, at most up to the first boundary at or after the next
+ * event. `newest` was decided at this turn; `running` is it (synchronous) or the step before it, of the same members.
+ * Interval j runs step running + j in the state after deciding newest + j.
+ */
+static void take_stretch(struct serve_replica *replica, struct serve_flight *newest, base_i128 next_event)
+{
+    struct serve_flight *running = replica->running;
+    struct cost_ramp ramp = {.seq_count = running->plan.shape.decode_seq_count,
+                             .context_tokens = running->plan.shape.decode_context_tokens};
+    const struct sched_front *front = &replica->sched.front;
+    int64_t limit = 1 + newest->plan.valid_steps, done = 0;
+    bool is_last = false;
+    while (!is_last) {
+        struct cost_piece piece;
+        cost_ramp_piece(replica->cost, &ramp, limit - done, &piece);
+        base_i128 start = replica->tally.since_ticks;
+        int64_t count = intervals_until(&piece, next_event - start);
+        if (done > 0) {
+            step_state(replica, front->step + (uint64_t)done - 1);
+        }
+        replica->tally.state.bound = piece.bound;
+        serve_tally_stretch(&replica->tally, &piece, count, front, front->step + (uint64_t)done);
+        done += count;
+        is_last = done == limit || replica->tally.since_ticks >= next_event;
+        // The gaps of the last step wait for its delivery.
+        int64_t delivered = is_last ? count - 1 : count;
+        if (delivered > 0) {
+            add_gaps(replica, &running->plan, piece.first_ticks, piece.delta_ticks, delivered);
+        }
+        running->ticks = piece.first_ticks + piece.delta_ticks * (count - 1);
+        running->bound = piece.bound;
+        ramp.context_tokens += count * (int64_t)ramp.seq_count;
+    }
+    running->end_ticks = replica->tally.since_ticks;
+    running->start_ticks = running->end_ticks - running->ticks;
+    if (done > 1) {
+        sched_advance(&replica->sched, &newest->plan, done - 1);
+        if (running != newest) {
+            running->plan.number += (uint64_t)(done - 1);
+            running->plan.shape.decode_context_tokens += (done - 1) * front->count;
+        }
+        replica->steps += (uint64_t)(done - 1);
+        replica->computed_tokens += (done - 1) * (int64_t)ramp.seq_count;
+        replica->emitted_tokens += (done - 1) * (int64_t)ramp.seq_count;
+    }
+}
+
+static bool can_stretch(const struct serve_replica *replica, const struct serve_flight *newest)
+{
+    if (replica->serve->options->mode != SERVE_JUMP || newest == NULL || newest->plan.valid_steps == 0) {
+        return false;
+    }
+    const struct sched_plan *running = &replica->running->plan;
+    return running == &newest->plan || (running->is_front_only && running->generation == newest->plan.generation);
+}
+
+// Tells from now on what the queue waits for: the head's reason, or just the next turn.
+static void note_wait(struct serve_replica *replica, base_i128 now)
+{
+    enum { WAIT_FOR_STEP = 4 };
+    enum sched_wait wait = replica->tally.state.wait;
+    serve_tally_set_wait_cause(&replica->tally, now,
+                               wait == SCHED_WAIT_NONE ? WAIT_FOR_STEP : (size_t)wait - SCHED_WAIT_KV_POOL);
+}
+
+void serve_replica_turn(struct serve_replica *replica, base_i128 now, base_i128 next_event_ticks)
+{
+    bool is_async = replica->serve->config->sched.async_scheduling;
+    serve_tally_settle(&replica->tally, now);
+    take_out_given_up(replica);
+    struct serve_flight *newest = NULL;
+    if (replica->running != NULL) {
+        price(replica, replica->running, now);
+    } else {
+        replica->running = newest = decide(replica, now);
+        if (newest != NULL) {
+            price(replica, newest, now);
+        }
+    }
+    if (is_async && replica->running != NULL) {
+        replica->next = newest = decide(replica, now);
+    }
+    note_wait(replica, now);
+    set_waiting(replica, now);
+    take_state(replica);
+    serve_tally_note_peak(&replica->tally);
+    if (replica->running == NULL) {
+        return;
+    }
+    if (can_stretch(replica, newest)) {
+        take_stretch(replica, newest, next_event_ticks);
+    } else {
+        serve_tally_interval(&replica->tally, replica->running->ticks);
+    }
+    des_heap_push(&replica->serve->boundary, &replica->boundary_event, replica->running->end_ticks);
+}
+
+/* ---- clients that go ---- */
+
+static bool list_drop(struct sched_seqs *seqs, const struct sched_seq *seq)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < seqs->count; i++) {
+        if (seqs->at[i] != seq) {
+            seqs->at[kept++] = seqs->at[i];
+        }
+    }
+    bool was_there = kept < seqs->count;
+    seqs->count = kept;
+    return was_there;
+}
+
+// Takes the request out of a step in flight: its token will not be delivered. True when it would have emitted.
+static bool drop_from_flight(struct serve_flight *flight, const struct sched_seq *seq)
+{
+    if (flight == NULL) {
+        return false;
+    }
+    list_drop(&flight->plan.finals, seq);
+    bool in_front = sched_seq_was_in_front(seq, &flight->plan);
+    uncount_member(&flight->plan, seq);
+    return list_drop(&flight->plan.emits, seq) || in_front;
+}
+
+int64_t serve_replica_give_up(struct serve_replica *replica, struct serve_request *request, base_i128 now)
+{
+    struct sched_seq *seq = &request->seq;
+    int64_t outputs = seq->emitted;
+    if (seq->state == SCHED_FRONT) {
+        outputs += sched_seq_computed(&replica->sched, seq) - seq->computed;
+    }
+    outputs -= drop_from_flight(replica->running, seq) ? 1 : 0;
+    outputs -= drop_from_flight(replica->next, seq) ? 1 : 0;
+    if (seq->state == SCHED_WAITING && request->phase == SERVE_QUEUED) {
+        set_waiting(replica, now); // brings the totals up to now
+    }
+    end_phase(replica, request, now);
+    request->given_up = true;
+    request->next = replica->given_up;
+    replica->given_up = request;
+    replica->in_flight--;
+    return outputs;
+}

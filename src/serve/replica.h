@@ -1,0 +1,73 @@
+/*
+ * replica.h - one engine instance: a scheduler, a pool, a cost model and the steps in flight.
+ *
+ * At a turn the scheduler decides the next step; with asynchronous scheduling a step is decided while the one before it
+ * runs. A turn that decides nothing waits for the oldest step in flight. The service calls serve_replica_complete() at
+ * the end of a step and serve_replica_turn() after everything else of that instant has happened; the replica calls back
+ * when a request gets its first or last token.
+ */
+#ifndef KVSIM_SERVE_REPLICA_H
+#define KVSIM_SERVE_REPLICA_H
+
+#include "base/mem.h"
+#include "cost/cost.h"
+#include "des/heap.h"
+#include "kv/paged.h"
+#include "sched/sched.h"
+#include "serve/config.h"
+#include "serve/request.h"
+#include "serve/tally.h"
+
+#include <stdbool.h>
+
+/* A step in flight: decided, perhaps running. */
+struct serve_flight {
+    bool is_active;
+    struct sched_plan plan;
+    base_i128 sched_ticks, start_ticks, end_ticks; /* start and end once it runs */
+    int64_t ticks;
+    enum cost_bound bound;
+    struct record_step row;           /* with --steps: as of the turn */
+    struct { struct record_list_item *at; size_t count, capacity; } lists[4];
+    struct base_arena texts;
+};
+
+struct serve;
+
+struct serve_replica {
+    struct serve *serve;
+    uint32_t number;
+    struct kv_paged pool;
+    struct sched sched;
+    struct cost *cost;
+    struct serve_flight flights[2];
+    struct serve_flight *running, *next;
+    struct serve_tally tally;
+    struct des_event boundary_event;  /* the end of the running step */
+    struct des_event turn_event;      /* a turn at this instant, after arrivals */
+    struct serve_request *given_up;   /* to be taken out at the next turn */
+    int64_t in_flight;                /* for the router */
+    uint64_t steps, requests, preemptions;
+    int64_t computed_tokens, prefill_tokens, emitted_tokens; /* emitted: by steps that have ended */
+};
+
+enum kvsim_status serve_replica_init(struct serve_replica *replica, struct serve *serve, uint32_t number,
+                                     const struct serve_config *config, struct base_arena *arena,
+                                     struct kvsim_error *err) KVSIM_MUST_CHECK;
+void serve_replica_release(struct serve_replica *replica);
+
+void serve_replica_enqueue(struct serve_replica *replica, struct serve_request *request, base_i128 now);
+/* The running step ends: its tokens are delivered. */
+void serve_replica_complete(struct serve_replica *replica);
+/* One turn (two when nothing is in flight and scheduling is asynchronous), at `now`; until when the next event of the
+ * outside comes (no stretch goes beyond the first step that ends at or after it). */
+void serve_replica_turn(struct serve_replica *replica, base_i128 now, base_i128 next_event_ticks);
+/* The client of `request` is gone; returns the outputs delivered so far. */
+int64_t serve_replica_give_up(struct serve_replica *replica, struct serve_request *request, base_i128 now);
+
+static inline bool serve_replica_is_idle(const struct serve_replica *replica)
+{
+    return replica->running == NULL;
+}
+
+#endif

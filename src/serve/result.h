@@ -1,0 +1,85 @@
+/*
+ * result.h - what one replication found: counts, histograms, exact integrals. Everything here is integer or derived from
+ * integers in a fixed order, so it is the same for jumping and stepping, on any machine and with any number of threads.
+ */
+#ifndef KVSIM_SERVE_RESULT_H
+#define KVSIM_SERVE_RESULT_H
+
+#include "base/i128.h"
+#include "cost/cost.h"
+#include "kv/ledger.h"
+#include "record/rows.h"
+#include "spec/slo.h"
+#include "stats/hist.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What limits at an instant, in the order of `binding_limit`'s ties (CONTRACTS, Enumerations). */
+enum serve_limit {
+    SERVE_LIMIT_KV_POOL, SERVE_LIMIT_SEATS, SERVE_LIMIT_BUDGET, SERVE_LIMIT_LINK,
+    SERVE_LIMIT_COMPUTE, SERVE_LIMIT_WEIGHT_BANDWIDTH, SERVE_LIMIT_KV_BANDWIDTH, SERVE_LIMIT_COMMUNICATION,
+    SERVE_LIMIT_HOST, SERVE_LIMIT_ARRIVAL, SERVE_LIMIT_COUNT
+};
+const char *serve_limit_name(enum serve_limit limit);
+
+/* Integrals over time, in ticks (2^-20 ns) times the unit; exact. */
+struct serve_integrals {
+    base_i128 live_tokens;  /* tokens in the cache of running sequences */
+    base_i128 used_blocks;
+    base_i128 running;
+    base_i128 waiting;
+    base_i128 busy;         /* a step runs */
+    base_i128 prefill_busy; /* a step with prefill tokens runs */
+    base_i128 limit[SERVE_LIMIT_COUNT];
+    base_i128 bound[2][COST_BOUND_COUNT]; /* [0] steps with prefill, [1] pure decode */
+};
+
+struct serve_replica_result {
+    struct serve_integrals whole;  /* time 0 to the end of the run */
+    struct serve_integrals window; /* the measured window */
+    int64_t peak_used_blocks, peak_live_tokens; /* at the first instant when used is largest */
+    int64_t peak_running, peak_waiting;
+    uint64_t steps;
+    int64_t computed_tokens, prefill_tokens;
+    uint64_t preemptions;
+    uint64_t requests;             /* routed here */
+};
+
+struct serve_class_result {
+    uint64_t arrived, completed, failed, counted, good; /* counted, good: outside the warm-up */
+    struct stats_hist metric[SPEC_METRIC_COUNT];        /* completed, outside the warm-up; ITL: delivered gaps */
+};
+
+enum { SERVE_SEGMENTS = 64 };
+
+enum serve_status { SERVE_DONE, SERVE_OVERLOADED, SERVE_STUCK };
+
+struct serve_result {
+    enum serve_status status;
+    size_t class_count, replica_count;
+    struct serve_class_result *classes;
+    struct serve_replica_result *replicas;
+    struct stats_cohort ttft_cohort, e2e_cohort; /* shares by record_cause */
+    uint64_t outcomes[RECORD_OUTCOME_COUNT];
+    uint64_t arrived;
+    int64_t prompt_tokens;          /* of all that arrived */
+    int64_t output_tokens;          /* delivered to anyone */
+    int64_t recomputed_tokens;
+    uint64_t window_arrived, window_completed, window_good;
+    int64_t window_prompt_tokens, window_output_tokens; /* of requests completed in the window */
+    base_i128 window_ticks;         /* its length */
+    base_i128 end_ticks;            /* the last event */
+    base_i128 sojourn_ticks;        /* sum over ended requests of end - arrival */
+    base_i128 in_flight_ticks;      /* integral of requests in flight: equals sojourn_ticks once all have ended */
+    base_i128 window_in_flight_ticks;
+    size_t segment_count;           /* equal numbers of arrivals; mean requests in flight in each */
+    double segment_in_flight[SERVE_SEGMENTS];
+    int64_t segment_arrivals;       /* per segment */
+};
+
+void serve_result_init(struct serve_result *result, size_t class_count, size_t replica_count);
+void serve_result_release(struct serve_result *result);
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * serve_int.h - the service's own state, shared by the files of this room.
+ */
+#ifndef KVSIM_SERVE_SERVE_INT_H
+#define KVSIM_SERVE_SERVE_INT_H
+
+#include "base/mem.h"
+#include "base/pool.h"
+#include "serve/replica.h"
+#include "serve/serve.h"
+
+struct serve {
+    const struct serve_config *config;
+    const struct serve_run_options *options;
+    struct serve_source source;
+    struct workload_source *own_source;
+    struct record_sink *sink;
+    struct serve_result *result;
+    struct kvsim_error *err;
+    enum kvsim_status status;         /* of the source; the run ends when it is not OK */
+
+    struct base_arena arena;
+    struct base_pool requests;
+    struct serve_replica *replicas;
+    struct des_heap external, boundary;
+    struct des_event sample_event, close_event; /* both of sampling priority: they change nothing */
+
+    uint64_t arrived, sample_count, rows_recorded;
+    int64_t in_flight;                /* arrived, not ended */
+    base_i128 in_flight_since;
+    struct serve_request *held_head, *held_tail; /* waiting for max_concurrency */
+    bool source_is_dry;
+    bool arrivals_stopped;            /* overload: the rest does not arrive */
+    uint32_t next_replica;            /* round robin */
+
+    uint64_t warmup_requests;
+    int64_t warmup_ns;                /* by time; -1 = by requests */
+    bool is_steady, window_is_open, window_is_closed;
+    base_i128 window_start_ticks, window_end_ticks, in_flight_at_window_start;
+    base_i128 sample_interval, last_sample;
+    int64_t *sampled_prefill, *sampled_emitted;  /* [replica]: totals at the last sample */
+    base_i128 segment_start, segment_in_flight_start;
+    int64_t segment_arrived;
+};
+
+/* Called by replicas. */
+void serve_first_token(struct serve *serve, struct serve_request *request);
+void serve_gap(struct serve *serve, struct serve_request *request, base_i128 gap_ticks);
+void serve_request_ended(struct serve *serve, struct serve_request *request, base_i128 now,
+                         enum record_outcome outcome, int64_t output_tokens);
+
+#endif

@@ -1,0 +1,194 @@
+#include "serve/tally.h"
+
+#include "base/error.h"
+
+static enum serve_limit limit_of(const struct serve_state *state)
+{
+    switch (state->wait) {
+    case SCHED_WAIT_KV_POOL:
+        return SERVE_LIMIT_KV_POOL;
+    case SCHED_WAIT_SEATS:
+        return SERVE_LIMIT_SEATS;
+    case SCHED_WAIT_BUDGET:
+        return SERVE_LIMIT_BUDGET;
+    default:
+        return state->is_busy ? (enum serve_limit)(SERVE_LIMIT_COMPUTE + state->bound) : SERVE_LIMIT_ARRIVAL;
+    }
+}
+
+// Everything in the state that is constant over `ticks`, but for tokens and blocks.
+static void add_constant(struct serve_integrals *sum, const struct serve_state *state, base_i128 ticks)
+{
+    sum->running += state->running * ticks;
+    sum->limit[limit_of(state)] += ticks;
+    if (state->is_busy) {
+        sum->busy += ticks;
+        sum->prefill_busy += state->has_prefill ? ticks : 0;
+        sum->bound[state->has_prefill ? 0 : 1][state->bound] += ticks;
+    }
+}
+
+static void add_state(struct serve_integrals *sum, const struct serve_state *state, base_i128 ticks)
+{
+    add_constant(sum, state, ticks);
+    sum->live_tokens += state->live_tokens * ticks;
+    sum->used_blocks += state->used_blocks * ticks;
+}
+
+void serve_tally_settle(struct serve_tally *tally, base_i128 now)
+{
+    if (now > tally->since_ticks) {
+        add_state(&tally->sum, &tally->state, now - tally->since_ticks);
+        tally->since_ticks = now;
+    }
+}
+
+static size_t decode_cause_of(const struct serve_state *state)
+{
+    return state->has_prefill ? 0 : 1 + (size_t)state->bound;
+}
+
+static void add_decode_cause(struct serve_tally *tally, base_i128 ticks)
+{
+    if (tally->state.is_busy) {
+        tally->decode_ticks[decode_cause_of(&tally->state)] += ticks;
+    }
+}
+
+base_i128 serve_tally_decode_ticks(const struct serve_tally *tally, size_t cause, base_i128 now)
+{
+    base_i128 ahead = tally->since_ticks - now;
+    bool is_running = tally->state.is_busy && decode_cause_of(&tally->state) == cause;
+    return tally->decode_ticks[cause] - (is_running && ahead > 0 ? ahead : 0);
+}
+
+void serve_tally_interval(struct serve_tally *tally, base_i128 ticks)
+{
+    add_state(&tally->sum, &tally->state, ticks);
+    add_decode_cause(tally, ticks);
+    tally->since_ticks += ticks;
+}
+
+// Sum over the intervals after the i-th (i from 0), of a piece cut to `count`.
+static base_i128 tail_sum(const struct cost_piece *piece, int64_t count, int64_t i)
+{
+    return cost_piece_sum(piece, count) - cost_piece_sum(piece, i + 1);
+}
+
+// Of steps r, r + b, r + 2b, ... (m of them): the sum of tail_sum(r + q b), in closed form.
+static base_i128 tail_sum_of_residue(const struct cost_piece *piece, int64_t count, int64_t r, int64_t b, int64_t m)
+{
+    // cost_piece_sum(k) = first k + delta (k^2 - k) / 2 with k = r + 1 + q b, q = 0 ... m - 1.
+    base_i128 k0 = r + 1, sum_q = (base_i128)m * (m - 1) / 2, sum_q2 = (base_i128)(m - 1) * m * (2 * m - 1) / 6;
+    base_i128 sum_k = m * k0 + b * sum_q;
+    base_i128 sum_k2 = m * k0 * k0 + 2 * k0 * b * sum_q + (base_i128)b * b * sum_q2;
+    return m * cost_piece_sum(piece, count) - piece->first_ticks * sum_k - piece->delta_ticks * ((sum_k2 - sum_k) / 2);
+}
+
+// Integral of the blocks that are taken within the stretch; step i (0 ... count - 2) takes boundary[(at + i) mod b].
+static base_i128 taken_blocks_integral(const struct cost_piece *piece, int64_t count, const struct sched_front *front,
+                                       uint64_t at, int64_t *taken)
+{
+    int64_t b = front->block_tokens, steps = count - 1;
+    base_i128 sum = 0;
+    *taken = 0;
+    uint64_t residue = at % (uint64_t)b;
+    for (int64_t r = 0; r < b && r < steps; r++) {
+        int64_t need = front->boundary[residue];
+        residue = residue + 1 == (uint64_t)b ? 0 : residue + 1;
+        if (need == 0) {
+            continue;
+        }
+        int64_t m = (steps - r + b - 1) / b;
+        sum += need * (m == 1 ? tail_sum(piece, count, r) : tail_sum_of_residue(piece, count, r, b, m));
+        *taken += need * m;
+    }
+    return sum;
+}
+
+// The first interval at which the stretch's largest number of blocks was reached.
+static void note_stretch_peak(struct serve_tally *tally, int64_t count, const struct sched_front *front, uint64_t at)
+{
+    if (tally->state.used_blocks <= tally->peak_used_blocks) {
+        return;
+    }
+    int64_t i = count - 1;
+    while (i > 0 && front->boundary[(at + (uint64_t)i - 1) % (uint64_t)front->block_tokens] == 0) {
+        i--;
+    }
+    tally->peak_used_blocks = tally->state.used_blocks;
+    tally->peak_live_tokens = tally->state.live_tokens - front->count * (count - 1 - i);
+}
+
+void serve_tally_stretch(struct serve_tally *tally, const struct cost_piece *piece, int64_t count,
+                         const struct sched_front *front, uint64_t front_step)
+{
+    base_require(count >= 1 && count <= piece->step_count);
+    base_i128 ticks = cost_piece_sum(piece, count);
+    struct serve_state *state = &tally->state;
+    add_constant(&tally->sum, state, ticks);
+    add_decode_cause(tally, ticks);
+    // sum of j * duration_j over j = 0 ... count - 1
+    base_i128 n = count;
+    base_i128 weighted = piece->first_ticks * (n * (n - 1) / 2) + piece->delta_ticks * ((n - 1) * n * (2 * n - 1) / 6);
+    tally->sum.live_tokens += state->live_tokens * ticks + front->count * weighted;
+    int64_t taken;
+    base_i128 later = taken_blocks_integral(piece, count, front, front_step, &taken);
+    tally->sum.used_blocks += state->used_blocks * ticks + later;
+    tally->since_ticks += ticks;
+    state->live_tokens += front->count * (count - 1);
+    state->used_blocks += taken;
+    note_stretch_peak(tally, count, front, front_step);
+}
+
+void serve_tally_set_waiting(struct serve_tally *tally, base_i128 now, int64_t waiting)
+{
+    base_i128 ticks = now - tally->waiting_since_ticks;
+    tally->sum.waiting += tally->waiting * ticks;
+    if (tally->waiting > 0) {
+        tally->wait_ticks[tally->wait_cause] += ticks;
+    }
+    tally->waiting_since_ticks = now;
+    tally->waiting = waiting;
+    tally->peak_waiting = waiting > tally->peak_waiting ? waiting : tally->peak_waiting;
+}
+
+void serve_tally_set_wait_cause(struct serve_tally *tally, base_i128 now, size_t cause)
+{
+    serve_tally_set_waiting(tally, now, tally->waiting);
+    tally->wait_cause = cause;
+}
+
+void serve_tally_note_peak(struct serve_tally *tally)
+{
+    const struct serve_state *state = &tally->state;
+    if (state->used_blocks > tally->peak_used_blocks) {
+        tally->peak_used_blocks = state->used_blocks;
+        tally->peak_live_tokens = state->live_tokens;
+    }
+    tally->peak_running = state->running > tally->peak_running ? state->running : tally->peak_running;
+}
+
+void serve_tally_at(const struct serve_tally *tally, base_i128 now, struct serve_integrals *out)
+{
+    *out = tally->sum;
+    add_state(out, &tally->state, now - tally->since_ticks);
+    out->waiting += tally->waiting * (now - tally->waiting_since_ticks);
+}
+
+void serve_integrals_subtract(struct serve_integrals *from, const struct serve_integrals *part)
+{
+    from->live_tokens -= part->live_tokens;
+    from->used_blocks -= part->used_blocks;
+    from->running -= part->running;
+    from->waiting -= part->waiting;
+    from->busy -= part->busy;
+    from->prefill_busy -= part->prefill_busy;
+    for (size_t i = 0; i < SERVE_LIMIT_COUNT; i++) {
+        from->limit[i] -= part->limit[i];
+    }
+    for (size_t i = 0; i < COST_BOUND_COUNT; i++) {
+        from->bound[0][i] -= part->bound[0][i];
+        from->bound[1][i] -= part->bound[1][i];
+    }
+}

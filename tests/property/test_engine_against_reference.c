@@ -1,0 +1,106 @@
+/*
+ * The engine against the naive reference, step by step, over random small scenarios: stepping must report the same rows,
+ * jumping the same requests, integrals and histograms. KVSIM_SCENARIOS sets how many per feature set (default 400),
+ * KVSIM_FEATURES one feature mask, KVSIM_SEED one seed.
+ */
+#include "reference/random_scenario.h"
+#include "support/engine_run.h"
+
+#include <check.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const uint32_t feature_sets[] = {
+    0,
+    RANDOM_ASYNC,
+    RANDOM_THRESHOLD,
+    RANDOM_WATERMARK,
+    RANDOM_PRIORITY,
+    RANDOM_PRIORITY | RANDOM_ASYNC,
+    RANDOM_FIRST_CHUNK,
+    RANDOM_UNCHUNKED,
+    RANDOM_V010 | RANDOM_PRIORITY,
+    RANDOM_V010 | RANDOM_UNCHUNKED,
+    RANDOM_V010 | RANDOM_PRIORITY | RANDOM_UNCHUNKED,
+    RANDOM_ABORTS,
+    RANDOM_ABORTS | RANDOM_ASYNC,
+    RANDOM_CLOSED_LOOP,
+    RANDOM_CLOSED_LOOP | RANDOM_ASYNC | RANDOM_FRACTION | RANDOM_AFFINE,
+    RANDOM_CLASSES,
+    RANDOM_EOS,
+    RANDOM_EOS | RANDOM_ASYNC,
+    RANDOM_EOS | RANDOM_ASYNC | RANDOM_ABORTS | RANDOM_FRACTION,
+    RANDOM_AFFINE,
+    RANDOM_AFFINE | RANDOM_FRACTION | RANDOM_THRESHOLD,
+    RANDOM_REFUSALS,
+};
+
+static uint64_t number_from(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text != NULL ? strtoull(text, NULL, 0) : otherwise;
+}
+
+static void check_one(uint64_t seed, uint32_t features)
+{
+    struct ref_input input;
+    random_scenario(seed, features, &input);
+    input.step_limit = 100000;
+    struct ref_output expected;
+    int rc = ref_run(&input, &expected);
+    ck_assert_int_eq(rc, 0);
+    if (expected.verdict == REF_DONE) {
+        char difference[300];
+        struct engine_run stepped, jumped;
+        engine_run_reference_input(&input, SERVE_STEP, &stepped);
+        engine_compare_with_reference(&input, &expected, &stepped, difference, sizeof difference);
+        ck_assert_msg(difference[0] == '\0', "seed %" PRIu64 " features %" PRIu32 " (stepping): %s", seed, features,
+                      difference);
+        engine_run_reference_input(&input, SERVE_JUMP, &jumped);
+        engine_compare_with_reference(&input, &expected, &jumped, difference, sizeof difference);
+        ck_assert_msg(difference[0] == '\0', "seed %" PRIu64 " features %" PRIu32 " (jumping): %s", seed, features,
+                      difference);
+        engine_compare_runs(&stepped, &jumped, difference, sizeof difference);
+        ck_assert_msg(difference[0] == '\0', "seed %" PRIu64 " features %" PRIu32 " (step against jump): %s", seed,
+                      features, difference);
+        engine_run_release(&stepped);
+        engine_run_release(&jumped);
+    }
+    ref_output_free(&expected);
+    ref_input_free(&input);
+}
+
+START_TEST(engine_does_what_the_reference_does)
+{
+    uint64_t scenarios = number_from("KVSIM_SCENARIOS", 400), first = number_from("KVSIM_SEED", 1);
+    uint32_t features = (uint32_t)number_from("KVSIM_FEATURES", feature_sets[_i]);
+    for (uint64_t seed = first; seed < first + scenarios; seed++) {
+        check_one(seed, features);
+    }
+}
+END_TEST
+
+START_TEST(engine_does_what_the_reference_does_with_any_mix)
+{
+    uint64_t scenarios = 4 * number_from("KVSIM_SCENARIOS", 400), first = number_from("KVSIM_SEED", 1000000);
+    for (uint64_t seed = first; seed < first + scenarios; seed++) {
+        check_one(seed, random_features(seed, RANDOM_WITHOUT_CACHE));
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("engine against reference");
+    TCase *tcase = tcase_create("random scenarios");
+    tcase_set_timeout(tcase, 600);
+    tcase_add_loop_test(tcase, engine_does_what_the_reference_does, 0, sizeof feature_sets / sizeof *feature_sets);
+    tcase_add_test(tcase, engine_does_what_the_reference_does_with_any_mix);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

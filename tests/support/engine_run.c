@@ -1,0 +1,410 @@
+#include "support/engine_run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the sink ---- */
+
+static void keep_request(struct record_sink *sink, const struct record_request *row)
+{
+    struct engine_run *run = (struct engine_run *)(void *)sink;
+    struct record_request copy = *row;
+    copy.id = base_arena_copy(&run->arena, row->id);
+    copy.class_name = "";
+    base_vec_push(&run->requests, copy);
+}
+
+static size_t keep_list(struct engine_run *run, struct engine_step *step, size_t at, const struct record_list_item *items,
+                        size_t count, const struct record_list_item **out)
+{
+    *out = step->items + at;
+    for (size_t i = 0; i < count; i++) {
+        step->items[at + i] = items[i];
+        step->items[at + i].id = base_arena_copy(&run->arena, items[i].id);
+    }
+    return at + count;
+}
+
+static void keep_step(struct record_sink *sink, const struct record_step *row)
+{
+    struct engine_run *run = (struct engine_run *)(void *)sink;
+    struct engine_step step = {.row = *row};
+    size_t count = row->scheduled_count + row->admitted_count + row->preempted_count + row->finished_count;
+    step.items = base_arena_array(&run->arena, count + 1, sizeof *step.items);
+    size_t at = keep_list(run, &step, 0, row->scheduled, row->scheduled_count, &step.row.scheduled);
+    at = keep_list(run, &step, at, row->admitted, row->admitted_count, &step.row.admitted);
+    at = keep_list(run, &step, at, row->preempted, row->preempted_count, &step.row.preempted);
+    keep_list(run, &step, at, row->finished, row->finished_count, &step.row.finished);
+    base_vec_push(&run->steps, step);
+}
+
+static void ignore_sample(struct record_sink *sink, const struct record_sample *row)
+{
+    (void)sink;
+    (void)row;
+}
+
+static const struct record_sink_ops keeping = {keep_request, keep_step, ignore_sample};
+
+/* ---- the requests ---- */
+
+struct list_source {
+    const struct ref_input *input;
+    int64_t *order; /* requests that follow none, by arrival, ties as listed */
+    int64_t count, at;
+};
+
+static void fill_request(const struct ref_input *input, int64_t index, int64_t arrival_ns, struct workload_request *out)
+{
+    const struct ref_request_in *in = &input->requests[index];
+    *out = (struct workload_request){.arrival_ns = arrival_ns,
+                                     .prompt_tokens = in->prompt_tokens,
+                                     .output_tokens = in->output_tokens,
+                                     .max_tokens = in->max_tokens,
+                                     .priority = (int32_t)in->priority,
+                                     .client = (uint32_t)index};
+    out->abort_after_ns = in->abort_ns > 0 ? in->abort_ns : 0;
+    out->timeout_total_ns = in->timeout_ns > 0 ? in->timeout_ns : 0;
+    out->timeout_first_ns = in->first_token_timeout_ns > 0 ? in->first_token_timeout_ns : 0;
+    snprintf(out->id, sizeof out->id, "#%" PRId64, index);
+}
+
+static enum kvsim_status list_next(void *context, struct workload_request *out, bool *more, struct kvsim_error *err)
+{
+    (void)err;
+    struct list_source *source = context;
+    *more = source->at < source->count;
+    if (*more) {
+        int64_t index = source->order[source->at++];
+        fill_request(source->input, index, source->input->requests[index].arrival_ns, out);
+    }
+    return KVSIM_OK;
+}
+
+static enum kvsim_status list_done(void *context, uint32_t client, int64_t at_ns, struct workload_request *out,
+                                   bool *more, struct kvsim_error *err)
+{
+    (void)err;
+    const struct ref_input *input = ((struct list_source *)context)->input;
+    *more = false;
+    for (int64_t i = 0; i < input->request_count && !*more; i++) {
+        if (input->requests[i].after == (int64_t)client) {
+            fill_request(input, i, at_ns + input->requests[i].arrival_ns, out);
+            *more = true;
+        }
+    }
+    return KVSIM_OK;
+}
+
+static void order_requests(const struct ref_input *input, struct base_arena *arena, struct list_source *source)
+{
+    *source = (struct list_source){.input = input};
+    source->order = base_arena_array(arena, (size_t)input->request_count + 1, sizeof *source->order);
+    for (int64_t i = 0; i < input->request_count; i++) {
+        if (input->requests[i].after >= 0) {
+            continue;
+        }
+        int64_t at = source->count++;
+        for (; at > 0 && input->requests[source->order[at - 1]].arrival_ns > input->requests[i].arrival_ns; at--) {
+            source->order[at] = source->order[at - 1];
+        }
+        source->order[at] = i;
+    }
+}
+
+/* ---- the config ---- */
+
+static bool has_followers(const struct ref_input *input)
+{
+    for (int64_t i = 0; i < input->request_count; i++) {
+        if (input->requests[i].after >= 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void fill_config(const struct ref_input *input, struct cost_options *cost, struct serve_config *out)
+{
+    const struct ref_engine *engine = &input->engine;
+    const double ns = (double)REF_TICKS_PER_NS;
+    *cost = (struct cost_options){.level = COST_AFFINE, .has_level = true};
+    cost->affine = (struct cost_affine_options){.base_ns = (double)input->step.a / ns,
+                                                .per_prefill_token_ns = (double)input->step.b / ns,
+                                                .per_decode_seq_ns = (double)input->step.c / ns,
+                                                .per_context_token_ns = (double)input->step.d / ns};
+    *out = (struct serve_config){.pool_blocks = engine->num_blocks, .reserved_blocks = 1, .replica_count = 1};
+    out->layout = (struct spec_kv_layout){.group_count = 1,
+                                          .lower_bound_bytes_per_token = 1,
+                                          .slot_bytes = 1,
+                                          .block_bytes = (uint64_t)engine->block_size,
+                                          .block_tokens = (uint32_t)engine->block_size};
+    out->layout.groups[0] = (struct spec_kv_slot){.kind = SPEC_KV_FULL,
+                                                  .layer_count = 1,
+                                                  .block_tokens = (uint32_t)engine->block_size,
+                                                  .lower_bound_bytes = 1,
+                                                  .slot_bytes = 1,
+                                                  .block_bytes = (uint64_t)engine->block_size};
+    out->sched = (struct sched_options){
+        .max_num_seqs = engine->max_num_seqs,
+        .max_num_batched_tokens = engine->max_num_batched_tokens,
+        .max_model_len = engine->max_model_len,
+        .long_prefill_token_threshold = engine->long_prefill_token_threshold,
+        .block_size = engine->block_size,
+        .enable_chunked_prefill = engine->enable_chunked_prefill,
+        .async_scheduling = engine->async_scheduling,
+        .order = engine->policy == REF_PRIORITY ? SCHED_PRIORITY : SCHED_FCFS,
+        .watermark = {engine->watermark_num, engine->watermark_den > 0 ? engine->watermark_den : 1},
+        .reserve_full_isl = engine->scheduler_reserve_full_isl,
+        .unchunked_misfit = engine->unchunked_misfit == REF_MISFIT_SKIP ? SCHED_MISFIT_SKIP : SCHED_MISFIT_STOP,
+        .free_order = engine->free_order == REF_FREE_OLD ? SCHED_FREE_OLD : SCHED_FREE_NEW,
+        .preempted_budget_returned = !engine->preempt_keeps_budget,
+    };
+    out->cost = (struct cost_config){.options = cost,
+                                     .tensor_parallel = 1,
+                                     .pipeline_parallel = 1,
+                                     .data_parallel = 1,
+                                     .async_scheduling = engine->async_scheduling,
+                                     .max_decode_seqs = (uint32_t)engine->max_num_seqs};
+    out->workload.process = has_followers(input) ? WORKLOAD_CLOSED_LOOP : WORKLOAD_TRACE;
+    out->workload.class_count = 1;
+    out->workload.classes[0].name = "";
+    out->warmup.kind = SERVE_WARMUP_REQUESTS; // 0 requests: everything counts
+}
+
+void engine_run_reference_input(const struct ref_input *input, enum serve_mode mode, struct engine_run *out)
+{
+    *out = (struct engine_run){
+        .sink = {.ops = &keeping, .request_limit = UINT64_MAX, .wants_steps = mode == SERVE_STEP}};
+    base_arena_init(&out->arena);
+    struct list_source list;
+    order_requests(input, &out->arena, &list);
+    struct serve_source source = {&list, list_next, list_done};
+    struct cost_options cost;
+    struct serve_config config;
+    fill_config(input, &cost, &config);
+    struct serve_run_options options = {.replication = 1, .mode = mode, .sink = &out->sink, .source = &source};
+    struct kvsim_error err = {0};
+    enum kvsim_status status = serve_run(&config, &options, &out->result, &err);
+    if (status != KVSIM_OK) {
+        fprintf(stderr, "engine failed: %s\n", err.message);
+        abort();
+    }
+}
+
+void engine_run_release(struct engine_run *run)
+{
+    serve_result_release(&run->result);
+    base_vec_free(&run->steps);
+    base_vec_free(&run->requests);
+    base_arena_release(&run->arena);
+}
+
+/* ---- comparison ---- */
+
+struct diff {
+    char *text;
+    size_t bytes;
+    const char *where;
+    int64_t number;
+};
+
+static void compare(struct diff *diff, const char *what, int64_t expected, int64_t found)
+{
+    if (expected != found && diff->text[0] == '\0') {
+        snprintf(diff->text, diff->bytes, "%s %" PRId64 ": %s: expected %" PRId64 ", found %" PRId64, diff->where,
+                 diff->number, what, expected, found);
+    }
+}
+
+static void compare_wide(struct diff *diff, const char *what, base_i128 expected, base_i128 found)
+{
+    char a[48], b[48];
+    if (expected != found && diff->text[0] == '\0') {
+        snprintf(diff->text, diff->bytes, "%s %" PRId64 ": %s: expected %s, found %s", diff->where, diff->number, what,
+                 base_i128_print(expected, a, sizeof a), base_i128_print(found, b, sizeof b));
+    }
+}
+
+static int64_t index_of(const char *id)
+{
+    return strtoll(id + 1, NULL, 10);
+}
+
+static void compare_ids(struct diff *diff, const char *what, const int64_t *expected, int64_t count,
+                        const struct record_list_item *found, size_t found_count)
+{
+    compare(diff, what, count, (int64_t)found_count);
+    for (int64_t i = 0; i < count && diff->text[0] == '\0'; i++) {
+        compare(diff, what, expected[i], index_of(found[i].id));
+    }
+}
+
+static void compare_step(struct diff *diff, const struct ref_step *expected, const struct record_step *row)
+{
+    compare(diff, "sched_ns", expected->sched_ns, row->sched_ns);
+    compare(diff, "start_ns", expected->start_ns, row->start_ns);
+    compare(diff, "end_ns", expected->end_ns, row->end_ns);
+    compare(diff, "prefill_tokens", expected->shape.prefill_tokens, row->prefill_tokens);
+    compare(diff, "decode_seqs", expected->shape.decode_seqs, row->decode_seqs);
+    compare(diff, "context_tokens", expected->shape.context_tokens, row->context_tokens);
+    compare(diff, "running", expected->running, row->running);
+    compare(diff, "waiting", expected->waiting, row->waiting);
+    compare(diff, "free_blocks", expected->free_blocks, row->free_blocks);
+    compare(diff, "used_blocks", expected->used_blocks, row->used_blocks);
+    compare(diff, "running_end", expected->running_end, row->running_end);
+    compare(diff, "free_blocks_end", expected->free_blocks_end, row->free_blocks_end);
+    compare(diff, "lower_bound", expected->ledger_tokens[REF_LOWER_BOUND], row->ledger_bytes[KV_LEDGER_LOWER_BOUND]);
+    compare(diff, "block_rounding", expected->ledger_tokens[REF_BLOCK_ROUNDING],
+            row->ledger_bytes[KV_LEDGER_BLOCK_ROUNDING]);
+    compare(diff, "held_back", expected->ledger_tokens[REF_HELD_BACK], row->ledger_bytes[KV_LEDGER_HELD_BACK]);
+    compare(diff, "free", expected->ledger_tokens[REF_FREE], row->ledger_bytes[KV_LEDGER_FREE]);
+    compare(diff, "scheduled", expected->scheduled_count, (int64_t)row->scheduled_count);
+    for (int64_t i = 0; i < expected->scheduled_count && diff->text[0] == '\0'; i++) {
+        compare(diff, "scheduled request", expected->scheduled[i].request, index_of(row->scheduled[i].id));
+        compare(diff, "scheduled tokens", expected->scheduled[i].tokens, row->scheduled[i].tokens);
+    }
+    compare_ids(diff, "admitted", expected->admitted, expected->admitted_count, row->admitted, row->admitted_count);
+    compare_ids(diff, "preempted", expected->preempted, expected->preempted_count, row->preempted,
+                row->preempted_count);
+    compare_ids(diff, "finished", expected->finished, expected->finished_count, row->finished, row->finished_count);
+}
+
+static enum record_outcome outcome_of(enum ref_outcome outcome)
+{
+    switch (outcome) {
+    case REF_COMPLETED:
+        return RECORD_OUTCOME_COMPLETED;
+    case REF_REJECTED:
+        return RECORD_OUTCOME_REJECTED;
+    case REF_TIMED_OUT:
+        return RECORD_OUTCOME_TIMED_OUT;
+    case REF_ABORTED:
+        return RECORD_OUTCOME_ABORTED;
+    default:
+        return RECORD_OUTCOME_UNFINISHED;
+    }
+}
+
+static void compare_request(struct diff *diff, const struct ref_request_out *expected, const struct record_request *row)
+{
+    compare(diff, "outcome", (int64_t)outcome_of(expected->outcome), (int64_t)row->outcome);
+    compare(diff, "arrival_ns", expected->arrival_ns, row->arrival_ns);
+    compare(diff, "arrival order", expected->arrival_order, (int64_t)row->index);
+    compare(diff, "finish_ns", expected->finish_ns, row->finish_ns);
+    compare(diff, "output_tokens", expected->output_tokens, row->output_tokens);
+    compare(diff, "preemptions", expected->preemptions, (int64_t)row->preemptions);
+    compare(diff, "queue_ns",
+            expected->first_scheduled_ns >= 0 ? expected->first_scheduled_ns - expected->arrival_ns : -1, row->queue_ns);
+    if (expected->outcome == REF_COMPLETED) {
+        compare(diff, "computed_tokens", expected->computed_tokens, row->computed_tokens);
+        compare(diff, "recomputed_tokens", expected->recomputed_tokens, row->recomputed_tokens);
+        compare(diff, "ttft_ns", base_ticks_floor_ns(expected->first_token_ticks - expected->arrival_ticks),
+                row->ttft_ns);
+        compare(diff, "e2e_ns", base_ticks_floor_ns(expected->finish_ticks - expected->arrival_ticks), row->e2e_ns);
+        compare(diff, "finish_reason", expected->finish == REF_FINISH_STOP ? RECORD_FINISH_STOP : RECORD_FINISH_LENGTH,
+                (int64_t)row->finish_reason);
+    }
+}
+
+// The causes of a request's time add up to its life, within the floors of their parts.
+static void compare_causes(struct diff *diff, const struct record_request *row)
+{
+    if (row->outcome == RECORD_OUTCOME_REJECTED) {
+        return;
+    }
+    int64_t sum = 0;
+    for (size_t i = 0; i < RECORD_CAUSE_COUNT; i++) {
+        sum += row->cause_ns[i];
+    }
+    // One ns for each total read twice and each phase closed.
+    int64_t slack = 30 + 10 * (int64_t)row->preemptions + 8 * row->output_tokens;
+    if (sum < row->e2e_ns - slack || sum > row->e2e_ns + slack) {
+        compare(diff, "sum of causes", row->e2e_ns, sum);
+    }
+}
+
+void engine_compare_with_reference(const struct ref_input *input, const struct ref_output *expected,
+                                   const struct engine_run *run, char *difference, size_t bytes)
+{
+    difference[0] = '\0';
+    struct diff diff = {difference, bytes, "steps", 0};
+    if (run->sink.wants_steps) {
+        int64_t count = expected->step_count < (int64_t)run->steps.count ? expected->step_count
+                                                                         : (int64_t)run->steps.count;
+        for (int64_t i = 0; i < count; i++) {
+            diff.where = "step";
+            diff.number = i + 1;
+            compare_step(&diff, &expected->steps[i], &run->steps.at[i].row);
+        }
+        compare(&diff, "steps", expected->step_count, (int64_t)run->steps.count);
+    }
+    diff.where = "request";
+    int64_t ended = 0;
+    for (size_t i = 0; i < run->requests.count; i++) {
+        const struct record_request *row = &run->requests.at[i];
+        diff.number = index_of(row->id);
+        compare_request(&diff, &expected->requests[diff.number], row);
+        compare_causes(&diff, row);
+    }
+    for (int64_t i = 0; i < input->request_count; i++) {
+        ended += expected->requests[i].outcome != REF_PENDING ? 1 : 0;
+    }
+    diff.where = "run";
+    diff.number = 0;
+    compare(&diff, "ended requests", ended, (int64_t)run->requests.count);
+    const struct serve_integrals *whole = &run->result.replicas[0].whole;
+    compare_wide(&diff, "end", expected->end_ticks, run->result.end_ticks);
+    compare_wide(&diff, "running", expected->integrals.running, whole->running);
+    compare_wide(&diff, "waiting", expected->integrals.waiting, whole->waiting);
+    compare_wide(&diff, "used blocks", expected->integrals.used_blocks, whole->used_blocks);
+    compare_wide(&diff, "live tokens", expected->integrals.context_tokens, whole->live_tokens);
+    compare(&diff, "steps", expected->totals.steps, (int64_t)run->result.replicas[0].steps);
+    compare(&diff, "computed tokens", expected->totals.computed_tokens, run->result.replicas[0].computed_tokens);
+    compare(&diff, "preemptions", expected->totals.preemptions, (int64_t)run->result.replicas[0].preemptions);
+    compare(&diff, "peak used blocks", expected->totals.peak_used_blocks, run->result.replicas[0].peak_used_blocks);
+    compare(&diff, "output tokens", expected->totals.output_tokens, run->result.output_tokens);
+    compare_wide(&diff, "Little's law", run->result.sojourn_ticks, run->result.in_flight_ticks);
+}
+
+static void compare_hist(struct diff *diff, const char *what, const struct stats_hist *a, const struct stats_hist *b)
+{
+    compare(diff, what, (int64_t)a->count, (int64_t)b->count);
+    compare_wide(diff, what, a->sum_ticks, b->sum_ticks);
+    for (int q = 1; q < 100 && a->count > 0 && b->count > 0; q += 7) {
+        double x = stats_hist_quantile_ns(a, q / 100.0), y = stats_hist_quantile_ns(b, q / 100.0);
+        compare(diff, what, (int64_t)(x * 16), (int64_t)(y * 16));
+    }
+}
+
+void engine_compare_runs(const struct engine_run *a, const struct engine_run *b, char *difference, size_t bytes)
+{
+    difference[0] = '\0';
+    struct diff diff = {difference, bytes, "run", 0};
+    const struct serve_replica_result *x = &a->result.replicas[0], *y = &b->result.replicas[0];
+    compare(&diff, "steps", (int64_t)x->steps, (int64_t)y->steps);
+    compare(&diff, "computed tokens", x->computed_tokens, y->computed_tokens);
+    compare(&diff, "peak used blocks", x->peak_used_blocks, y->peak_used_blocks);
+    compare(&diff, "peak live tokens", x->peak_live_tokens, y->peak_live_tokens);
+    compare(&diff, "peak running", x->peak_running, y->peak_running);
+    compare_wide(&diff, "live tokens", x->whole.live_tokens, y->whole.live_tokens);
+    compare_wide(&diff, "used blocks", x->whole.used_blocks, y->whole.used_blocks);
+    compare_wide(&diff, "waiting", x->whole.waiting, y->whole.waiting);
+    for (size_t i = 0; i < SERVE_LIMIT_COUNT; i++) {
+        compare_wide(&diff, serve_limit_name((enum serve_limit)i), x->whole.limit[i], y->whole.limit[i]);
+    }
+    for (size_t m = 0; m < SPEC_METRIC_COUNT; m++) {
+        compare_hist(&diff, "histogram", &a->result.classes[0].metric[m], &b->result.classes[0].metric[m]);
+    }
+    compare(&diff, "requests", (int64_t)a->requests.count, (int64_t)b->requests.count);
+    diff.where = "request";
+    for (size_t i = 0; i < a->requests.count && difference[0] == '\0'; i++) {
+        struct record_request p = a->requests.at[i], q = b->requests.at[i];
+        diff.number = index_of(p.id);
+        compare(&diff, "id", index_of(p.id), index_of(q.id));
+        p.id = q.id = NULL;
+        compare(&diff, "row", 0, memcmp(&p, &q, sizeof p) != 0);
+    }
+}
