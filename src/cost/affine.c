@@ -13,7 +13,7 @@ struct affine {
         per_context_token; /* ticks */
 };
 
-static const struct base_field affine_fields[] = {
+const struct base_field cost_affine_fields[] = {
     {.key = "base",
      .type = BASE_REAL,
      .unit = BASE_TIME,
@@ -142,7 +142,7 @@ static void affine_explain(struct cost *cost, const struct cost_shape *shape,
 const struct cost_ops cost_ops_affine = {
     .policy = {.name = "affine",
                .summary = "a linear function of the step's tokens, sequences and contexts",
-               .opts = affine_fields,
+               .opts = cost_affine_fields,
                .opts_bytes = sizeof(struct cost_affine_options),
                .state_bytes = sizeof(struct affine)},
     .init = affine_init,

@@ -96,10 +96,15 @@ struct cost_options {
     bool has_host_per_step, has_host_per_sequence, has_host_overlap;
     double host_per_step_ns, host_per_sequence_ns;
     bool host_overlap; /* true: step = max(device, host); false: sum */
+    bool has_swap_per_block;
     int64_t swap_per_block_ns;
     size_t kv_dtype_count;
     struct cost_kv_dtype_options kv_dtypes[COST_KV_DTYPES_MAX];
 };
+
+/* The keys of `cost:`, filling struct cost_options, but for kv_dtype, a mapping by dtype whose values have the second table
+ * and fill struct cost_kv_dtype_options. */
+extern const struct base_field cost_fields[], cost_kv_dtype_fields[];
 
 struct cost_config {
     const struct cost_options *options;

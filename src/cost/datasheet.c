@@ -471,7 +471,7 @@ static void datasheet_ramp(struct cost *cost, uint32_t seq_count, struct cost_li
 static bool is_in_layers(enum cost_operator op)
 {
     return op != COST_OP_EMBED && op != COST_OP_LM_HEAD && op != COST_OP_SAMPLER &&
-           op != COST_OP_LAUNCH && op != COST_OP_HOST && op != COST_OP_P2P;
+           op != COST_OP_LAUNCH && op != COST_OP_HOST;
 }
 
 static void datasheet_explain(struct cost *cost, const struct cost_shape *shape,

@@ -4,7 +4,7 @@
  */
 #include "cost/ops.h"
 
-static const struct base_field fixed_fields[] = {
+const struct base_field cost_fixed_fields[] = {
     {.key = "step",
      .type = BASE_INT,
      .unit = BASE_TIME,
@@ -54,7 +54,7 @@ static void fixed_explain(struct cost *cost, const struct cost_shape *shape,
 const struct cost_ops cost_ops_fixed = {
     .policy = {.name = "fixed",
                .summary = "every step lasts the same",
-               .opts = fixed_fields,
+               .opts = cost_fixed_fields,
                .opts_bytes = sizeof(int64_t)},
     .init = fixed_init,
     .step = fixed_step,

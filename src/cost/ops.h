@@ -61,6 +61,9 @@ struct cost_ops {
 
 extern const struct cost_ops cost_ops_datasheet, cost_ops_affine, cost_ops_fixed;
 
+/* Keys of one level, relative to what they fill: cost_options.affine, cost_options.fixed_step_ns. */
+extern const struct base_field cost_affine_fields[], cost_fixed_fields[];
+
 struct cost {
     const struct cost_ops *ops;
     struct cost_config config;
