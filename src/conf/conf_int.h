@@ -13,7 +13,7 @@ enum {
     CONF_DEPTH_MAX = 32,
     CONF_NODES_MAX = 100000,
     CONF_ANCHORS_MAX = 1000,
-    CONF_KEY_MAX = 256,
+    CONF_KEY_MAX = 200, /* bytes; libyaml ends a key at 1024 characters, escapes included */
 };
 
 /* A position in a text with its line and column, counted in characters from 1. It only moves forward. */

@@ -7,7 +7,7 @@
 
 /*
  * The canonical text of a tree: YAML flow on one line, keys sorted with '-' read as '_', scalars as written. A text is
- * quoted (as JSON does it) only where a reader would take it for something else or stumble over it, so that `a` and
+ * quoted only where a reader would take it for something else or stumble over it, so that `a` and
  * "a" give the same text while 5 and "5" do not. Reading it back gives the same tree but for marks.
  */
 
@@ -80,7 +80,7 @@ static void print_quoted(const char *text, struct base_text *out)
         if (code == '"' || code == '\\')
             base_text_printf(out, "\\%c", *at);
         else if (needs_escape(code))
-            base_text_printf(out, "\\u%04x", code);
+            base_text_printf(out, code < 0x100 ? "\\x%02x" : "\\u%04x", code);
         else
             base_text_add_n(out, at, length);
     }

@@ -202,6 +202,8 @@ static enum kvsim_status read_start(struct conf_rows *rows, struct kvsim_error *
         return read_header(rows, err);
     rows->pending = true;
     status = conf_rows_split_json(rows, true, err);
+    if (status == KVSIM_OK && rows->names.count == 0)
+        return conf_rows_fail_at(rows, first, err, "no-header", "the first row names no column");
     return status == KVSIM_OK ? check_names(rows, err) : status;
 }
 
