@@ -11,8 +11,8 @@
 
 /* Policies of one kind: those with the common head, or those that are a value of a key. */
 struct catalog_kind {
-    const char *name; /* "arrival"; NULL ends the table */
-    const char *key;  /* where a scenario says it */
+    const char *name;                          /* "arrival"; NULL ends the table */
+    const char *key;                           /* where a scenario says it */
     const struct base_policy *const *policies; /* NULL-ended; or NULL, then: */
     const struct base_choice *choices;
 };

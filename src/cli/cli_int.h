@@ -59,8 +59,8 @@ enum cli_kind {
     CLI_NUMBER, /* int64_t in `unit`, from `min` to `max` */
     CLI_CHOICE, /* int, from `choices` */
     CLI_SET,    /* KEY=VALUE, repeatable, to overrides */
-    CLI_KEY,    /* short for --set `key`=VALUE; a whole number where `unit` is not BASE_NONE; `offset` 0: not kept */
-    CLI_CHUNK,  /* N@C, repeatable */
+    CLI_KEY, /* short for --set `key`=VALUE; a whole number where `unit` is not BASE_NONE; `offset` 0: not kept */
+    CLI_CHUNK, /* N@C, repeatable */
     CLI_HELP,
 };
 
@@ -68,7 +68,7 @@ struct cli_option {
     const char *name; /* without the dashes; NULL ends a table */
     char letter;      /* -j; '\0' = none */
     enum cli_kind kind;
-    size_t offset; /* in struct cli_args */
+    size_t offset;     /* in struct cli_args */
     const char *value; /* how the value is called in help; NULL for flags */
     enum base_unit unit;
     int64_t min, max;

@@ -28,32 +28,31 @@ static const struct base_choice kernels[] = {
 };
 
 /* Options that several commands have. */
-#define OPTION_SET                                                                                 \
-    {.name = "set",                                                                                \
-     .kind = CLI_SET,                                                                              \
-     .value = "KEY=VALUE",                                                                         \
-     .help = "sets a key of the scenario, e.g. engine.max_num_seqs=64; may be repeated"}
-#define OPTION_DB                                                                                  \
-    {.name = "db",                                                                                 \
-     .kind = CLI_TEXT,                                                                             \
-     .offset = offsetof(struct cli_args, db_path),                                                 \
-     .value = "PATH",                                                                              \
-     .help = "the results database; results/kvsim.db unless given"}
-#define OPTION_FORMAT(formats, names)                                                              \
-    {.name = "format",                                                                             \
-     .kind = CLI_CHOICE,                                                                           \
-     .offset = offsetof(struct cli_args, format),                                                  \
-     .value = names,                                                                               \
-     .choices = (formats),                                                                         \
-     .help = "how the result is written; text unless given"}
-#define OPTION_QUIET                                                                               \
-    {.name = "quiet",                                                                              \
-     .letter = 'q',                                                                                \
-     .kind = CLI_FLAG,                                                                             \
-     .offset = offsetof(struct cli_args, is_quiet),                                                \
-     .help = "no progress and no warnings"}
-#define OPTION_HELP                                                                                \
-    {.name = "help", .letter = 'h', .kind = CLI_HELP, .help = "shows this text"}
+#define OPTION_SET                                                                         \
+    {                                                                                      \
+        .name = "set", .kind = CLI_SET, .value = "KEY=VALUE",                              \
+        .help = "sets a key of the scenario, e.g. engine.max_num_seqs=64; may be repeated" \
+    }
+#define OPTION_DB                                                                      \
+    {                                                                                  \
+        .name = "db", .kind = CLI_TEXT, .offset = offsetof(struct cli_args, db_path),  \
+        .value = "PATH", .help = "the results database; results/kvsim.db unless given" \
+    }
+#define OPTION_FORMAT(formats, names)                                                      \
+    {                                                                                      \
+        .name = "format", .kind = CLI_CHOICE, .offset = offsetof(struct cli_args, format), \
+        .value = names, .choices = (formats),                                              \
+        .help = "how the result is written; text unless given"                             \
+    }
+#define OPTION_QUIET                                                                         \
+    {                                                                                        \
+        .name = "quiet", .letter = 'q', .kind = CLI_FLAG,                                    \
+        .offset = offsetof(struct cli_args, is_quiet), .help = "no progress and no warnings" \
+    }
+#define OPTION_HELP                                                                \
+    {                                                                              \
+        .name = "help", .letter = 'h', .kind = CLI_HELP, .help = "shows this text" \
+    }
 
 static const struct cli_option run_options[] = {
     OPTION_SET,
@@ -142,7 +141,8 @@ static const struct cli_option step_options[] = {
      .min = 0,
      .max = (int64_t)1 << 40,
      .value = "N@C",
-     .help = "a chunk of N prompt tokens on C tokens in the cache (N alone: C = 0); may be repeated"},
+     .help =
+         "a chunk of N prompt tokens on C tokens in the cache (N alone: C = 0); may be repeated"},
     {.name = "from",
      .kind = CLI_TEXT,
      .offset = offsetof(struct cli_args, table_path),
@@ -196,7 +196,11 @@ static const struct cli_option report_options[] = {
     {.name = NULL},
 };
 
-#define EXAMPLES(...) (const char *const[]) { __VA_ARGS__, NULL }
+#define EXAMPLES(...)     \
+    (const char *const[]) \
+    {                     \
+        __VA_ARGS__, NULL \
+    }
 
 const struct cli_command cli_commands[] = {
     {.name = "run",
@@ -209,12 +213,11 @@ const struct cli_command cli_commands[] = {
          "one to the database. With several scenarios nothing is stored unless all of them can be "
          "run; their JSON is a list. '-' reads the scenario from standard input.",
      .options = run_options,
-     .examples = EXAMPLES("kvsim scenarios/chat-8k.yaml", "an answer within a second",
-                          "kvsim run chat.yaml --set workload.arrival.rate=12/s --no-store",
-                          "what if, without keeping it",
-                          "kvsim run chat.yaml --format json --quiet", "for scripts",
-                          "kvsim run chat.yaml --steps steps.csv",
-                          "every step of the engine, with the ledger"),
+     .examples = EXAMPLES(
+         "kvsim scenarios/chat-8k.yaml", "an answer within a second",
+         "kvsim run chat.yaml --set workload.arrival.rate=12/s --no-store",
+         "what if, without keeping it", "kvsim run chat.yaml --format json --quiet", "for scripts",
+         "kvsim run chat.yaml --steps steps.csv", "every step of the engine, with the ledger"),
      .run = cli_run},
     {.name = "step",
      .operands = "[SCENARIO.yaml]",
@@ -234,14 +237,13 @@ const struct cli_command cli_commands[] = {
          "With --operator the columns are hardware and the kernel's own, the answer is gemm_ms, "
          "attention_ms, mla_ms or all_reduce_ms: one kernel, without launch and host.",
      .options = step_options,
-     .examples =
-         EXAMPLES("kvsim step --model llama-3.1-8b --hardware h100-sxm --batch 64 --context 4k",
-                  "a step of pure decode",
-                  "kvsim step chat.yaml --prefill 2k@8k --batch 32 --context 1k --format json",
-                  "a chunk among decodes", "kvsim step --from steps.csv --set cost.level=datasheet",
-                  "a table of steps",
-                  "kvsim step --from gemm.csv --operator gemm --hardware a100-sxm4-80gb",
-                  "a table of kernels"),
+     .examples = EXAMPLES(
+         "kvsim step --model llama-3.1-8b --hardware h100-sxm --batch 64 --context 4k",
+         "a step of pure decode",
+         "kvsim step chat.yaml --prefill 2k@8k --batch 32 --context 1k --format json",
+         "a chunk among decodes", "kvsim step --from steps.csv --set cost.level=datasheet",
+         "a table of steps", "kvsim step --from gemm.csv --operator gemm --hardware a100-sxm4-80gb",
+         "a table of kernels"),
      .run = cli_step},
     {.name = "check",
      .operands = "FILE...",

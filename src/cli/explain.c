@@ -3,7 +3,21 @@
 #include "base/text.h"
 #include "record/run.h"
 
-#include <stdio.h>
+#include <string.h>
+
+/* What the figure is: stated once for all statistics of a metric. */
+static const char *help_of(enum record_summary column)
+{
+    char metric[64], other[64];
+    record_summary_metric(column, metric, sizeof metric);
+    for (size_t i = 0; i < RECORD_SUMMARY_COUNT && record_summary_columns[column].help[0] == '\0';
+         i++) {
+        record_summary_metric((enum record_summary)i, other, sizeof other);
+        if (strcmp(metric, other) == 0 && record_summary_columns[i].help[0] != '\0')
+            return record_summary_columns[i].help;
+    }
+    return record_summary_columns[column].help;
+}
 
 /* A figure of run_summary, from the table that names them all. */
 static bool explain_figure(const char *name, struct base_text *out)
@@ -11,15 +25,17 @@ static bool explain_figure(const char *name, struct base_text *out)
     enum record_summary column = record_summary_find(name);
     if (column == RECORD_SUMMARY_COUNT)
         return false;
-    static const char *const kinds[] = {
-        [RECORD_NULL] = "", [RECORD_INTEGER] = "integer", [RECORD_REAL] = "real", [RECORD_TEXT] = "text"};
+    static const char *const kinds[] = {[RECORD_NULL] = "",
+                                        [RECORD_INTEGER] = "integer",
+                                        [RECORD_REAL] = "real",
+                                        [RECORD_TEXT] = "text"};
     const struct record_column *figure = &record_summary_columns[column];
     base_text_printf(out, "%s\n  a figure of run_summary\n  kind     %s\n", figure->name,
                      kinds[figure->kind]);
     if (figure->unit[0] != '\0')
         base_text_printf(out, "  unit     %s\n", figure->unit);
-    if (figure->help[0] != '\0')
-        base_text_printf(out, "  meaning  %s\n", figure->help);
+    if (help_of(column)[0] != '\0')
+        base_text_printf(out, "  meaning  %s\n", help_of(column));
     return true;
 }
 
@@ -32,7 +48,8 @@ static int explain_key(const char *key)
         cli_print(&text);
     } else {
         struct kvsim_error err;
-        base_fail(&err, KVSIM_ERR_USAGE, "'%s' is no key of a scenario and no figure of a run", key);
+        base_fail(&err, KVSIM_ERR_USAGE, "'%s' is no key of a scenario and no figure of a run",
+                  key);
         base_error_at(&err, "kvsim explain", 0, 0);
         if (near != NULL)
             base_error_hint(&err, "did you mean '%s'?", near);

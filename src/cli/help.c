@@ -55,8 +55,8 @@ static void add_option(struct base_text *out, const struct cli_option *option)
 void cli_help_command(const struct cli_command *command, struct base_text *out)
 {
     base_text_printf(out, "usage: kvsim %s %s [options]\n\n", command->name, command->operands);
-    base_text_printf(out, "kvsim %s ", command->name);
-    add_wrapped(out, command->summary, 0, strlen("kvsim ") + strlen(command->name) + 1);
+    base_text_printf(out, "kvsim %s", command->name);
+    add_wrapped(out, command->summary, 0, strlen("kvsim ") + strlen(command->name));
     base_text_add(out, "\n");
     if (command->description[0] != '\0') {
         add_wrapped(out, command->description, 0, 0);
@@ -147,7 +147,8 @@ static void add_roff_command(struct base_text *out, const struct cli_command *co
 
 static const char manual_head[] =
     ".SH NAME\nkvsim \\- discrete\\-event capacity planning for LLM serving\n"
-    ".SH SYNOPSIS\n.B kvsim\n.I SCENARIO.yaml\n[options]\n.br\n.B kvsim\n.I COMMAND\n... [options]\n"
+    ".SH SYNOPSIS\n.B kvsim\n.I SCENARIO.yaml\n[options]\n.br\n.B kvsim\n.I COMMAND\n\\&... "
+    "[options]\n"
     ".SH DESCRIPTION\n"
     "kvsim reads a model, a GPU, an engine release and a traffic pattern from one YAML file, "
     "simulates every step of\nthe engine's scheduler, and says how much KV cache fits and where "
@@ -160,7 +161,8 @@ static const char manual_tail[] =
     "other quantity\nk, M, G, T are powers of 1000 and Ki, Mi, Gi, Ti powers of 1024.\n"
     ".SH EXIT STATUS\n"
     ".TP\n.B 0\ndone\n"
-    ".TP\n.B 1\nran, but an SLO or a requirement of the scenario was missed, or the engine could not "
+    ".TP\n.B 1\nran, but an SLO or a requirement of the scenario was missed, or the engine could "
+    "not "
     "go on\n"
     ".TP\n.B 2\nusage: an unknown command or option, or a value of the wrong form\n"
     ".TP\n.B 3\na scenario or another input is invalid\n"
@@ -170,7 +172,8 @@ static const char manual_tail[] =
     ".TP\n.B 130\ninterrupted; nothing was stored\n"
     ".PP\nA command that exits with 2, 3, 4 or 5 makes and changes no file.\n"
     ".SH ENVIRONMENT\n"
-    ".TP\n.B KVSIM_DATA\na folder with models/, hardware/ and engines/ that come before those of the "
+    ".TP\n.B KVSIM_DATA\na folder with models/, hardware/ and engines/ that come before those of "
+    "the "
     "working directory\n"
     ".SH FILES\n"
     ".TP\n.I results/kvsim.db\nthe results database, SQLite\n"

@@ -244,9 +244,8 @@ static const struct {
     const char *name;
     int (*run)(const struct cli_args *args);
 } lists[] = {
-    {"models", list_models},       {"hardware", list_hardware},
-    {"engines", list_engines},     {"policies", list_policies},
-    {"scenarios", list_scenarios}, {"runs", list_runs},
+    {"models", list_models},     {"hardware", list_hardware},   {"engines", list_engines},
+    {"policies", list_policies}, {"scenarios", list_scenarios}, {"runs", list_runs},
 };
 
 static int fail_unknown(const char *name)

@@ -180,8 +180,8 @@ enum kvsim_status cli_command_choose(const char *const *words, size_t count,
 static enum kvsim_status fail_unknown(const struct parser *parser, const struct option_word *word,
                                       struct kvsim_error *err)
 {
-    enum kvsim_status status = fail(parser, err, "unknown option '%s%s'", word->is_long ? "--" : "-",
-                                    word->name);
+    enum kvsim_status status =
+        fail(parser, err, "unknown option '%s%s'", word->is_long ? "--" : "-", word->name);
     const char *names[CLI_OPTIONS_MAX + 1] = {NULL};
     size_t count = 0;
     for (const struct cli_option *option = parser->command->options; option->name != NULL; option++)
@@ -243,8 +243,7 @@ static enum kvsim_status read_set(const struct parser *parser, const struct cli_
     const char *equals = strchr(value, '=');
     if (equals == NULL || equals == value)
         return fail_value(parser, option, value, "expected KEY=VALUE", err);
-    const char *key =
-        base_arena_copy_n(&parser->args->arena, value, (size_t)(equals - value));
+    const char *key = base_arena_copy_n(&parser->args->arena, value, (size_t)(equals - value));
     add_override(parser->args, key, equals + 1);
     return KVSIM_OK;
 }
@@ -271,8 +270,7 @@ static enum kvsim_status read_chunk(const struct parser *parser, const struct cl
     struct cli_chunk chunk = {0};
     const char *at = strchr(value, '@');
     const char *new_text =
-        at == NULL ? value
-                   : base_arena_copy_n(&parser->args->arena, value, (size_t)(at - value));
+        at == NULL ? value : base_arena_copy_n(&parser->args->arena, value, (size_t)(at - value));
     enum kvsim_status status = read_number(parser, option, new_text, &chunk.new_tokens, err);
     if (status == KVSIM_OK && chunk.new_tokens == 0)
         status = fail_value(parser, option, value, "a chunk has at least one new token", err);

@@ -31,7 +31,10 @@ static void print_short(double value, char *text, size_t bytes)
 
 static void print_left(double left_s, char *text, size_t bytes)
 {
-    if (left_s < 120)
+    enum { LEFT_SHOWN_S = 99 * 3600 };
+    if (left_s > LEFT_SHOWN_S)
+        snprintf(text, bytes, "> 99 h");
+    else if (left_s < 120)
         snprintf(text, bytes, "%.0f s", left_s);
     else if (left_s < 7200)
         snprintf(text, bytes, "%.0f min", left_s / 60);
@@ -39,10 +42,10 @@ static void print_left(double left_s, char *text, size_t bytes)
         snprintf(text, bytes, "%.1f h", left_s / 3600);
 }
 
-void cli_progress_line(const char *what, uint64_t done, uint64_t total, double elapsed_s, char *line,
-                       size_t bytes)
+void cli_progress_line(const char *what, uint64_t done, uint64_t total, double elapsed_s,
+                       char *line, size_t bytes)
 {
-    char name[24], rate[16] = "", left[16] = "", bar[BAR_WIDTH + 1];
+    char name[21], rate[16] = "", left[16] = "", bar[BAR_WIDTH + 1];
     base_copy(name, sizeof name, what);
     double per_s = elapsed_s > 0 ? (double)done / elapsed_s : 0;
     print_short(per_s, rate, sizeof rate);
@@ -98,8 +101,8 @@ void cli_progress_show(void *context, const struct study_progress *state)
     if (!progress->is_shown)
         return;
     char line[80];
-    cli_progress_line(progress->what, state->done, state->total,
-                      cli_clock_s() - progress->start_s, line, sizeof line);
+    cli_progress_line(progress->what, state->done, state->total, cli_clock_s() - progress->start_s,
+                      line, sizeof line);
     fprintf(stderr, "\r\033[K%s", line);
     fflush(stderr);
     progress->is_drawn = true;

@@ -18,8 +18,8 @@ struct study_progress;
 
 struct cli_progress {
     bool is_shown, is_drawn;
-    double start_s; /* monotonic clock */
-    const char *what; /* before the bar */
+    double start_s;                      /* monotonic clock */
+    const char *what;                    /* before the bar */
     void (*on_interrupt)(void *context); /* removes what must not stay */
     void *context;
     sigset_t signals_before;
@@ -31,12 +31,13 @@ double cli_clock_s(void);
 /* The caller sets `on_interrupt` and `context` afterwards where it needs them. */
 void cli_progress_begin(struct cli_progress *progress, bool is_wanted);
 void cli_progress_start(struct cli_progress *progress, const char *what); /* of one study */
-void cli_progress_show(void *progress, const struct study_progress *state); /* study_options.progress */
+void cli_progress_show(void *progress,
+                       const struct study_progress *state); /* study_options.progress */
 void cli_progress_erase(struct cli_progress *progress);
 void cli_progress_end(struct cli_progress *progress);
 
 /* The bar's line for `done` of `total` after `elapsed_s`; total 0 = not known. At most 79 columns. */
-void cli_progress_line(const char *what, uint64_t done, uint64_t total, double elapsed_s, char *line,
-                       size_t bytes);
+void cli_progress_line(const char *what, uint64_t done, uint64_t total, double elapsed_s,
+                       char *line, size_t bytes);
 
 #endif

@@ -83,7 +83,8 @@ static const char *explain_demand(struct writer *writer, const struct serve_conf
     double driver_bytes = (double)driver->bytes_per_gpu;
     return base_arena_printf(
         &writer->arena,
-        "the lower bound of the KV that is asked for is %s bytes (%s), %s the %s that the driver shows "
+        "the lower bound of the KV that is asked for is %s bytes (%s), %s the %s that the driver "
+        "shows "
         "of one GPU; weights take %s more over all GPUs",
         print_count(writer, (int64_t)waterfall->demand_lower_bound_bytes),
         print_bytes(writer, demand_bytes), demand_bytes > driver_bytes ? "more than" : "less than",
@@ -116,10 +117,10 @@ static void writer_init(struct writer *writer, const struct serve_config *config
     *writer = (struct writer){0};
     base_arena_init(&writer->arena);
     writer->refusal = (struct report_refusal){
-        .title = base_arena_printf(
-            &writer->arena, "%s: %s on %u x %s cannot start", config->name, config->model_name,
-            config->gpu_count_per_replica,
-            config->hardware_name == NULL ? "unnamed hardware" : config->hardware_name),
+        .title = base_arena_printf(&writer->arena, "%s: %s on %u x %s cannot start", config->name,
+                                   config->model_name, config->gpu_count_per_replica,
+                                   config->hardware_name == NULL ? "unnamed hardware"
+                                                                 : config->hardware_name),
         .stage = kv_waterfall_stage_name(refusal->stage),
         .limit = refusal->limit,
         .needed_bytes = refusal->needed_bytes,

@@ -260,7 +260,8 @@ static enum kvsim_status store_and_print(struct session *session, struct kvsim_e
 {
     if (session->store == NULL)
         return publish(session, err);
-    struct record_run **runs = base_alloc(base_mul_size(session->count, sizeof(struct record_run *)));
+    struct record_run **runs =
+        base_alloc(base_mul_size(session->count, sizeof(struct record_run *)));
     for (size_t i = 0; i < session->count; i++)
         runs[i] = &session->items[i].run;
     enum kvsim_status status =

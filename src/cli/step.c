@@ -232,11 +232,13 @@ static void print_totals(struct report_page *page, const struct view *view)
     report_page_line(page, "device %.6g ms, launch %.6g ms, host %.6g ms", step->device_s * 1e3,
                      step->launch_s * 1e3, step->host_s * 1e3);
     if (step->flop_share > 0 || step->bandwidth_share > 0)
-        report_page_line(page, "used over the whole step: %s of peak FLOP/s, %s of memory bandwidth",
+        report_page_line(page,
+                         "used over the whole step: %s of peak FLOP/s, %s of memory bandwidth",
                          report_print_share(step->flop_share, flops, sizeof flops),
                          report_print_share(step->bandwidth_share, bandwidth, sizeof bandwidth));
-    report_page_line(page, "FLOP and bytes are of one GPU; cost level %s; calculated, from inputs "
-                           "that are %s at the weakest",
+    report_page_line(page,
+                     "FLOP and bytes are of one GPU; cost level %s; calculated, from inputs "
+                     "that are %s at the weakest",
                      cost_level_name(study_step_level(view->engine)),
                      spec_claim_name(study_step_basis(view->engine)));
 }
@@ -344,7 +346,8 @@ int cli_step(const struct cli_args *args)
     bool is_table = args->table_path != NULL;
     if (args->kernel != CLI_UNSET && !is_table)
         return fail_usage("--operator needs --from");
-    if (is_table && args->format != CLI_UNSET && args->format != CLI_CSV && args->format != CLI_JSON)
+    if (is_table && args->format != CLI_UNSET && args->format != CLI_CSV &&
+        args->format != CLI_JSON)
         return fail_usage("with --from the format is csv or json");
     if (args->kernel != CLI_UNSET &&
         (args->batch != CLI_UNSET || args->context_tokens != CLI_UNSET || args->chunks.count > 0))

@@ -47,8 +47,14 @@ struct column_kind {
     bool is_text; /* in JSON */
 };
 
-#define KEY_COLUMN(name, key) {name, (enum meaning)(MEANS_KEY + (key)), true}
-#define RANK_COLUMN(name, key) {name, (enum meaning)(MEANS_KEY + (key)), false}
+#define KEY_COLUMN(name, key)                         \
+    {                                                 \
+        name, (enum meaning)(MEANS_KEY + (key)), true \
+    }
+#define RANK_COLUMN(name, key)                         \
+    {                                                  \
+        name, (enum meaning)(MEANS_KEY + (key)), false \
+    }
 
 static const struct column_kind step_columns[] = {
     KEY_COLUMN("model", STUDY_STEP_MODEL),
@@ -256,10 +262,10 @@ static enum kvsim_status chunks_of(const struct table *table, struct study_step_
     bool has_context = text_of(table, MEANS_PREFILL_CONTEXT) != NULL;
     if (!has_seqs && !has_tokens && !has_context) {
         for (*count = 0; *count < args->chunks.count; (*count)++)
-            chunks[*count] = (struct study_step_chunk){
-                .seq_count = 1,
-                .new_tokens = args->chunks.at[*count].new_tokens,
-                .cached_tokens = args->chunks.at[*count].cached_tokens};
+            chunks[*count] =
+                (struct study_step_chunk){.seq_count = 1,
+                                          .new_tokens = args->chunks.at[*count].new_tokens,
+                                          .cached_tokens = args->chunks.at[*count].cached_tokens};
         return KVSIM_OK;
     }
     struct cli_chunk stated = args->chunks.count > 0 ? args->chunks.at[0] : (struct cli_chunk){0};
@@ -405,7 +411,8 @@ static enum kvsim_status read_heads(const struct table *table, struct cost_kerne
     enum kvsim_status status = phase_of(table, &kernel->is_prefill, err);
     if (status == KVSIM_OK)
         status = sizes_of(table, is_mla ? mla : attention, targets, 5, err);
-    return status == KVSIM_OK ? dtype_of(table, MEANS_KERNEL_KV_DTYPE, &kernel->dtype, err) : status;
+    return status == KVSIM_OK ? dtype_of(table, MEANS_KERNEL_KV_DTYPE, &kernel->dtype, err)
+                              : status;
 }
 
 static enum kvsim_status read_all_reduce(const struct table *table, struct cost_kernel *kernel,

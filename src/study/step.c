@@ -254,8 +254,8 @@ void study_step_shape(const struct study_step_batch *batch, const int64_t *windo
 {
     base_require(window_count <= COST_WINDOWS_MAX);
     int64_t n = batch->decode_seq_count, context = batch->decode_context_tokens + 1;
-    *out = (struct cost_shape){.decode_seq_count = (uint32_t)n,
-                               .decode_context_tokens = n * context};
+    *out =
+        (struct cost_shape){.decode_seq_count = (uint32_t)n, .decode_context_tokens = n * context};
     for (size_t w = 0; w < window_count; w++)
         out->decode_window_tokens[w] =
             n * (context < window_tokens[w] ? context : window_tokens[w]);
