@@ -64,8 +64,8 @@ void sched_front_join(struct sched_front *front, struct sched_seq *seq)
     seq->front_base = seq->computed - (int64_t)front->step;
     size_t index = (size_t)front->count++;
     if ((size_t)front->count > front->calendar_capacity) {
-        base_vec_grow((void **)&front->calendar, &front->calendar_capacity, (size_t)front->count,
-                      sizeof(struct sched_seq *));
+        front->calendar = base_vec_grow(front->calendar, &front->calendar_capacity, (size_t)front->count,
+                                        sizeof *front->calendar);
     }
     sift_up(front, index, seq);
     front->context_sum += seq->computed;

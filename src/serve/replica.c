@@ -247,6 +247,19 @@ static void note_plan(struct serve_replica *replica, const struct sched_plan *pl
     }
 }
 
+static void take_state(struct serve_replica *replica)
+{
+    struct serve_state *state = &replica->tally.state;
+    state->live_tokens = sched_live_tokens(&replica->sched);
+    state->used_blocks = kv_paged_used_blocks(&replica->pool);
+    state->running = (int64_t)replica->sched.running.count;
+    state->is_busy = replica->running != NULL;
+    if (state->is_busy) {
+        state->has_prefill = replica->running->plan.shape.prefill_tokens > 0;
+        state->bound = replica->running->bound;
+    }
+}
+
 static struct serve_flight *decide(struct serve_replica *replica, base_i128 now)
 {
     struct serve_flight *flight = spare_flight(replica);
@@ -267,6 +280,8 @@ static struct serve_flight *decide(struct serve_replica *replica, base_i128 now)
     }
     flight->is_active = true;
     flight->sched_ticks = now;
+    take_state(replica);
+    serve_tally_note_peak(&replica->tally);
     replica->steps++;
     replica->computed_tokens += plan->token_count;
     replica->prefill_tokens += plan->shape.prefill_tokens;
@@ -274,19 +289,6 @@ static struct serve_flight *decide(struct serve_replica *replica, base_i128 now)
         serve_flight_begin_row(replica, flight);
     }
     return flight;
-}
-
-static void take_state(struct serve_replica *replica)
-{
-    struct serve_state *state = &replica->tally.state;
-    state->live_tokens = sched_live_tokens(&replica->sched);
-    state->used_blocks = kv_paged_used_blocks(&replica->pool);
-    state->running = (int64_t)replica->sched.running.count;
-    state->is_busy = replica->running != NULL;
-    if (state->is_busy) {
-        state->has_prefill = replica->running->plan.shape.prefill_tokens > 0;
-        state->bound = replica->running->bound;
-    }
 }
 
 // How many intervals of `piece` to take so that the last one is the first to end at or after `left` ticks from now.
@@ -396,7 +398,6 @@ void serve_replica_turn(struct serve_replica *replica, base_i128 now, base_i128 
     note_wait(replica, now);
     set_waiting(replica, now);
     take_state(replica);
-    serve_tally_note_peak(&replica->tally);
     if (replica->running == NULL) {
         return;
     }
