@@ -12,6 +12,7 @@
 enum { PATH_DEPTH_MAX = CONF_DEPTH_MAX };
 
 /* How a message is filled and placed; shared by everything that fails here. */
+KVSIM_PRINTF(6, 0)
 static enum kvsim_status fail_v(struct kvsim_error *err, const char *file, int line, int column,
                                 const char *code, const char *fmt, va_list args)
 {

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+KVSIM_PRINTF(5, 0)
 static enum kvsim_status fail_v(const struct conf_rows *rows, size_t offset,
                                 struct kvsim_error *err, const char *code, const char *fmt,
                                 va_list args)
@@ -163,6 +164,7 @@ static char *copy_trimmed(const char *text)
         length--;
     char *copy = base_alloc(length + 1);
     memcpy(copy, text, length);
+    copy[length] = '\0';
     return copy;
 }
 
