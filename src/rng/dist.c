@@ -10,7 +10,14 @@
 #define WHOLE_MAX 0x1.0p53
 
 enum key {
-    KEY_MEAN = 1, KEY_CV = 2, KEY_SD = 4, KEY_MEDIAN = 8, KEY_P95 = 16, KEY_MIN = 32, KEY_MAX = 64, KEY_S = 128,
+    KEY_MEAN = 1,
+    KEY_CV = 2,
+    KEY_SD = 4,
+    KEY_MEDIAN = 8,
+    KEY_P95 = 16,
+    KEY_MIN = 32,
+    KEY_MAX = 64,
+    KEY_S = 128,
     KEY_RANGE = KEY_MIN | KEY_MAX,
 };
 
@@ -18,7 +25,8 @@ static const char *const key_names[] = {"mean", "cv", "sd", "median", "p95", "mi
 
 struct kind_rule {
     const char *name;
-    unsigned allowed, needed, other; /* `other` stands in for `needed` as a whole where it is not 0 */
+    unsigned allowed, needed,
+        other; /* `other` stands in for `needed` as a whole where it is not 0 */
     const char *takes;
 };
 
@@ -26,8 +34,8 @@ static const struct kind_rule rules[] = {
     [RNG_FIXED] = {"fixed", 0, 0, 0, "a value"},
     [RNG_UNIFORM] = {"uniform", KEY_RANGE, KEY_RANGE, 0, "min and max"},
     [RNG_NORMAL] = {"normal", KEY_MEAN | KEY_SD | KEY_RANGE, KEY_MEAN | KEY_SD, 0, "mean and sd"},
-    [RNG_LOGNORMAL] = {"lognormal", KEY_MEAN | KEY_CV | KEY_MEDIAN | KEY_P95 | KEY_RANGE, KEY_MEAN | KEY_CV,
-                       KEY_MEDIAN | KEY_P95, "mean and cv, or median and p95"},
+    [RNG_LOGNORMAL] = {"lognormal", KEY_MEAN | KEY_CV | KEY_MEDIAN | KEY_P95 | KEY_RANGE,
+                       KEY_MEAN | KEY_CV, KEY_MEDIAN | KEY_P95, "mean and cv, or median and p95"},
     [RNG_GAMMA] = {"gamma", KEY_MEAN | KEY_CV | KEY_MEDIAN | KEY_P95 | KEY_RANGE, KEY_MEAN | KEY_CV,
                    KEY_MEDIAN | KEY_P95, "mean and cv, or median and p95"},
     [RNG_WEIBULL] = {"weibull", KEY_MEAN | KEY_CV | KEY_RANGE, KEY_MEAN | KEY_CV, 0, "mean and cv"},
@@ -39,7 +47,8 @@ static const struct kind_rule rules[] = {
 
 enum { RULE_COUNT = sizeof rules / sizeof rules[0] };
 
-static enum kvsim_status fail_key(struct kvsim_error *err, const char *key, const char *code, const char *message)
+static enum kvsim_status fail_key(struct kvsim_error *err, const char *key, const char *code,
+                                  const char *message)
 {
     enum kvsim_status status = base_fail(err, KVSIM_ERR_SCENARIO, "%s", message);
 
@@ -51,8 +60,8 @@ static enum kvsim_status fail_key(struct kvsim_error *err, const char *key, cons
 static unsigned stated_keys(const struct rng_dist_options *o)
 {
     return (o->has_mean ? KEY_MEAN : 0U) | (o->has_cv ? KEY_CV : 0U) | (o->has_sd ? KEY_SD : 0U) |
-           (o->has_median ? KEY_MEDIAN : 0U) | (o->has_p95 ? KEY_P95 : 0U) | (o->has_min ? KEY_MIN : 0U) |
-           (o->has_max ? KEY_MAX : 0U) | (o->has_s ? KEY_S : 0U);
+           (o->has_median ? KEY_MEDIAN : 0U) | (o->has_p95 ? KEY_P95 : 0U) |
+           (o->has_min ? KEY_MIN : 0U) | (o->has_max ? KEY_MAX : 0U) | (o->has_s ? KEY_S : 0U);
 }
 
 static const char *first_name(unsigned keys)
@@ -76,7 +85,8 @@ static enum kvsim_status check_keys(const struct rng_dist_options *options, stru
     if (stated & ~rule->allowed) {
         const char *key = first_name(stated & ~rule->allowed);
 
-        status = base_fail(err, KVSIM_ERR_SCENARIO, "'%s' is not a parameter of a %s distribution, which takes %s", key,
+        status = base_fail(err, KVSIM_ERR_SCENARIO,
+                           "'%s' is not a parameter of a %s distribution, which takes %s", key,
                            rule->name, rule->takes);
         base_error_key(err, key);
         base_error_code(err, "unknown-parameter");
@@ -87,8 +97,9 @@ static enum kvsim_status check_keys(const struct rng_dist_options *options, stru
     if (rule->other && (parameters & ~needed)) {
         const char *key = first_name(parameters & ~needed);
 
-        status = base_fail(err, KVSIM_ERR_SCENARIO, "'%s' contradicts '%s': a %s distribution takes %s", key,
-                           first_name(needed & stated), rule->name, rule->takes);
+        status =
+            base_fail(err, KVSIM_ERR_SCENARIO, "'%s' contradicts '%s': a %s distribution takes %s",
+                      key, first_name(needed & stated), rule->name, rule->takes);
         base_error_key(err, key);
         base_error_code(err, "contradiction");
         return status;
@@ -96,8 +107,8 @@ static enum kvsim_status check_keys(const struct rng_dist_options *options, stru
     if (needed & ~stated) {
         const char *key = first_name(needed & ~stated);
 
-        status = base_fail(err, KVSIM_ERR_SCENARIO, "'%s' is missing: a %s distribution takes %s", key, rule->name,
-                           rule->takes);
+        status = base_fail(err, KVSIM_ERR_SCENARIO, "'%s' is missing: a %s distribution takes %s",
+                           key, rule->name, rule->takes);
         base_error_key(err, key);
         base_error_code(err, "missing-key");
         return status;
@@ -111,7 +122,8 @@ static bool is_positive(double x)
 }
 
 /* Signs and sizes of single parameters. */
-static enum kvsim_status check_values(const struct rng_dist_options *o, bool whole, struct kvsim_error *err)
+static enum kvsim_status check_values(const struct rng_dist_options *o, bool whole,
+                                      struct kvsim_error *err)
 {
     bool may_be_negative = o->kind == RNG_NORMAL && !whole;
 
@@ -138,16 +150,19 @@ static enum kvsim_status check_values(const struct rng_dist_options *o, bool who
     if (o->has_min && o->has_max && o->min > o->max)
         return fail_key(err, "min", "min-above-max", "'min' is above 'max'");
     if (o->has_min && o->has_max && whole && ceil(o->min) > floor(o->max))
-        return fail_key(err, "min", "min-above-max", "no whole number lies between 'min' and 'max'");
+        return fail_key(err, "min", "min-above-max",
+                        "no whole number lies between 'min' and 'max'");
     return KVSIM_OK;
 }
 
 /* One value only: a fixed length, or a distribution without spread. */
-static enum kvsim_status init_fixed(struct rng_dist *dist, double value, const char *key, struct kvsim_error *err)
+static enum kvsim_status init_fixed(struct rng_dist *dist, double value, const char *key,
+                                    struct kvsim_error *err)
 {
     if (!isfinite(value) || (dist->whole && (value < 1.0 || value > WHOLE_MAX)))
-        return fail_key(err, key, "out-of-range", dist->whole ? "a count of tokens must be at least 1"
-                                                              : "the value must be a finite number");
+        return fail_key(err, key, "out-of-range",
+                        dist->whole ? "a count of tokens must be at least 1"
+                                    : "the value must be a finite number");
     if (dist->whole && value != floor(value) && dist->kind == RNG_FIXED)
         return fail_key(err, key, "not-whole", "a count of tokens must be a whole number");
     if (value < dist->low)
@@ -155,7 +170,8 @@ static enum kvsim_status init_fixed(struct rng_dist *dist, double value, const c
     if (value > dist->high)
         return fail_key(err, "max", "no-mass", "the only value lies above 'max'");
     dist->kind = RNG_FIXED;
-    dist->a = dist->whole ? fmin(fmax(floor(value + 0.5), ceil(dist->low)), floor(dist->high)) : value;
+    dist->a =
+        dist->whole ? fmin(fmax(floor(value + 0.5), ceil(dist->low)), floor(dist->high)) : value;
     return KVSIM_OK;
 }
 
@@ -171,7 +187,8 @@ static enum kvsim_status init_uniform(struct rng_dist *dist)
     return KVSIM_OK;
 }
 
-static enum kvsim_status truncate_mass(struct rng_dist *dist, const struct rng_dist_options *o, struct kvsim_error *err)
+static enum kvsim_status truncate_mass(struct rng_dist *dist, const struct rng_dist_options *o,
+                                       struct kvsim_error *err)
 {
     double below = o->has_min ? rng_dist_cdf(dist, dist->low) : 0.0;
     double upto = o->has_max ? rng_dist_cdf(dist, dist->high) : 1.0;
@@ -184,7 +201,8 @@ static enum kvsim_status truncate_mass(struct rng_dist *dist, const struct rng_d
                     "less than 1e-9 of the distribution lies between 'min' and 'max'");
 }
 
-static enum kvsim_status init_normal(struct rng_dist *dist, const struct rng_dist_options *o, struct kvsim_error *err)
+static enum kvsim_status init_normal(struct rng_dist *dist, const struct rng_dist_options *o,
+                                     struct kvsim_error *err)
 {
     if (o->sd == 0.0)
         return init_fixed(dist, o->mean, "mean", err);
@@ -193,7 +211,8 @@ static enum kvsim_status init_normal(struct rng_dist *dist, const struct rng_dis
     return truncate_mass(dist, o, err);
 }
 
-static enum kvsim_status init_lognormal(struct rng_dist *dist, const struct rng_dist_options *o, struct kvsim_error *err)
+static enum kvsim_status init_lognormal(struct rng_dist *dist, const struct rng_dist_options *o,
+                                        struct kvsim_error *err)
 {
     double variance = log1p(o->cv * o->cv);
 
@@ -211,7 +230,8 @@ static enum kvsim_status init_lognormal(struct rng_dist *dist, const struct rng_
     return truncate_mass(dist, o, err);
 }
 
-static enum kvsim_status init_gamma(struct rng_dist *dist, const struct rng_dist_options *o, struct kvsim_error *err)
+static enum kvsim_status init_gamma(struct rng_dist *dist, const struct rng_dist_options *o,
+                                    struct kvsim_error *err)
 {
     if (o->has_median && o->p95 == o->median)
         return init_fixed(dist, o->median, "median", err);
@@ -219,18 +239,21 @@ static enum kvsim_status init_gamma(struct rng_dist *dist, const struct rng_dist
         return init_fixed(dist, o->mean, "mean", err);
     if (o->has_median) {
         if (!rng_gamma_fit_ratio(o->p95 / o->median, &dist->a))
-            return fail_key(err, "p95", "no-fit", "no gamma distribution has this ratio of 'p95' to 'median'");
+            return fail_key(err, "p95", "no-fit",
+                            "no gamma distribution has this ratio of 'p95' to 'median'");
         dist->b = o->median / rng_gamma_inverse(dist->a, 0.5);
     } else {
         if (o->cv < 1e-3 || o->cv > 100.0)
-            return fail_key(err, "cv", "out-of-range", "'cv' of a gamma distribution must be 0 or from 0.001 to 100");
+            return fail_key(err, "cv", "out-of-range",
+                            "'cv' of a gamma distribution must be 0 or from 0.001 to 100");
         dist->a = 1.0 / (o->cv * o->cv);
         dist->b = o->mean / dist->a;
     }
     return truncate_mass(dist, o, err);
 }
 
-static enum kvsim_status init_weibull(struct rng_dist *dist, const struct rng_dist_options *o, struct kvsim_error *err)
+static enum kvsim_status init_weibull(struct rng_dist *dist, const struct rng_dist_options *o,
+                                      struct kvsim_error *err)
 {
     if (o->cv == 0.0)
         return init_fixed(dist, o->mean, "mean", err);
@@ -248,17 +271,21 @@ static enum kvsim_status init_exponential(struct rng_dist *dist, const struct rn
 }
 
 /* P(X > k) = q^k for k = 0, 1, ...; a = q, b = ln q. */
-static enum kvsim_status init_geometric(struct rng_dist *dist, const struct rng_dist_options *o, struct kvsim_error *err)
+static enum kvsim_status init_geometric(struct rng_dist *dist, const struct rng_dist_options *o,
+                                        struct kvsim_error *err)
 {
     double above_low, above_high;
 
     if (o->mean < 1.0)
-        return fail_key(err, "mean", "out-of-range", "'mean' of a geometric distribution, which starts at 1, must be at least 1");
+        return fail_key(
+            err, "mean", "out-of-range",
+            "'mean' of a geometric distribution, which starts at 1, must be at least 1");
     dist->low = fmax(1.0, ceil(dist->low));
     dist->high = floor(dist->high);
     dist->whole = true;
     if (dist->low > dist->high)
-        return fail_key(err, "max", "min-above-max", "no whole number lies between 'min' and 'max'");
+        return fail_key(err, "max", "min-above-max",
+                        "no whole number lies between 'min' and 'max'");
     if (o->mean == 1.0)
         return init_fixed(dist, 1.0, "mean", err);
     dist->a = 1.0 - 1.0 / o->mean;
@@ -268,22 +295,26 @@ static enum kvsim_status init_geometric(struct rng_dist *dist, const struct rng_
     dist->u_low = 1.0 - above_low;
     dist->u_span = above_low - above_high;
     if (dist->u_span < MASS_MIN)
-        return fail_key(err, "min", "no-mass", "less than 1e-9 of the distribution lies between 'min' and 'max'");
+        return fail_key(err, "min", "no-mass",
+                        "less than 1e-9 of the distribution lies between 'min' and 'max'");
     return KVSIM_OK;
 }
 
 /* P(k) proportional to k^-s for whole k from min to max. */
-static enum kvsim_status init_zipf(struct rng_dist *dist, const struct rng_dist_options *o, struct base_arena *arena,
-                                   struct kvsim_error *err)
+static enum kvsim_status init_zipf(struct rng_dist *dist, const struct rng_dist_options *o,
+                                   struct base_arena *arena, struct kvsim_error *err)
 {
     double *table, total = 0.0, low = ceil(o->min), count = floor(o->max) - low + 1.0;
 
     if (low < 1.0)
-        return fail_key(err, "min", "out-of-range", "'min' of a zipf distribution must be at least 1");
+        return fail_key(err, "min", "out-of-range",
+                        "'min' of a zipf distribution must be at least 1");
     if (count < 1.0)
-        return fail_key(err, "min", "min-above-max", "no whole number lies between 'min' and 'max'");
+        return fail_key(err, "min", "min-above-max",
+                        "no whole number lies between 'min' and 'max'");
     if (count > ZIPF_VALUES_MAX)
-        return fail_key(err, "max", "out-of-range", "a zipf distribution may have 4,194,304 values at most");
+        return fail_key(err, "max", "out-of-range",
+                        "a zipf distribution may have 4,194,304 values at most");
     dist->low = low;
     dist->high = floor(o->max);
     dist->whole = true;
@@ -301,7 +332,8 @@ static enum kvsim_status init_zipf(struct rng_dist *dist, const struct rng_dist_
 static enum kvsim_status check_bin(const struct rng_bin *bin, bool whole, struct kvsim_error *err)
 {
     if (!isfinite(bin->low) || !isfinite(bin->high) || bin->low > bin->high)
-        return fail_key(err, "bins", "out-of-range", "a bin needs finite bounds, the lower one first");
+        return fail_key(err, "bins", "out-of-range",
+                        "a bin needs finite bounds, the lower one first");
     if (!isfinite(bin->weight) || bin->weight < 0.0)
         return fail_key(err, "bins", "out-of-range", "a bin's weight must be a number, 0 or more");
     if (whole && (bin->low < 1.0 || bin->high > WHOLE_MAX))
@@ -335,14 +367,15 @@ static bool clip_bin(struct rng_bin *bin, double low, double high, bool whole)
     return true;
 }
 
-static enum kvsim_status init_empirical(struct rng_dist *dist, const struct rng_dist_options *o, struct base_arena *arena,
-                                        struct kvsim_error *err)
+static enum kvsim_status init_empirical(struct rng_dist *dist, const struct rng_dist_options *o,
+                                        struct base_arena *arena, struct kvsim_error *err)
 {
     struct rng_bin *bins;
     double *table, total = 0.0;
 
     if (o->bin_count == 0)
-        return fail_key(err, "bins", "missing-key", "an empirical distribution takes bins or a file");
+        return fail_key(err, "bins", "missing-key",
+                        "an empirical distribution takes bins or a file");
     bins = base_arena_array(arena, o->bin_count, sizeof *bins);
     table = base_arena_array(arena, o->bin_count, sizeof *table);
     for (size_t i = 0; i < o->bin_count; i++) {
@@ -364,13 +397,14 @@ static enum kvsim_status init_empirical(struct rng_dist *dist, const struct rng_
     return KVSIM_OK;
 }
 
-enum kvsim_status rng_dist_init(struct rng_dist *dist, const struct rng_dist_options *options, bool whole,
-                                struct base_arena *arena, struct kvsim_error *err)
+enum kvsim_status rng_dist_init(struct rng_dist *dist, const struct rng_dist_options *options,
+                                bool whole, struct base_arena *arena, struct kvsim_error *err)
 {
     enum kvsim_status status;
 
     base_require((size_t)options->kind < RULE_COUNT);
-    *dist = (struct rng_dist){.kind = options->kind, .low = -INFINITY, .high = INFINITY, .u_span = 1.0, .whole = whole};
+    *dist = (struct rng_dist){
+        .kind = options->kind, .low = -INFINITY, .high = INFINITY, .u_span = 1.0, .whole = whole};
     status = check_keys(options, err);
     if (status == KVSIM_OK)
         status = check_values(options, whole, err);

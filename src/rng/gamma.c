@@ -20,7 +20,9 @@ static double leading_term(double a, double x, double log_gamma)
 
     if (a < 10.0)
         return exp(a * log(x) - x - log_gamma);
-    stirling = (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - 1.0 / 1680.0 / (a * a)) / (a * a)) / (a * a)) / a;
+    stirling =
+        (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - 1.0 / 1680.0 / (a * a)) / (a * a)) / (a * a)) /
+        a;
     if (x < 0.1 * a)
         return exp(a * log(x / a) + (a - x) - stirling) / (SQRT_2PI * sqrt(a));
     return exp(a * gsl_sf_log_1plusx_mx((x - a) / a) - stirling) / (SQRT_2PI * sqrt(a));
@@ -147,7 +149,8 @@ static double weibull_cv_error(double log_shape, void *params)
 }
 
 /* Brent's method on ln(shape); false when the ends do not straddle the root. */
-static bool solve_log_shape(double (*error)(double, void *), double target, double low, double high, double *shape)
+static bool solve_log_shape(double (*error)(double, void *), double target, double low, double high,
+                            double *shape)
 {
     struct fit fit = {.target = target};
     gsl_function f = {.function = error, .params = &fit};
@@ -173,7 +176,8 @@ static bool solve_log_shape(double (*error)(double, void *), double target, doub
 bool rng_gamma_fit_ratio(double p95_over_median, double *shape)
 {
     /* Below shape 0.02 the median is no longer a normal double's size. */
-    return solve_log_shape(gamma_ratio_error, log(p95_over_median), log(0.02), LOG_SHAPE_MAX, shape);
+    return solve_log_shape(gamma_ratio_error, log(p95_over_median), log(0.02), LOG_SHAPE_MAX,
+                           shape);
 }
 
 bool rng_weibull_fit_cv(double cv, double *shape)

@@ -21,7 +21,8 @@ double rng_dist_partial_mean(const struct rng_dist *dist, double x)
     case RNG_GAMMA:
         return a * b * rng_gamma_cdf(a + 1.0, x / b);
     case RNG_WEIBULL:
-        return x <= 0.0 ? 0.0 : b * tgamma(1.0 + 1.0 / a) * rng_gamma_cdf(1.0 + 1.0 / a, pow(x / b, a));
+        return x <= 0.0 ? 0.0
+                        : b * tgamma(1.0 + 1.0 / a) * rng_gamma_cdf(1.0 + 1.0 / a, pow(x / b, a));
     case RNG_EXPONENTIAL:
         return a * rng_gamma_cdf(2.0, x / a);
     default:
@@ -57,11 +58,13 @@ static double rounded_mean(const struct rng_dist *dist)
         mean += survival(dist, k - 0.5);
     if (from == high)
         return mean;
-    integral = (rng_dist_partial_mean(dist, high) - rng_dist_partial_mean(dist, from)) / dist->u_span;
+    integral =
+        (rng_dist_partial_mean(dist, high) - rng_dist_partial_mean(dist, from)) / dist->u_span;
     integral -= from * survival(dist, from);
     if (!isinf(high))
         integral += high * survival(dist, high);
-    return mean + integral - (density(dist, from) - (isinf(high) ? 0.0 : density(dist, high - 0.5))) / 24.0;
+    return mean + integral -
+           (density(dist, from) - (isinf(high) ? 0.0 : density(dist, high - 0.5))) / 24.0;
 }
 
 /* Sum of k p q^(k-1) for k = 1..n. */
@@ -105,12 +108,14 @@ double rng_dist_mean(const struct rng_dist *dist)
     case RNG_EMPIRICAL:
         return table_mean(dist);
     case RNG_GEOMETRIC:
-        return (geometric_sum(dist->a, dist->b, dist->high) - geometric_sum(dist->a, dist->b, dist->low - 1.0)) /
+        return (geometric_sum(dist->a, dist->b, dist->high) -
+                geometric_sum(dist->a, dist->b, dist->low - 1.0)) /
                dist->u_span;
     default:
         break;
     }
     if (dist->whole)
         return rounded_mean(dist);
-    return (rng_dist_partial_mean(dist, dist->high) - rng_dist_partial_mean(dist, dist->low)) / dist->u_span;
+    return (rng_dist_partial_mean(dist, dist->high) - rng_dist_partial_mean(dist, dist->low)) /
+           dist->u_span;
 }

@@ -36,7 +36,8 @@ uint64_t rng_key(uint64_t seed, uint32_t replication, enum rng_purpose purpose, 
 /* Uniform in the open interval (0, 1), 53 bits. */
 static inline double rng_uniform(uint64_t key, uint64_t index)
 {
-    return ((double)(base_mix64(key + index * UINT64_C(0x9e3779b97f4a7c15)) >> 11) + 0.5) * 0x1.0p-53;
+    return ((double)(base_mix64(key + index * UINT64_C(0x9e3779b97f4a7c15)) >> 11) + 0.5) *
+           0x1.0p-53;
 }
 
 /*
@@ -71,11 +72,11 @@ struct rng_dist_options {
 
 struct rng_dist {
     enum rng_kind kind;
-    double a, b;            /* parameters of the kind: mu and sigma, shape and scale, ... */
-    double low, high;       /* truncation */
-    double u_low, u_span;   /* CDF(low), CDF(high) - CDF(low) */
-    bool whole;             /* values are whole numbers: rounded as said in rng_dist_init */
-    const double *table;    /* cumulative weights: zipf, empirical */
+    double a, b;          /* parameters of the kind: mu and sigma, shape and scale, ... */
+    double low, high;     /* truncation */
+    double u_low, u_span; /* CDF(low), CDF(high) - CDF(low) */
+    bool whole;           /* values are whole numbers: rounded as said in rng_dist_init */
+    const double *table;  /* cumulative weights: zipf, empirical */
     const struct rng_bin *bins;
     size_t table_count;
 };
@@ -86,10 +87,12 @@ struct rng_dist {
  * uniform takes every whole number from min to max equally often, an empirical range [low, high) every one in it.
  * geometric and zipf are whole anyway. A spread of 0 makes a fixed value. Tables and bins are kept in `arena`.
  */
-enum kvsim_status rng_dist_init(struct rng_dist *dist, const struct rng_dist_options *options, bool whole,
-                                struct base_arena *arena, struct kvsim_error *err) KVSIM_MUST_CHECK;
+enum kvsim_status rng_dist_init(struct rng_dist *dist, const struct rng_dist_options *options,
+                                bool whole, struct base_arena *arena,
+                                struct kvsim_error *err) KVSIM_MUST_CHECK;
 double rng_dist_value(const struct rng_dist *dist, double u);
-double rng_dist_mean(const struct rng_dist *dist); /* after truncation and rounding; numeric where no closed form */
+double rng_dist_mean(
+    const struct rng_dist *dist); /* after truncation and rounding; numeric where no closed form */
 
 /* Correlated pair: maps (z1, z2) with rank correlation `rho` of a Gaussian copula to two uniforms. */
 void rng_correlate(double rho, double u1, double u2, double *v1, double *v2);

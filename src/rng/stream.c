@@ -7,7 +7,8 @@ struct xoshiro {
     uint64_t s[4];
 };
 
-_Static_assert(sizeof(unsigned long) == sizeof(uint64_t), "gsl_rng seeds and values must hold 64 bits");
+_Static_assert(sizeof(unsigned long) == sizeof(uint64_t),
+               "gsl_rng seeds and values must hold 64 bits");
 
 static uint64_t rotate(uint64_t x, int bits)
 {

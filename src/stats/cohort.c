@@ -23,8 +23,8 @@ static void reserve_octave(struct stats_cohort *cohort, size_t octave)
     if (cohort->counts[octave] != NULL)
         return;
     cohort->counts[octave] = base_alloc(SUB * sizeof *cohort->counts[octave]);
-    cohort->sums[octave] =
-        base_alloc(base_mul_size(base_mul_size(SUB, cohort->cause_count), sizeof *cohort->sums[octave]));
+    cohort->sums[octave] = base_alloc(
+        base_mul_size(base_mul_size(SUB, cohort->cause_count), sizeof *cohort->sums[octave]));
 }
 
 void stats_cohort_add(struct stats_cohort *cohort, int64_t value_ns, const int64_t *shares_ns)

@@ -19,7 +19,8 @@ size_t stats_bucket_of(int64_t value_ns)
     if (value < SUB)
         return (size_t)value;
     top = 63U - (unsigned)__builtin_clzll(value);
-    return (size_t)(top - STATS_SUB_BITS + 1) * SUB + (size_t)((value >> (top - STATS_SUB_BITS)) - SUB);
+    return (size_t)(top - STATS_SUB_BITS + 1) * SUB +
+           (size_t)((value >> (top - STATS_SUB_BITS)) - SUB);
 }
 
 int64_t stats_bucket_low(size_t bucket)
@@ -115,7 +116,8 @@ void stats_hist_add(struct stats_hist *hist, int64_t value_ns, uint64_t weight)
     hist->sum_ticks += base_ticks_from_ns(value_ns) * (base_i128)weight;
 }
 
-static void exact_add_ramp(struct stats_hist *hist, int64_t first, int64_t delta, uint64_t steps, uint64_t weight)
+static void exact_add_ramp(struct stats_hist *hist, int64_t first, int64_t delta, uint64_t steps,
+                           uint64_t weight)
 {
     int64_t *at = hist->exact + hist->count;
 
@@ -129,7 +131,8 @@ static void exact_add_ramp(struct stats_hist *hist, int64_t first, int64_t delta
 
 /* first + delta * i in bucket b  <=>  low(b) <= floor((first + delta * i) / 2^20) < low(b + 1); so the steps that stay
  * below low(b + 1) are counted by one division. delta > 0. */
-static void bucket_add_ramp(struct stats_hist *hist, int64_t first, int64_t delta, uint64_t steps, uint64_t weight)
+static void bucket_add_ramp(struct stats_hist *hist, int64_t first, int64_t delta, uint64_t steps,
+                            uint64_t weight)
 {
     uint64_t done = 0;
 
@@ -151,8 +154,8 @@ static void bucket_add_ramp(struct stats_hist *hist, int64_t first, int64_t delt
     }
 }
 
-void stats_hist_add_ramp(struct stats_hist *hist, int64_t first_ticks, int64_t delta_ticks, uint64_t steps,
-                         uint64_t weight)
+void stats_hist_add_ramp(struct stats_hist *hist, int64_t first_ticks, int64_t delta_ticks,
+                         uint64_t steps, uint64_t weight)
 {
     base_i128 last, sum;
     uint64_t values;
@@ -163,8 +166,9 @@ void stats_hist_add_ramp(struct stats_hist *hist, int64_t first_ticks, int64_t d
     last = (base_i128)first_ticks + (base_i128)delta_ticks * (base_i128)(steps - 1);
     base_require(first_ticks >= 0 && last >= 0 && last <= INT64_MAX);
     values = steps * weight;
-    sum = ((base_i128)first_ticks + last) * (base_i128)steps / 2; /* exact: one of the factors is even */
-    if (delta_ticks < 0) {                                        /* the same values, rising */
+    sum = ((base_i128)first_ticks + last) * (base_i128)steps /
+          2;               /* exact: one of the factors is even */
+    if (delta_ticks < 0) { /* the same values, rising */
         first_ticks = (int64_t)last;
         delta_ticks = -delta_ticks;
         last = (base_i128)first_ticks + (base_i128)delta_ticks * (base_i128)(steps - 1);
@@ -228,8 +232,10 @@ static double ranked_value(const struct stats_hist *hist, uint64_t rank)
         }
         count = octave[bucket % SUB];
         if (rank < before + count) {
-            double low = (double)(stats_bucket_low(bucket) > hist->min ? stats_bucket_low(bucket) : hist->min);
-            double high = (double)(bucket_last(bucket) < hist->max ? bucket_last(bucket) : hist->max);
+            double low = (double)(stats_bucket_low(bucket) > hist->min ? stats_bucket_low(bucket)
+                                                                       : hist->min);
+            double high =
+                (double)(bucket_last(bucket) < hist->max ? bucket_last(bucket) : hist->max);
 
             return low + (high - low) * (((double)(rank - before) + 0.5) / (double)count);
         }

@@ -31,12 +31,13 @@ void stats_hist_init(struct stats_hist *hist);
 void stats_hist_release(struct stats_hist *hist);
 void stats_hist_add(struct stats_hist *hist, int64_t value_ns, uint64_t weight);
 /* `weight` times each of `steps` durations first, first + delta, first + 2 delta, ... ticks (delta >= 0 or <= 0). */
-void stats_hist_add_ramp(struct stats_hist *hist, int64_t first_ticks, int64_t delta_ticks, uint64_t steps,
-                         uint64_t weight);
+void stats_hist_add_ramp(struct stats_hist *hist, int64_t first_ticks, int64_t delta_ticks,
+                         uint64_t steps, uint64_t weight);
 void stats_hist_merge(struct stats_hist *into, const struct stats_hist *from);
-double stats_hist_mean_ns(const struct stats_hist *hist);                 /* NaN when empty */
-double stats_hist_quantile_ns(const struct stats_hist *hist, double q);   /* NaN when empty */
-uint64_t stats_hist_count_at_most(const struct stats_hist *hist, int64_t value_ns); /* for SLO attainment */
+double stats_hist_mean_ns(const struct stats_hist *hist);               /* NaN when empty */
+double stats_hist_quantile_ns(const struct stats_hist *hist, double q); /* NaN when empty */
+uint64_t stats_hist_count_at_most(const struct stats_hist *hist,
+                                  int64_t value_ns); /* for SLO attainment */
 bool stats_hist_is_exact(const struct stats_hist *hist);
 /* Bucket number of a value, and the smallest value of a bucket: for sums kept beside the counts. */
 size_t stats_bucket_of(int64_t value_ns);

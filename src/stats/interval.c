@@ -49,9 +49,11 @@ static double standard_error(const double *values, size_t count, double mean)
     return sqrt(squares / (double)(count - 1) / (double)count);
 }
 
-struct stats_interval stats_interval_t(const double *values, size_t count, double confidence, double resolution)
+struct stats_interval stats_interval_t(const double *values, size_t count, double confidence,
+                                       double resolution)
 {
-    struct stats_interval interval = {.low = (double)NAN, .high = (double)NAN, .is_withheld = true, .method = "none"};
+    struct stats_interval interval = {
+        .low = (double)NAN, .high = (double)NAN, .is_withheld = true, .method = "none"};
     size_t defined;
     double half;
 
@@ -85,7 +87,8 @@ struct line {
 
 static struct line fit_line(const double *values, size_t count)
 {
-    double n = (double)count, mean_t = 0.5 * (n - 1.0), mean = stats_sum(values, count) / n, cross = 0.0;
+    double n = (double)count, mean_t = 0.5 * (n - 1.0), mean = stats_sum(values, count) / n,
+           cross = 0.0;
     struct line line;
 
     for (size_t i = 0; i < count; i++)

@@ -8,15 +8,16 @@
 #include <stddef.h>
 
 struct stats_interval {
-    double value;      /* mean over replications */
-    double low, high;  /* NaN when withheld */
+    double value;     /* mean over replications */
+    double low, high; /* NaN when withheld */
     bool is_withheld;
     const char *method; /* "student_t", "none" (one replication), ... */
 };
 
 /* Student t over `count` values at `confidence` (0.95), never narrower than `resolution` (relative, e.g. 0.005 for
  * histogram percentiles, 0 for exact figures). NaN values make it withheld; one value has no interval. */
-struct stats_interval stats_interval_t(const double *values, size_t count, double confidence, double resolution);
+struct stats_interval stats_interval_t(const double *values, size_t count, double confidence,
+                                       double resolution);
 
 /* Effective sample for a percentile: false when a replication has fewer than 10 observations beyond the quantile;
  * `*needed` = observations per replication it takes. */

@@ -20,15 +20,18 @@ static enum kvsim_status compile(const struct workload_arrival_opts *opts, struc
     return KVSIM_OK;
 }
 
-static enum kvsim_status init(void *state, const struct workload_arrival_context *context, struct kvsim_error *err)
+static enum kvsim_status init(void *state, const struct workload_arrival_context *context,
+                              struct kvsim_error *err)
 {
     (void)state;
     if (context->spec->request_limit > 0)
         return KVSIM_OK;
-    return workload_fail_key(err, "requests", "missing-key", "requests that arrive all at once need 'run.requests'");
+    return workload_fail_key(err, "requests", "missing-key",
+                             "requests that arrive all at once need 'run.requests'");
 }
 
-static enum kvsim_status next(void *state, struct workload_request *request, bool *more, struct kvsim_error *err)
+static enum kvsim_status next(void *state, struct workload_request *request, bool *more,
+                              struct kvsim_error *err)
 {
     (void)state;
     (void)more;

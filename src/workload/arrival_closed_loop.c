@@ -16,12 +16,20 @@ struct state {
 };
 
 static const struct base_field fields[] = {
-    {.key = "concurrency", .type = BASE_INT, .unit = BASE_COUNT,
-     .offset = offsetof(struct workload_arrival_opts, concurrency), .min = 1, .max = CLIENTS_MAX, .required = true,
+    {.key = "concurrency",
+     .type = BASE_INT,
+     .unit = BASE_COUNT,
+     .offset = offsetof(struct workload_arrival_opts, concurrency),
+     .min = 1,
+     .max = CLIENTS_MAX,
+     .required = true,
      .help = "clients, each with one request at a time"},
-    {.key = "think_time", .type = BASE_NODE, .unit = BASE_TIME,
+    {.key = "think_time",
+     .type = BASE_NODE,
+     .unit = BASE_TIME,
      .offset = offsetof(struct workload_arrival_opts, think_time),
-     .help = "time from the end of an answer to the client's next request: a time or a distribution; none unless written"},
+     .help = "time from the end of an answer to the client's next request: a time or a "
+             "distribution; none unless written"},
     {0},
 };
 
@@ -30,25 +38,29 @@ static enum kvsim_status compile(const struct workload_arrival_opts *opts, struc
 {
     (void)arena;
     if (opts->concurrency < 1 || opts->concurrency > CLIENTS_MAX)
-        return workload_fail_key(err, "concurrency", "out-of-range", "'concurrency' must be from 1 to 10,000,000");
+        return workload_fail_key(err, "concurrency", "out-of-range",
+                                 "'concurrency' must be from 1 to 10,000,000");
     spec->process = WORKLOAD_CLOSED_LOOP;
     spec->concurrency = (uint32_t)opts->concurrency;
     return KVSIM_OK;
 }
 
-static enum kvsim_status init(void *state, const struct workload_arrival_context *context, struct kvsim_error *err)
+static enum kvsim_status init(void *state, const struct workload_arrival_context *context,
+                              struct kvsim_error *err)
 {
     struct state *loop = state;
 
     loop->spec = context->spec;
     if (loop->spec->concurrency == 0)
-        return workload_fail_key(err, "concurrency", "out-of-range", "a closed loop needs at least one client");
+        return workload_fail_key(err, "concurrency", "out-of-range",
+                                 "a closed loop needs at least one client");
     loop->think_key = rng_key(context->seed, context->replication, RNG_THINK, 0);
     loop->turns = base_arena_array(context->arena, loop->spec->concurrency, sizeof *loop->turns);
     return KVSIM_OK;
 }
 
-static enum kvsim_status next(void *state, struct workload_request *request, bool *more, struct kvsim_error *err)
+static enum kvsim_status next(void *state, struct workload_request *request, bool *more,
+                              struct kvsim_error *err)
 {
     struct state *loop = state;
 
@@ -63,8 +75,8 @@ static enum kvsim_status next(void *state, struct workload_request *request, boo
     return KVSIM_OK;
 }
 
-static enum kvsim_status done(void *state, uint32_t client, int64_t at_ns, struct workload_request *request, bool *more,
-                              struct kvsim_error *err)
+static enum kvsim_status done(void *state, uint32_t client, int64_t at_ns,
+                              struct workload_request *request, bool *more, struct kvsim_error *err)
 {
     struct state *loop = state;
     double think_ns = 0.0;
@@ -76,8 +88,9 @@ static enum kvsim_status done(void *state, uint32_t client, int64_t at_ns, struc
     if (loop->spec->has_think) {
         uint64_t address = ((uint64_t)client << 32) + request->turn;
 
-        think_ns = fmax(0.0, rng_dist_value(&loop->spec->think, rng_uniform(loop->think_key, address))) *
-                   WORKLOAD_NS_PER_S;
+        think_ns =
+            fmax(0.0, rng_dist_value(&loop->spec->think, rng_uniform(loop->think_key, address))) *
+            WORKLOAD_NS_PER_S;
     }
     request->arrival_ns = at_ns;
     return workload_add_gap(&request->arrival_ns, think_ns, err);

@@ -8,8 +8,14 @@ struct state {
 };
 
 static const struct base_field fields[] = {
-    {.key = "rate", .type = BASE_REAL, .unit = BASE_RATE, .offset = offsetof(struct workload_arrival_opts, rate_per_s),
-     .max = INFINITY, .min_open = true, .required = true, .help = "arrivals per unit of time; inf = all at once"},
+    {.key = "rate",
+     .type = BASE_REAL,
+     .unit = BASE_RATE,
+     .offset = offsetof(struct workload_arrival_opts, rate_per_s),
+     .max = INFINITY,
+     .min_open = true,
+     .required = true,
+     .help = "arrivals per unit of time; inf = all at once"},
     {0},
 };
 
@@ -30,7 +36,8 @@ static enum kvsim_status compile(const struct workload_arrival_opts *opts, struc
     return status;
 }
 
-static enum kvsim_status init(void *state, const struct workload_arrival_context *context, struct kvsim_error *err)
+static enum kvsim_status init(void *state, const struct workload_arrival_context *context,
+                              struct kvsim_error *err)
 {
     const struct workload_spec *spec = context->spec;
     struct state *equal = state;
@@ -46,7 +53,8 @@ static enum kvsim_status init(void *state, const struct workload_arrival_context
     return status;
 }
 
-static enum kvsim_status next(void *state, struct workload_request *request, bool *more, struct kvsim_error *err)
+static enum kvsim_status next(void *state, struct workload_request *request, bool *more,
+                              struct kvsim_error *err)
 {
     const struct state *equal = state;
 

@@ -18,19 +18,32 @@ struct state {
 };
 
 static const struct base_field fields[] = {
-    {.key = "rate", .type = BASE_REAL, .unit = BASE_RATE, .offset = offsetof(struct workload_arrival_opts, rate_per_s),
-     .max = INFINITY, .min_open = true, .required = true, .help = "mean arrivals per unit of time; inf = all at once"},
-    {.key = "burstiness", .type = BASE_REAL, .unit = BASE_NONE,
-     .offset = offsetof(struct workload_arrival_opts, burstiness), .max = INFINITY, .min_open = true, .def = "1",
+    {.key = "rate",
+     .type = BASE_REAL,
+     .unit = BASE_RATE,
+     .offset = offsetof(struct workload_arrival_opts, rate_per_s),
+     .max = INFINITY,
+     .min_open = true,
+     .required = true,
+     .help = "mean arrivals per unit of time; inf = all at once"},
+    {.key = "burstiness",
+     .type = BASE_REAL,
+     .unit = BASE_NONE,
+     .offset = offsetof(struct workload_arrival_opts, burstiness),
+     .max = INFINITY,
+     .min_open = true,
+     .def = "1",
      .help = "shape of the gaps: 1 = poisson, below 1 burstier, inf = constant"},
     {0},
 };
 
 static enum kvsim_status check(double burstiness, struct kvsim_error *err)
 {
-    if ((burstiness >= BURSTINESS_MIN && burstiness <= BURSTINESS_MAX) || (isinf(burstiness) && burstiness > 0.0))
+    if ((burstiness >= BURSTINESS_MIN && burstiness <= BURSTINESS_MAX) ||
+        (isinf(burstiness) && burstiness > 0.0))
         return KVSIM_OK;
-    return workload_fail_key(err, "burstiness", "out-of-range", "'burstiness' must be from 1e-4 to 1e6, or inf");
+    return workload_fail_key(err, "burstiness", "out-of-range",
+                             "'burstiness' must be from 1e-4 to 1e6, or inf");
 }
 
 static enum kvsim_status compile(const struct workload_arrival_opts *opts, struct base_arena *arena,
@@ -47,7 +60,8 @@ static enum kvsim_status compile(const struct workload_arrival_opts *opts, struc
     return workload_check_rate(opts->rate_per_s, "rate", err);
 }
 
-static enum kvsim_status init(void *state, const struct workload_arrival_context *context, struct kvsim_error *err)
+static enum kvsim_status init(void *state, const struct workload_arrival_context *context,
+                              struct kvsim_error *err)
 {
     const struct workload_spec *spec = context->spec;
     struct state *gamma = state;
@@ -66,11 +80,13 @@ static enum kvsim_status init(void *state, const struct workload_arrival_context
     options.mean = WORKLOAD_NS_PER_S / spec->rate_per_s;
     options.cv = 1.0 / sqrt(spec->burstiness);
     if (spec->burstiness == 1.0) /* the same gaps as poisson */
-        options = (struct rng_dist_options){.kind = RNG_EXPONENTIAL, .has_mean = true, .mean = options.mean};
+        options = (struct rng_dist_options){
+            .kind = RNG_EXPONENTIAL, .has_mean = true, .mean = options.mean};
     return rng_dist_init(&gamma->gap_ns, &options, false, context->arena, err);
 }
 
-static enum kvsim_status next(void *state, struct workload_request *request, bool *more, struct kvsim_error *err)
+static enum kvsim_status next(void *state, struct workload_request *request, bool *more,
+                              struct kvsim_error *err)
 {
     struct state *gamma = state;
     enum kvsim_status status;
@@ -78,7 +94,9 @@ static enum kvsim_status next(void *state, struct workload_request *request, boo
     (void)more;
     if (gamma->rate.den != 0)
         return workload_time_at_rate(request->index + 1, gamma->rate, &request->arrival_ns, err);
-    status = workload_add_gap(&gamma->at_ns, rng_dist_value(&gamma->gap_ns, rng_uniform(gamma->key, request->index)), err);
+    status = workload_add_gap(
+        &gamma->at_ns, rng_dist_value(&gamma->gap_ns, rng_uniform(gamma->key, request->index)),
+        err);
     request->arrival_ns = gamma->at_ns;
     return status;
 }

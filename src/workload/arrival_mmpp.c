@@ -19,16 +19,33 @@ struct state {
 };
 
 static const struct base_field state_fields[] = {
-    {.key = "rate", .type = BASE_REAL, .unit = BASE_RATE, .offset = offsetof(struct workload_state_opts, rate_per_s),
-     .max = 1e12, .min_open = true, .required = true, .help = "mean arrivals per unit of time in this state"},
-    {.key = "dwell", .type = BASE_INT, .unit = BASE_TIME, .offset = offsetof(struct workload_state_opts, mean_dwell_ns),
-     .min = 1.0, .max = 1e18, .required = true, .also = "mean_dwell duration", .help = "mean length of a visit"},
+    {.key = "rate",
+     .type = BASE_REAL,
+     .unit = BASE_RATE,
+     .offset = offsetof(struct workload_state_opts, rate_per_s),
+     .max = 1e12,
+     .min_open = true,
+     .required = true,
+     .help = "mean arrivals per unit of time in this state"},
+    {.key = "dwell",
+     .type = BASE_INT,
+     .unit = BASE_TIME,
+     .offset = offsetof(struct workload_state_opts, mean_dwell_ns),
+     .min = 1.0,
+     .max = 1e18,
+     .required = true,
+     .also = "mean_dwell duration",
+     .help = "mean length of a visit"},
     {0},
 };
 
 static const struct base_field fields[] = {
-    {.key = "states", .type = BASE_LIST, .offset = offsetof(struct workload_arrival_opts, states), .sub = state_fields,
-     .sub_bytes = sizeof(struct workload_state_opts), .required = true,
+    {.key = "states",
+     .type = BASE_LIST,
+     .offset = offsetof(struct workload_arrival_opts, states),
+     .sub = state_fields,
+     .sub_bytes = sizeof(struct workload_state_opts),
+     .required = true,
      .help = "states in the order in which they follow each other"},
     {0},
 };
@@ -40,7 +57,8 @@ static enum kvsim_status compile(const struct workload_arrival_opts *opts, struc
     struct workload_mmpp_state *states;
 
     if (opts->states.count == 0)
-        return workload_fail_key(err, "states", "missing-key", "'states' must have at least one state");
+        return workload_fail_key(err, "states", "missing-key",
+                                 "'states' must have at least one state");
     states = base_arena_array(arena, opts->states.count, sizeof *states);
     for (size_t i = 0; i < opts->states.count; i++) {
         enum kvsim_status status = workload_check_rate(from[i].rate_per_s, "states", err);
@@ -48,9 +66,11 @@ static enum kvsim_status compile(const struct workload_arrival_opts *opts, struc
         if (status != KVSIM_OK)
             return status;
         if (from[i].mean_dwell_ns <= 0)
-            return workload_fail_key(err, "states", "out-of-range", "'dwell' of a state must be above 0");
+            return workload_fail_key(err, "states", "out-of-range",
+                                     "'dwell' of a state must be above 0");
         states[i] = (struct workload_mmpp_state){.rate_per_s = from[i].rate_per_s,
-                                                 .mean_dwell_s = (double)from[i].mean_dwell_ns / WORKLOAD_NS_PER_S};
+                                                 .mean_dwell_s = (double)from[i].mean_dwell_ns /
+                                                                 WORKLOAD_NS_PER_S};
     }
     spec->process = WORKLOAD_MMPP;
     spec->states = states;
@@ -82,7 +102,8 @@ static size_t first_state(const struct state *mmpp)
     return mmpp->spec->state_count - 1;
 }
 
-static enum kvsim_status init(void *state, const struct workload_arrival_context *context, struct kvsim_error *err)
+static enum kvsim_status init(void *state, const struct workload_arrival_context *context,
+                              struct kvsim_error *err)
 {
     struct state *mmpp = state;
     double arrivals = 0.0;
@@ -92,19 +113,22 @@ static enum kvsim_status init(void *state, const struct workload_arrival_context
         const struct workload_mmpp_state *item = &mmpp->spec->states[i];
 
         if (!isfinite(item->rate_per_s) || item->rate_per_s < 0.0 || !(item->mean_dwell_s > 0.0))
-            return workload_fail_key(err, "states", "out-of-range", "a state needs a finite rate and a dwell above 0");
+            return workload_fail_key(err, "states", "out-of-range",
+                                     "a state needs a finite rate and a dwell above 0");
         arrivals += item->rate_per_s * item->mean_dwell_s;
     }
     /* Else a request could take millions of rounds to appear. */
     if (!(arrivals >= 1e-3))
-        return workload_fail_key(err, "states", "out-of-range", "a round through 'states' has less than 0.001 arrivals");
+        return workload_fail_key(err, "states", "out-of-range",
+                                 "a round through 'states' has less than 0.001 arrivals");
     mmpp->arrival_key = rng_key(context->seed, context->replication, RNG_ARRIVAL, 0);
     mmpp->dwell_key = rng_key(context->seed, context->replication, RNG_MODULATION, 0);
     mmpp->current = first_state(mmpp);
     return enter_visit(mmpp, err);
 }
 
-static enum kvsim_status next(void *state, struct workload_request *request, bool *more, struct kvsim_error *err)
+static enum kvsim_status next(void *state, struct workload_request *request, bool *more,
+                              struct kvsim_error *err)
 {
     struct state *mmpp = state;
     double due = workload_exponential(mmpp->arrival_key, request->index);
@@ -125,7 +149,8 @@ static enum kvsim_status next(void *state, struct workload_request *request, boo
         if (status != KVSIM_OK)
             return status;
     }
-    status = workload_add_gap(&mmpp->at_ns, due * WORKLOAD_NS_PER_S / mmpp->spec->states[mmpp->current].rate_per_s, err);
+    status = workload_add_gap(
+        &mmpp->at_ns, due * WORKLOAD_NS_PER_S / mmpp->spec->states[mmpp->current].rate_per_s, err);
     if (mmpp->at_ns > mmpp->visit_end_ns)
         mmpp->at_ns = mmpp->visit_end_ns;
     request->arrival_ns = mmpp->at_ns;

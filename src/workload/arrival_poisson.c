@@ -10,8 +10,14 @@ struct state {
 };
 
 static const struct base_field fields[] = {
-    {.key = "rate", .type = BASE_REAL, .unit = BASE_RATE, .offset = offsetof(struct workload_arrival_opts, rate_per_s),
-     .max = INFINITY, .min_open = true, .required = true, .help = "mean arrivals per unit of time; inf = all at once"},
+    {.key = "rate",
+     .type = BASE_REAL,
+     .unit = BASE_RATE,
+     .offset = offsetof(struct workload_arrival_opts, rate_per_s),
+     .max = INFINITY,
+     .min_open = true,
+     .required = true,
+     .help = "mean arrivals per unit of time; inf = all at once"},
     {0},
 };
 
@@ -24,7 +30,8 @@ static enum kvsim_status compile(const struct workload_arrival_opts *opts, struc
     return isinf(opts->rate_per_s) ? KVSIM_OK : workload_check_rate(opts->rate_per_s, "rate", err);
 }
 
-static enum kvsim_status init(void *state, const struct workload_arrival_context *context, struct kvsim_error *err)
+static enum kvsim_status init(void *state, const struct workload_arrival_context *context,
+                              struct kvsim_error *err)
 {
     struct state *poisson = state;
 
@@ -33,7 +40,8 @@ static enum kvsim_status init(void *state, const struct workload_arrival_context
     return workload_check_rate(context->spec->rate_per_s, "rate", err);
 }
 
-static enum kvsim_status next(void *state, struct workload_request *request, bool *more, struct kvsim_error *err)
+static enum kvsim_status next(void *state, struct workload_request *request, bool *more,
+                              struct kvsim_error *err)
 {
     struct state *poisson = state;
     double gap_ns = poisson->mean_gap_ns * workload_exponential(poisson->key, request->index);

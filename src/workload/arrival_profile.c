@@ -34,32 +34,68 @@ static const struct base_choice stage_processes[] = {
 };
 
 static const struct base_field stage_fields[] = {
-    {.key = "rate", .type = BASE_REAL, .unit = BASE_RATE, .offset = offsetof(struct workload_stage_opts, rate_per_s),
-     .max = 1e12, .min_open = true, .required = true, .also = "mean",
+    {.key = "rate",
+     .type = BASE_REAL,
+     .unit = BASE_RATE,
+     .offset = offsetof(struct workload_stage_opts, rate_per_s),
+     .max = 1e12,
+     .min_open = true,
+     .required = true,
+     .also = "mean",
      .help = "arrivals per unit of time; at the start of a ramp; the mean of a sinus"},
-    {.key = "rate_end", .type = BASE_REAL, .unit = BASE_RATE,
-     .offset = offsetof(struct workload_stage_opts, rate_end_per_s), .max = 1e12, .min_open = true, .also = "to",
+    {.key = "rate_end",
+     .type = BASE_REAL,
+     .unit = BASE_RATE,
+     .offset = offsetof(struct workload_stage_opts, rate_end_per_s),
+     .max = 1e12,
+     .min_open = true,
+     .also = "to",
      .help = "makes the stage a ramp that ends at this rate"},
-    {.key = "amplitude", .type = BASE_REAL, .unit = BASE_RATIO, .offset = offsetof(struct workload_stage_opts, amplitude),
-     .max = 1.0, .help = "relative amplitude of a sinus: rate (1 + amplitude sin(2 pi t / period))"},
-    {.key = "period", .type = BASE_INT, .unit = BASE_TIME, .offset = offsetof(struct workload_stage_opts, period_ns),
-     .min = 1.0, .max = 9e18, .help = "period of the sinus; the length of the stage unless written"},
-    {.key = "duration", .type = BASE_INT, .unit = BASE_TIME, .offset = offsetof(struct workload_stage_opts, duration_ns),
-     .min = 1.0, .max = 9e18, .required = true, .help = "length of the stage"},
-    {.key = "process", .type = BASE_CHOICE, .offset = offsetof(struct workload_stage_opts, process),
-     .choices = stage_processes, .def = "poisson", .help = "how arrivals lie within the stage"},
+    {.key = "amplitude",
+     .type = BASE_REAL,
+     .unit = BASE_RATIO,
+     .offset = offsetof(struct workload_stage_opts, amplitude),
+     .max = 1.0,
+     .help = "relative amplitude of a sinus: rate (1 + amplitude sin(2 pi t / period))"},
+    {.key = "period",
+     .type = BASE_INT,
+     .unit = BASE_TIME,
+     .offset = offsetof(struct workload_stage_opts, period_ns),
+     .min = 1.0,
+     .max = 9e18,
+     .help = "period of the sinus; the length of the stage unless written"},
+    {.key = "duration",
+     .type = BASE_INT,
+     .unit = BASE_TIME,
+     .offset = offsetof(struct workload_stage_opts, duration_ns),
+     .min = 1.0,
+     .max = 9e18,
+     .required = true,
+     .help = "length of the stage"},
+    {.key = "process",
+     .type = BASE_CHOICE,
+     .offset = offsetof(struct workload_stage_opts, process),
+     .choices = stage_processes,
+     .def = "poisson",
+     .help = "how arrivals lie within the stage"},
     {0},
 };
 
 static const struct base_field fields[] = {
-    {.key = "stages", .type = BASE_LIST, .offset = offsetof(struct workload_arrival_opts, stages), .sub = stage_fields,
-     .sub_bytes = sizeof(struct workload_stage_opts), .required = true, .help = "stages, one after the other, repeated"},
+    {.key = "stages",
+     .type = BASE_LIST,
+     .offset = offsetof(struct workload_arrival_opts, stages),
+     .sub = stage_fields,
+     .sub_bytes = sizeof(struct workload_stage_opts),
+     .required = true,
+     .help = "stages, one after the other, repeated"},
     {0},
 };
 
 static bool is_ramp(const struct workload_stage *stage)
 {
-    return stage->amplitude == 0.0 && stage->rate_end_per_s > 0.0 && stage->rate_end_per_s != stage->rate_per_s;
+    return stage->amplitude == 0.0 && stage->rate_end_per_s > 0.0 &&
+           stage->rate_end_per_s != stage->rate_per_s;
 }
 
 /* L over `length_ns` from a point of a stage, in ns from its start. */
@@ -68,7 +104,8 @@ static double expected_over(const struct workload_stage *stage, double from_ns, 
     double start = from_ns / WORKLOAD_NS_PER_S, length = length_ns / WORKLOAD_NS_PER_S;
 
     if (is_ramp(stage)) {
-        double slope = (stage->rate_end_per_s - stage->rate_per_s) / ((double)stage->duration_ns / WORKLOAD_NS_PER_S);
+        double slope = (stage->rate_end_per_s - stage->rate_per_s) /
+                       ((double)stage->duration_ns / WORKLOAD_NS_PER_S);
 
         return length * (stage->rate_per_s + slope * (start + 0.5 * length));
     }
@@ -76,8 +113,9 @@ static double expected_over(const struct workload_stage *stage, double from_ns, 
         double omega = TWO_PI / ((double)stage->period_ns / WORKLOAD_NS_PER_S);
 
         /* cos a - cos b = 2 sin((a + b) / 2) sin((b - a) / 2): no digits are lost over a short gap */
-        return stage->rate_per_s * (length + 2.0 * stage->amplitude / omega * sin(omega * (start + 0.5 * length)) *
-                                                 sin(omega * 0.5 * length));
+        return stage->rate_per_s *
+               (length + 2.0 * stage->amplitude / omega * sin(omega * (start + 0.5 * length)) *
+                             sin(omega * 0.5 * length));
     }
     return stage->rate_per_s * length;
 }
@@ -96,18 +134,21 @@ static double ramp_inverse_ns(const struct workload_stage *stage, int64_t from_n
     double rate = stage->rate_per_s + slope * ((double)from_ns / WORKLOAD_NS_PER_S);
 
     /* rate t + slope t^2 / 2 = due, in the form that does not cancel */
-    return WORKLOAD_NS_PER_S * 2.0 * due / (rate + sqrt(fmax(0.0, rate * rate + 2.0 * slope * due)));
+    return WORKLOAD_NS_PER_S * 2.0 * due /
+           (rate + sqrt(fmax(0.0, rate * rate + 2.0 * slope * due)));
 }
 
 /* Newton's steps, held inside a bracket; to half a ns, or to what a double tells apart. */
 static double sinus_inverse_ns(const struct workload_stage *stage, int64_t from_ns, double due)
 {
-    double omega = TWO_PI / (double)stage->period_ns, low = 0.0, high = (double)(stage->duration_ns - from_ns);
+    double omega = TWO_PI / (double)stage->period_ns, low = 0.0,
+           high = (double)(stage->duration_ns - from_ns);
     double per_ns = stage->rate_per_s / WORKLOAD_NS_PER_S, length = fmin(high, due / per_ns);
 
     for (int i = 0; i < INVERSE_STEPS_MAX && high - low > 0.5; i++) {
         double rate = per_ns * (1.0 + stage->amplitude * sin(omega * ((double)from_ns + length)));
-        double off = expected_over(stage, (double)from_ns, length) - due, next = length - off / rate;
+        double off = expected_over(stage, (double)from_ns, length) - due,
+               next = length - off / rate;
 
         if (off > 0.0)
             high = length;
@@ -139,16 +180,21 @@ static int64_t inverse_ns(const struct workload_stage *stage, int64_t from_ns, d
 static enum kvsim_status check_stage(const struct workload_stage *stage, struct kvsim_error *err)
 {
     if (stage->duration_ns <= 0)
-        return workload_fail_key(err, "stages", "out-of-range", "'duration' of a stage must be above 0");
-    if (!isfinite(stage->rate_per_s) || stage->rate_per_s < 0.0 || !isfinite(stage->rate_end_per_s) ||
-        stage->rate_end_per_s < 0.0)
-        return workload_fail_key(err, "stages", "out-of-range", "the rates of a stage must be finite and not negative");
+        return workload_fail_key(err, "stages", "out-of-range",
+                                 "'duration' of a stage must be above 0");
+    if (!isfinite(stage->rate_per_s) || stage->rate_per_s < 0.0 ||
+        !isfinite(stage->rate_end_per_s) || stage->rate_end_per_s < 0.0)
+        return workload_fail_key(err, "stages", "out-of-range",
+                                 "the rates of a stage must be finite and not negative");
     if (!(stage->amplitude >= 0.0 && stage->amplitude <= 1.0))
-        return workload_fail_key(err, "stages", "out-of-range", "'amplitude' of a stage must be from 0 to 1");
+        return workload_fail_key(err, "stages", "out-of-range",
+                                 "'amplitude' of a stage must be from 0 to 1");
     if (stage->amplitude > 0.0 && stage->period_ns <= 0)
         return workload_fail_key(err, "stages", "missing-key", "a sinus needs a 'period' above 0");
-    if (stage->amplitude > 0.0 && stage->rate_end_per_s > 0.0 && stage->rate_end_per_s != stage->rate_per_s)
-        return workload_fail_key(err, "stages", "contradiction", "a stage is a ramp or a sinus, not both");
+    if (stage->amplitude > 0.0 && stage->rate_end_per_s > 0.0 &&
+        stage->rate_end_per_s != stage->rate_per_s)
+        return workload_fail_key(err, "stages", "contradiction",
+                                 "a stage is a ramp or a sinus, not both");
     return KVSIM_OK;
 }
 
@@ -159,19 +205,21 @@ static enum kvsim_status compile(const struct workload_arrival_opts *opts, struc
     struct workload_stage *stages;
 
     if (opts->stages.count == 0)
-        return workload_fail_key(err, "stages", "missing-key", "'stages' must have at least one stage");
+        return workload_fail_key(err, "stages", "missing-key",
+                                 "'stages' must have at least one stage");
     stages = base_arena_array(arena, opts->stages.count, sizeof *stages);
     for (size_t i = 0; i < opts->stages.count; i++) {
         enum kvsim_status status = workload_check_rate(from[i].rate_per_s, "stages", err);
 
         if (status != KVSIM_OK)
             return status;
-        stages[i] = (struct workload_stage){.rate_per_s = from[i].rate_per_s,
-                                            .rate_end_per_s = from[i].rate_end_per_s,
-                                            .amplitude = from[i].amplitude,
-                                            .period_ns = from[i].period_ns > 0 ? from[i].period_ns : from[i].duration_ns,
-                                            .duration_ns = from[i].duration_ns,
-                                            .deterministic = from[i].process == WORKLOAD_DETERMINISTIC};
+        stages[i] = (struct workload_stage){
+            .rate_per_s = from[i].rate_per_s,
+            .rate_end_per_s = from[i].rate_end_per_s,
+            .amplitude = from[i].amplitude,
+            .period_ns = from[i].period_ns > 0 ? from[i].period_ns : from[i].duration_ns,
+            .duration_ns = from[i].duration_ns,
+            .deterministic = from[i].process == WORKLOAD_DETERMINISTIC};
         status = check_stage(&stages[i], err);
         if (status != KVSIM_OK)
             return status;
@@ -182,7 +230,8 @@ static enum kvsim_status compile(const struct workload_arrival_opts *opts, struc
     return KVSIM_OK;
 }
 
-static enum kvsim_status init(void *state, const struct workload_arrival_context *context, struct kvsim_error *err)
+static enum kvsim_status init(void *state, const struct workload_arrival_context *context,
+                              struct kvsim_error *err)
 {
     const struct workload_spec *spec = context->spec;
     struct state *profile = state;
@@ -202,7 +251,8 @@ static enum kvsim_status init(void *state, const struct workload_arrival_context
     profile->repeats = spec->request_limit > 0 || spec->duration_ns > 0;
     /* Else a request could take millions of rounds to appear. */
     if (!(expected >= 1e-3))
-        return workload_fail_key(err, "stages", "out-of-range", "a round through 'stages' has less than 0.001 arrivals");
+        return workload_fail_key(err, "stages", "out-of-range",
+                                 "a round through 'stages' has less than 0.001 arrivals");
     return KVSIM_OK;
 }
 
@@ -216,7 +266,8 @@ static bool place_deterministic(struct state *profile, int64_t *in_stage_ns)
     if (stage->rate_per_s <= 0.0 && is_constant)
         return false;
     if (is_constant) {
-        if (workload_time_at_rate(count, workload_rational(stage->rate_per_s), in_stage_ns, NULL) != KVSIM_OK ||
+        if (workload_time_at_rate(count, workload_rational(stage->rate_per_s), in_stage_ns, NULL) !=
+                KVSIM_OK ||
             *in_stage_ns > stage->duration_ns)
             return false;
     } else {
@@ -242,7 +293,8 @@ static bool place_poisson(struct state *profile, double *due, int64_t *in_stage_
     return true;
 }
 
-static enum kvsim_status enter_next_stage(struct state *profile, bool *more, struct kvsim_error *err)
+static enum kvsim_status enter_next_stage(struct state *profile, bool *more,
+                                          struct kvsim_error *err)
 {
     int64_t duration_ns = profile->spec->stages[profile->stage].duration_ns;
 
@@ -254,12 +306,14 @@ static enum kvsim_status enter_next_stage(struct state *profile, bool *more, str
     profile->in_stage_ns = 0;
     profile->arrived_count = 0;
     if (duration_ns > INT64_MAX - profile->stage_start_ns)
-        return workload_fail_key(err, "stages", "out-of-range", "an arrival lies more than 292 years ahead");
+        return workload_fail_key(err, "stages", "out-of-range",
+                                 "an arrival lies more than 292 years ahead");
     profile->stage_start_ns += duration_ns;
     return KVSIM_OK;
 }
 
-static enum kvsim_status next(void *state, struct workload_request *request, bool *more, struct kvsim_error *err)
+static enum kvsim_status next(void *state, struct workload_request *request, bool *more,
+                              struct kvsim_error *err)
 {
     struct state *profile = state;
     double due = workload_exponential(profile->key, request->index);
@@ -269,14 +323,16 @@ static enum kvsim_status next(void *state, struct workload_request *request, boo
         bool deterministic = profile->spec->stages[profile->stage].deterministic;
         enum kvsim_status status;
 
-        if (deterministic ? place_deterministic(profile, &in_stage_ns) : place_poisson(profile, &due, &in_stage_ns))
+        if (deterministic ? place_deterministic(profile, &in_stage_ns)
+                          : place_poisson(profile, &due, &in_stage_ns))
             break;
         status = enter_next_stage(profile, more, err);
         if (status != KVSIM_OK || !*more)
             return status;
     }
     if (in_stage_ns > INT64_MAX - profile->stage_start_ns)
-        return workload_fail_key(err, "stages", "out-of-range", "an arrival lies more than 292 years ahead");
+        return workload_fail_key(err, "stages", "out-of-range",
+                                 "an arrival lies more than 292 years ahead");
     request->arrival_ns = profile->stage_start_ns + in_stage_ns;
     return KVSIM_OK;
 }

@@ -14,10 +14,20 @@ struct state {
 };
 
 static const struct base_field fields[] = {
-    {.key = "file", .type = BASE_TEXT, .offset = offsetof(struct workload_arrival_opts, file), .required = true,
-     .help = "CSV with a header or JSON lines: Azure, BurstGPT, Mooncake, Qwen, or arrival_s,input_tokens,output_tokens"},
-    {.key = "speedup", .type = BASE_REAL, .unit = BASE_NONE, .offset = offsetof(struct workload_arrival_opts, speedup),
-     .max = 1e6, .min_open = true, .def = "1", .help = "divides the arrival times: 2 = twice the rate"},
+    {.key = "file",
+     .type = BASE_TEXT,
+     .offset = offsetof(struct workload_arrival_opts, file),
+     .required = true,
+     .help = "CSV with a header or JSON lines: Azure, BurstGPT, Mooncake, Qwen, or "
+             "arrival_s,input_tokens,output_tokens"},
+    {.key = "speedup",
+     .type = BASE_REAL,
+     .unit = BASE_NONE,
+     .offset = offsetof(struct workload_arrival_opts, speedup),
+     .max = 1e6,
+     .min_open = true,
+     .def = "1",
+     .help = "divides the arrival times: 2 = twice the rate"},
     {0},
 };
 
@@ -40,7 +50,8 @@ static enum kvsim_status compile(const struct workload_arrival_opts *opts, struc
     return check_speedup(opts->speedup, err);
 }
 
-static enum kvsim_status init(void *state, const struct workload_arrival_context *context, struct kvsim_error *err)
+static enum kvsim_status init(void *state, const struct workload_arrival_context *context,
+                              struct kvsim_error *err)
 {
     struct state *replay = state;
     enum kvsim_status status = check_speedup(context->spec->speedup, err);
@@ -52,13 +63,15 @@ static enum kvsim_status init(void *state, const struct workload_arrival_context
     return workload_trace_open(context->spec->trace_path, &replay->trace, err);
 }
 
-static enum kvsim_status scale_time(const struct state *replay, int64_t at_ns, int64_t *out_ns, struct kvsim_error *err)
+static enum kvsim_status scale_time(const struct state *replay, int64_t at_ns, int64_t *out_ns,
+                                    struct kvsim_error *err)
 {
     base_i128 twice = (base_i128)at_ns * replay->speedup.den * 2 + replay->speedup.num;
     base_i128 at = twice / ((base_i128)replay->speedup.num * 2);
 
     if (at > INT64_MAX)
-        return workload_fail_key(err, "speedup", "out-of-range", "an arrival lies more than 292 years ahead");
+        return workload_fail_key(err, "speedup", "out-of-range",
+                                 "an arrival lies more than 292 years ahead");
     *out_ns = (int64_t)at;
     return KVSIM_OK;
 }
@@ -81,7 +94,8 @@ static enum kvsim_status find_class(const struct state *replay, const char *name
     return workload_trace_fail_class(replay->trace, err);
 }
 
-static enum kvsim_status next(void *state, struct workload_request *request, bool *more, struct kvsim_error *err)
+static enum kvsim_status next(void *state, struct workload_request *request, bool *more,
+                              struct kvsim_error *err)
 {
     struct state *replay = state;
     struct workload_row row;

@@ -10,10 +10,22 @@ struct state {
 };
 
 static const struct base_field fields[] = {
-    {.key = "rate", .type = BASE_REAL, .unit = BASE_RATE, .offset = offsetof(struct workload_arrival_opts, rate_per_s),
-     .max = INFINITY, .min_open = true, .required = true, .help = "mean arrivals per unit of time; inf = all at once"},
-    {.key = "cv", .type = BASE_REAL, .unit = BASE_NONE, .offset = offsetof(struct workload_arrival_opts, cv),
-     .max = 1000.0, .min_open = true, .required = true, .help = "coefficient of variation of the gaps"},
+    {.key = "rate",
+     .type = BASE_REAL,
+     .unit = BASE_RATE,
+     .offset = offsetof(struct workload_arrival_opts, rate_per_s),
+     .max = INFINITY,
+     .min_open = true,
+     .required = true,
+     .help = "mean arrivals per unit of time; inf = all at once"},
+    {.key = "cv",
+     .type = BASE_REAL,
+     .unit = BASE_NONE,
+     .offset = offsetof(struct workload_arrival_opts, cv),
+     .max = 1000.0,
+     .min_open = true,
+     .required = true,
+     .help = "coefficient of variation of the gaps"},
     {0},
 };
 
@@ -33,10 +45,12 @@ static enum kvsim_status compile(const struct workload_arrival_opts *opts, struc
     return workload_check_rate(opts->rate_per_s, "rate", err);
 }
 
-static enum kvsim_status init(void *state, const struct workload_arrival_context *context, struct kvsim_error *err)
+static enum kvsim_status init(void *state, const struct workload_arrival_context *context,
+                              struct kvsim_error *err)
 {
     struct state *weibull = state;
-    struct rng_dist_options options = {.kind = RNG_WEIBULL, .has_mean = true, .has_cv = true, .cv = context->spec->cv};
+    struct rng_dist_options options = {
+        .kind = RNG_WEIBULL, .has_mean = true, .has_cv = true, .cv = context->spec->cv};
     enum kvsim_status status = workload_check_rate(context->spec->rate_per_s, "rate", err);
 
     if (status != KVSIM_OK)
@@ -46,7 +60,8 @@ static enum kvsim_status init(void *state, const struct workload_arrival_context
     return rng_dist_init(&weibull->gap_ns, &options, false, context->arena, err);
 }
 
-static enum kvsim_status next(void *state, struct workload_request *request, bool *more, struct kvsim_error *err)
+static enum kvsim_status next(void *state, struct workload_request *request, bool *more,
+                              struct kvsim_error *err)
 {
     struct state *weibull = state;
     double gap_ns = rng_dist_value(&weibull->gap_ns, rng_uniform(weibull->key, request->index));

@@ -1,10 +1,11 @@
 #include "workload/workload_int.h"
 
 const struct workload_arrival_ops *const workload_arrivals[] = {
-    &workload_arrival_poisson,       &workload_arrival_gamma,       &workload_arrival_weibull,
-    &workload_arrival_deterministic, &workload_arrival_mmpp,        &workload_arrival_profile,
-    &workload_arrival_at_once,       &workload_arrival_closed_loop, &workload_arrival_trace,
-    NULL,
+    &workload_arrival_poisson, &workload_arrival_gamma,
+    &workload_arrival_weibull, &workload_arrival_deterministic,
+    &workload_arrival_mmpp,    &workload_arrival_profile,
+    &workload_arrival_at_once, &workload_arrival_closed_loop,
+    &workload_arrival_trace,   NULL,
 };
 
 const struct base_choice workload_process_choices[] = {

@@ -38,8 +38,9 @@ struct workload_arrival_opts {
     struct base_list stages; /* struct workload_stage_opts */
     struct base_list states; /* struct workload_state_opts */
     int64_t concurrency;
-    const struct conf_node *think_time; /* a distribution in seconds, read by the scenario into spec->think */
-    const char *file;                   /* as written; the scenario resolves it into spec->trace_path */
+    const struct conf_node
+        *think_time;  /* a distribution in seconds, read by the scenario into spec->think */
+    const char *file; /* as written; the scenario resolves it into spec->trace_path */
     double speedup;
 };
 
@@ -58,22 +59,27 @@ struct workload_arrival_ops {
     /* Checks the options and fills the process' own members of `spec` (process included). */
     enum kvsim_status (*compile)(const struct workload_arrival_opts *opts, struct base_arena *arena,
                                  struct workload_spec *spec, struct kvsim_error *err);
-    enum kvsim_status (*init)(void *state, const struct workload_arrival_context *context, struct kvsim_error *err);
+    enum kvsim_status (*init)(void *state, const struct workload_arrival_context *context,
+                              struct kvsim_error *err);
     /* Sets arrival_ns of request `request->index`, and whatever else the process knows of it; *more is true before. */
-    enum kvsim_status (*next)(void *state, struct workload_request *request, bool *more, struct kvsim_error *err);
+    enum kvsim_status (*next)(void *state, struct workload_request *request, bool *more,
+                              struct kvsim_error *err);
     /* Closed loop, else NULL: the client's next request after one that ended at `at_ns`. */
-    enum kvsim_status (*done)(void *state, uint32_t client, int64_t at_ns, struct workload_request *request, bool *more,
+    enum kvsim_status (*done)(void *state, uint32_t client, int64_t at_ns,
+                              struct workload_request *request, bool *more,
                               struct kvsim_error *err);
     void (*release)(void *state); /* NULL where the arena is enough */
 };
 
-extern const struct workload_arrival_ops workload_arrival_poisson, workload_arrival_gamma, workload_arrival_weibull,
-    workload_arrival_deterministic, workload_arrival_mmpp, workload_arrival_profile, workload_arrival_at_once,
-    workload_arrival_closed_loop, workload_arrival_trace;
+extern const struct workload_arrival_ops workload_arrival_poisson, workload_arrival_gamma,
+    workload_arrival_weibull, workload_arrival_deterministic, workload_arrival_mmpp,
+    workload_arrival_profile, workload_arrival_at_once, workload_arrival_closed_loop,
+    workload_arrival_trace;
 
 /* All of them in the order of enum workload_process, ended by NULL. */
 extern const struct workload_arrival_ops *const workload_arrivals[];
 
-const struct workload_arrival_ops *workload_arrival_find(const char *name); /* '-' reads as '_'; NULL when unknown */
+const struct workload_arrival_ops *
+workload_arrival_find(const char *name); /* '-' reads as '_'; NULL when unknown */
 
 #endif

@@ -1,11 +1,12 @@
 /* Class and lengths of a request: one addressed uniform each. */
 #include "workload/workload_int.h"
 
-void workload_draws_init(struct workload_draws *draws, const struct workload_spec *spec, uint64_t seed,
-                         uint32_t replication)
+void workload_draws_init(struct workload_draws *draws, const struct workload_spec *spec,
+                         uint64_t seed, uint32_t replication)
 {
     base_require(spec->class_count >= 1 && spec->class_count <= WORKLOAD_CLASSES_MAX);
-    *draws = (struct workload_draws){.spec = spec, .class_key = rng_key(seed, replication, RNG_CLASS, 0)};
+    *draws = (struct workload_draws){.spec = spec,
+                                     .class_key = rng_key(seed, replication, RNG_CLASS, 0)};
     for (size_t i = 0; i < spec->class_count; i++) {
         draws->total_weight += spec->classes[i].weight;
         draws->prompt_keys[i] = rng_key(seed, replication, RNG_PROMPT, i);
@@ -34,7 +35,8 @@ uint32_t workload_draws_class(const struct workload_draws *draws, uint64_t addre
     return last;
 }
 
-void workload_draws_max_tokens(const struct workload_draws *draws, uint64_t address, struct workload_request *request)
+void workload_draws_max_tokens(const struct workload_draws *draws, uint64_t address,
+                               struct workload_request *request)
 {
     const struct workload_class *class = &draws->spec->classes[request->class_index];
 
@@ -46,7 +48,8 @@ void workload_draws_max_tokens(const struct workload_draws *draws, uint64_t addr
     }
 }
 
-void workload_draws_lengths(const struct workload_draws *draws, uint64_t address, struct workload_request *request)
+void workload_draws_lengths(const struct workload_draws *draws, uint64_t address,
+                            struct workload_request *request)
 {
     uint32_t index = request->class_index;
     const struct workload_class *class = &draws->spec->classes[index];

@@ -12,7 +12,8 @@ enum { CONVERGENTS_MAX = 64 };
 #define RATE_MIN 1e-9
 #define RATE_MAX 1e12
 
-enum kvsim_status workload_fail_key(struct kvsim_error *err, const char *key, const char *code, const char *message)
+enum kvsim_status workload_fail_key(struct kvsim_error *err, const char *key, const char *code,
+                                    const char *message)
 {
     enum kvsim_status status = base_fail(err, KVSIM_ERR_SCENARIO, "%s", message);
 
@@ -51,7 +52,8 @@ struct base_rational workload_rational(double value)
     double x = value, num = 1.0, den = 0.0, num_before = 0.0, den_before = 1.0;
 
     for (int i = 0; i < CONVERGENTS_MAX; i++) {
-        double whole = floor(x), num_next = whole * num + num_before, den_next = whole * den + den_before;
+        double whole = floor(x), num_next = whole * num + num_before,
+               den_next = whole * den + den_before;
 
         if (num_next > TERM_MAX || den_next > TERM_MAX)
             break;
@@ -75,7 +77,8 @@ enum kvsim_status workload_time_at_rate(uint64_t count, struct base_rational rat
     /* 2^40 requests x 2^30 x 2^53 stay below 2^124. */
     base_require(count < UINT64_C(1) << 40);
     if (at > INT64_MAX)
-        return workload_fail_key(err, "rate", "out-of-range", "an arrival lies more than 292 years ahead");
+        return workload_fail_key(err, "rate", "out-of-range",
+                                 "an arrival lies more than 292 years ahead");
     *at_ns = (int64_t)at;
     return KVSIM_OK;
 }
@@ -85,10 +88,12 @@ enum kvsim_status workload_add_gap(int64_t *at_ns, double gap_ns, struct kvsim_e
     int64_t gap;
 
     if (!(gap_ns < GAP_MAX_NS))
-        return workload_fail_key(err, "rate", "out-of-range", "an arrival lies more than 292 years ahead");
+        return workload_fail_key(err, "rate", "out-of-range",
+                                 "an arrival lies more than 292 years ahead");
     gap = (int64_t)(gap_ns + 0.5);
     if (gap > INT64_MAX - *at_ns)
-        return workload_fail_key(err, "rate", "out-of-range", "an arrival lies more than 292 years ahead");
+        return workload_fail_key(err, "rate", "out-of-range",
+                                 "an arrival lies more than 292 years ahead");
     *at_ns += gap;
     return KVSIM_OK;
 }

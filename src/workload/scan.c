@@ -6,7 +6,8 @@
 /* Draws for the mean of held blocks; its relative error is about cv / 500. */
 #define HELD_SAMPLES 262144
 
-enum kvsim_status workload_trace_scan(const char *path, struct workload_trace_info *out, struct kvsim_error *err)
+enum kvsim_status workload_trace_scan(const char *path, struct workload_trace_info *out,
+                                      struct kvsim_error *err)
 {
     struct workload_trace *trace;
     struct workload_row row;
@@ -57,8 +58,8 @@ struct held {
 };
 
 /* While the answer grows, token j of it (from 1) is computed with P + j - 1 tokens in the cache. */
-static void add_held(struct held *held, const struct workload_request *request, uint32_t block_tokens,
-                     int64_t max_model_tokens)
+static void add_held(struct held *held, const struct workload_request *request,
+                     uint32_t block_tokens, int64_t max_model_tokens)
 {
     int64_t prompt = request->prompt_tokens, output = request->output_tokens;
 
@@ -68,12 +69,14 @@ static void add_held(struct held *held, const struct workload_request *request, 
         output = max_model_tokens - prompt;
     if (prompt <= 0 || output <= 0) /* refused on arrival */
         return;
-    held->block_tokens_held += ceil_sum(prompt + output - 1, block_tokens) - ceil_sum(prompt - 1, block_tokens);
+    held->block_tokens_held +=
+        ceil_sum(prompt + output - 1, block_tokens) - ceil_sum(prompt - 1, block_tokens);
     held->outputs += output;
 }
 
-static enum kvsim_status held_of_trace(const struct workload_spec *spec, uint64_t seed, uint32_t block_tokens,
-                                       int64_t max_model_tokens, struct held *held, struct kvsim_error *err)
+static enum kvsim_status held_of_trace(const struct workload_spec *spec, uint64_t seed,
+                                       uint32_t block_tokens, int64_t max_model_tokens,
+                                       struct held *held, struct kvsim_error *err)
 {
     struct workload_source *source;
     struct workload_request request;
@@ -97,7 +100,8 @@ static void held_of_draws(const struct workload_spec *spec, uint64_t seed, uint3
 
     workload_draws_init(&draws, spec, seed, 1);
     for (uint64_t i = 0; i < HELD_SAMPLES; i++) {
-        struct workload_request request = {.index = i, .class_index = workload_draws_class(&draws, i)};
+        struct workload_request request = {.index = i,
+                                           .class_index = workload_draws_class(&draws, i)};
 
         workload_draws_lengths(&draws, i, &request);
         if (spec->ignore_eos)
@@ -106,8 +110,9 @@ static void held_of_draws(const struct workload_spec *spec, uint64_t seed, uint3
     }
 }
 
-enum kvsim_status workload_mean_held_blocks(const struct workload_spec *spec, uint64_t seed, uint32_t block_tokens,
-                                            int64_t max_model_tokens, double *out, struct kvsim_error *err)
+enum kvsim_status workload_mean_held_blocks(const struct workload_spec *spec, uint64_t seed,
+                                            uint32_t block_tokens, int64_t max_model_tokens,
+                                            double *out, struct kvsim_error *err)
 {
     struct held held = {0};
     enum kvsim_status status = KVSIM_OK;
@@ -120,7 +125,8 @@ enum kvsim_status workload_mean_held_blocks(const struct workload_spec *spec, ui
     if (status != KVSIM_OK)
         return status;
     if (held.outputs == 0)
-        return base_fail(err, KVSIM_ERR_SCENARIO, "no request of the workload fits into the model's length limit");
+        return base_fail(err, KVSIM_ERR_SCENARIO,
+                         "no request of the workload fits into the model's length limit");
     *out = base_i128_to_double(held.block_tokens_held) / base_i128_to_double(held.outputs);
     return KVSIM_OK;
 }

@@ -19,8 +19,8 @@ bool workload_is_closed_loop(const struct workload_spec *spec)
 
 static bool has_rate(enum workload_process process)
 {
-    return process == WORKLOAD_POISSON || process == WORKLOAD_GAMMA || process == WORKLOAD_WEIBULL ||
-           process == WORKLOAD_DETERMINISTIC;
+    return process == WORKLOAD_POISSON || process == WORKLOAD_GAMMA ||
+           process == WORKLOAD_WEIBULL || process == WORKLOAD_DETERMINISTIC;
 }
 
 bool workload_is_steady(const struct workload_spec *spec)
@@ -49,14 +49,16 @@ static enum kvsim_status start(struct workload_source *source, uint64_t seed, ui
         .spec = spec, .seed = seed, .replication = replication, .arena = &source->arena};
 
     if (source->ops->is_endless && spec->request_limit == 0 && spec->duration_ns == 0)
-        return workload_fail_key(err, "requests", "missing-key",
-                                 "these arrivals never end: 'run.requests' or 'run.duration' is needed");
+        return workload_fail_key(
+            err, "requests", "missing-key",
+            "these arrivals never end: 'run.requests' or 'run.duration' is needed");
     source->state = base_arena_take(&source->arena, source->ops->policy.state_bytes);
     return source->ops->init(source->state, &context, err);
 }
 
-enum kvsim_status workload_source_open(const struct workload_spec *spec, uint64_t seed, uint32_t replication,
-                                       struct workload_source **out, struct kvsim_error *err)
+enum kvsim_status workload_source_open(const struct workload_spec *spec, uint64_t seed,
+                                       uint32_t replication, struct workload_source **out,
+                                       struct kvsim_error *err)
 {
     struct workload_source *source = base_alloc(sizeof *source);
     enum kvsim_status status;
@@ -87,7 +89,8 @@ void workload_source_close(struct workload_source *source)
 }
 
 /* Where a request's random numbers lie: its number, or its client and turn. */
-static uint64_t address_of(const struct workload_source *source, const struct workload_request *request)
+static uint64_t address_of(const struct workload_source *source,
+                           const struct workload_request *request)
 {
     if (source->spec->process == WORKLOAD_CLOSED_LOOP)
         return ((uint64_t)request->client << 32) + request->turn;
@@ -96,8 +99,9 @@ static uint64_t address_of(const struct workload_source *source, const struct wo
 
 static struct workload_request blank_request(const struct workload_source *source)
 {
-    return (struct workload_request){
-        .index = source->next_index, .class_index = WORKLOAD_CLASS_NONE, .priority = WORKLOAD_PRIORITY_NONE};
+    return (struct workload_request){.index = source->next_index,
+                                     .class_index = WORKLOAD_CLASS_NONE,
+                                     .priority = WORKLOAD_PRIORITY_NONE};
 }
 
 /* What the arrival process left open: class and lengths, priority, and what the class says of patience. */
@@ -135,8 +139,8 @@ static bool is_used_up(const struct workload_source *source)
     return source->spec->request_limit > 0 && source->next_index >= source->spec->request_limit;
 }
 
-enum kvsim_status workload_next(struct workload_source *source, struct workload_request *out, bool *more,
-                                struct kvsim_error *err)
+enum kvsim_status workload_next(struct workload_source *source, struct workload_request *out,
+                                bool *more, struct kvsim_error *err)
 {
     enum kvsim_status status;
 

@@ -34,8 +34,9 @@ static const struct format formats[] = {
 enum { FORMAT_COUNT = sizeof formats / sizeof formats[0] };
 
 /* Columns that hold lengths in files without times. */
-static const char *const length_columns[] = {"num_prefill_tokens", "num_decode_tokens", "input_tokens", "output_tokens",
-                                             "ContextTokens",      "Request tokens",    "input_length", "prompt_tokens"};
+static const char *const length_columns[] = {
+    "num_prefill_tokens", "num_decode_tokens", "input_tokens", "output_tokens",
+    "ContextTokens",      "Request tokens",    "input_length", "prompt_tokens"};
 
 struct columns {
     int time, prompt, output, id, class, session, priority, n, max_tokens, prompt_ranges, hash_ids;
@@ -49,7 +50,7 @@ struct workload_trace {
     bool has_first;
     int64_t first_ns; /* wall clock of the first row */
     int64_t last_ns;
-    uint64_t skipped_count;
+    uint64_t row_count, skipped_count;
 };
 
 static const struct format *find_format(const struct conf_rows *rows)
@@ -71,14 +72,18 @@ static enum kvsim_status fail_format(const struct conf_rows *rows, struct kvsim_
 
         if (column < 0)
             continue;
-        status = conf_rows_fail(rows, column, err, "no-arrivals",
-                                "the file has lengths ('%s') but no column of arrival times, so it is no trace",
-                                length_columns[i]);
-        base_error_hint(err, "it can serve as an 'empirical' distribution of prompt_tokens or output_tokens");
+        status = conf_rows_fail(
+            rows, column, err, "no-arrivals",
+            "the file has lengths ('%s') but no column of arrival times, so it is no trace",
+            length_columns[i]);
+        base_error_hint(
+            err, "it can serve as an 'empirical' distribution of prompt_tokens or output_tokens");
         return status;
     }
-    status = conf_rows_fail(rows, 0, err, "unknown-trace", "the columns are those of no known trace");
-    base_error_hint(err, "known: Azure (TIMESTAMP), BurstGPT (Timestamp), Mooncake and Qwen (timestamp), plain (arrival_s, "
+    status =
+        conf_rows_fail(rows, 0, err, "unknown-trace", "the columns are those of no known trace");
+    base_error_hint(err, "known: Azure (TIMESTAMP), BurstGPT (Timestamp), Mooncake and Qwen "
+                         "(timestamp), plain (arrival_s, "
                          "input_tokens, output_tokens)");
     return status;
 }
@@ -117,10 +122,12 @@ static enum kvsim_status need_columns(const struct workload_trace *trace, struct
     if (missing == NULL)
         return KVSIM_OK;
     return conf_rows_fail(trace->rows, trace->columns.time, err, "missing-column",
-                          "the trace has '%s', as %s traces do, but no column '%s'", format->time, format->name, missing);
+                          "the trace has '%s', as %s traces do, but no column '%s'", format->time,
+                          format->name, missing);
 }
 
-enum kvsim_status workload_trace_open(const char *path, struct workload_trace **out, struct kvsim_error *err)
+enum kvsim_status workload_trace_open(const char *path, struct workload_trace **out,
+                                      struct kvsim_error *err)
 {
     struct conf_rows *rows = NULL;
     struct workload_trace *trace;
@@ -174,7 +181,8 @@ bool workload_trace_has_content(const struct workload_trace *trace)
     return trace->columns.hash_ids >= 0 || trace->columns.prompt_ranges >= 0;
 }
 
-enum kvsim_status workload_trace_fail_class(const struct workload_trace *trace, struct kvsim_error *err)
+enum kvsim_status workload_trace_fail_class(const struct workload_trace *trace,
+                                            struct kvsim_error *err)
 {
     return conf_rows_fail(trace->rows, trace->columns.class, err, "unknown-class",
                           "class '%s' is not one of 'workload.classes'",
@@ -228,7 +236,8 @@ static bool take_zone(const char **text, int64_t *offset_s)
         return true;
     if (!take_char(text, '+') && !take_char(text, '-'))
         return false;
-    if (!take_digits(text, 2, &hours) || (take_char(text, ':'), !take_digits(text, 2, &minutes)) || **text != '\0')
+    if (!take_digits(text, 2, &hours) || (take_char(text, ':'), !take_digits(text, 2, &minutes)) ||
+        **text != '\0')
         return false;
     *offset_s = sign * (hours * 3600 + minutes * 60);
     return hours < 24 && minutes < 60;
@@ -258,10 +267,12 @@ static bool parse_wall(const char *text, int64_t *ns)
     int64_t year, month, day, hour, minute, second, fraction, zone_s;
 
     if (!take_digits(&text, 4, &year) || !take_char(&text, '-') || !take_digits(&text, 2, &month) ||
-        !take_char(&text, '-') || !take_digits(&text, 2, &day) || (!take_char(&text, ' ') && !take_char(&text, 'T')))
+        !take_char(&text, '-') || !take_digits(&text, 2, &day) ||
+        (!take_char(&text, ' ') && !take_char(&text, 'T')))
         return false;
-    if (!take_digits(&text, 2, &hour) || !take_char(&text, ':') || !take_digits(&text, 2, &minute) ||
-        !take_char(&text, ':') || !take_digits(&text, 2, &second) || !take_fraction(&text, &fraction) ||
+    if (!take_digits(&text, 2, &hour) || !take_char(&text, ':') ||
+        !take_digits(&text, 2, &minute) || !take_char(&text, ':') ||
+        !take_digits(&text, 2, &second) || !take_fraction(&text, &fraction) ||
         !take_zone(&text, &zone_s))
         return false;
     if (!is_date(year, month, day) || hour > 23 || minute > 59 || second > 60)
@@ -271,21 +282,24 @@ static bool parse_wall(const char *text, int64_t *ns)
     return true;
 }
 
-static enum kvsim_status read_wall(struct workload_trace *trace, int64_t *at_ns, struct kvsim_error *err)
+static enum kvsim_status read_wall(struct workload_trace *trace, int64_t *at_ns,
+                                   struct kvsim_error *err)
 {
     const char *text = conf_rows_text(trace->rows, trace->columns.time);
     int64_t ns;
 
     if (text == NULL || !parse_wall(text, &ns))
         return conf_rows_fail(trace->rows, trace->columns.time, err, "bad-time",
-                              "'%.40s' is not a time such as 2023-11-16 18:17:03.9799600", text == NULL ? "" : text);
+                              "'%.40s' is not a time such as 2023-11-16 18:17:03.9799600",
+                              text == NULL ? "" : text);
     if (!trace->has_first)
         trace->first_ns = ns;
     *at_ns = ns - trace->first_ns;
     return KVSIM_OK;
 }
 
-static enum kvsim_status read_time(struct workload_trace *trace, int64_t *at_ns, struct kvsim_error *err)
+static enum kvsim_status read_time(struct workload_trace *trace, int64_t *at_ns,
+                                   struct kvsim_error *err)
 {
     enum time_kind kind = trace->format->time_kind;
     int column = trace->columns.time;
@@ -302,17 +316,19 @@ static enum kvsim_status read_time(struct workload_trace *trace, int64_t *at_ns,
     if (status != KVSIM_OK)
         return status;
     if (ns < 0)
-        return conf_rows_fail(trace->rows, column, err, "out-of-range", "an arrival may not lie before 0");
+        return conf_rows_fail(trace->rows, column, err, "out-of-range",
+                              "an arrival may not lie before 0");
     if (trace->has_first && *at_ns < trace->last_ns)
-        return conf_rows_fail(trace->rows, column, err, "out-of-order",
-                              "the row is earlier than the one before; a trace must be sorted by time");
+        return conf_rows_fail(
+            trace->rows, column, err, "out-of-order",
+            "the row is earlier than the one before; a trace must be sorted by time");
     trace->has_first = true;
     trace->last_ns = *at_ns;
     return KVSIM_OK;
 }
 
-static enum kvsim_status read_int(const struct workload_trace *trace, int column, int64_t low, int64_t high,
-                                  int64_t *out, struct kvsim_error *err)
+static enum kvsim_status read_int(const struct workload_trace *trace, int column, int64_t low,
+                                  int64_t high, int64_t *out, struct kvsim_error *err)
 {
     long long value;
     enum kvsim_status status = conf_rows_int(trace->rows, column, &value, err);
@@ -320,9 +336,10 @@ static enum kvsim_status read_int(const struct workload_trace *trace, int column
     if (status != KVSIM_OK)
         return status;
     if (value < low || value > high)
-        return conf_rows_fail(trace->rows, column, err, "out-of-range", "'%s' is %lld, but must be from %lld to %lld",
-                              conf_rows_column_name(trace->rows, (size_t)column), value, (long long)low,
-                              (long long)high);
+        return conf_rows_fail(trace->rows, column, err, "out-of-range",
+                              "'%s' is %lld, but must be from %lld to %lld",
+                              conf_rows_column_name(trace->rows, (size_t)column), value,
+                              (long long)low, (long long)high);
     *out = value;
     return KVSIM_OK;
 }
@@ -335,8 +352,8 @@ static bool has_text(const struct workload_trace *trace, int column)
 }
 
 /* An integer where the row states one; `*out` stays as it is otherwise. */
-static enum kvsim_status read_optional(const struct workload_trace *trace, int column, int64_t low, int64_t high,
-                                       int64_t *out, struct kvsim_error *err)
+static enum kvsim_status read_optional(const struct workload_trace *trace, int column, int64_t low,
+                                       int64_t high, int64_t *out, struct kvsim_error *err)
 {
     return has_text(trace, column) ? read_int(trace, column, low, high, out, err) : KVSIM_OK;
 }
@@ -411,14 +428,17 @@ static bool sum_ranges(const char *text, int64_t *sum)
     return *text == '\0';
 }
 
-static enum kvsim_status read_prompt(const struct workload_trace *trace, int64_t *tokens, struct kvsim_error *err)
+static enum kvsim_status read_prompt(const struct workload_trace *trace, int64_t *tokens,
+                                     struct kvsim_error *err)
 {
     const struct columns *columns = &trace->columns;
     int64_t in_ranges = 0;
     enum kvsim_status status;
 
-    if (has_text(trace, columns->hash_ids) && !is_id_list(conf_rows_text(trace->rows, columns->hash_ids)))
-        return conf_rows_fail(trace->rows, columns->hash_ids, err, "bad-list", "'hash_ids' is not a list of whole numbers");
+    if (has_text(trace, columns->hash_ids) &&
+        !is_id_list(conf_rows_text(trace->rows, columns->hash_ids)))
+        return conf_rows_fail(trace->rows, columns->hash_ids, err, "bad-list",
+                              "'hash_ids' is not a list of whole numbers");
     if (!has_text(trace, columns->prompt_ranges))
         return read_int(trace, columns->prompt, 0, LENGTH_MAX, tokens, err);
     if (!sum_ranges(conf_rows_text(trace->rows, columns->prompt_ranges), &in_ranges))
@@ -428,18 +448,22 @@ static enum kvsim_status read_prompt(const struct workload_trace *trace, int64_t
     status = read_optional(trace, columns->prompt, 0, LENGTH_MAX, tokens, err);
     if (status == KVSIM_OK && *tokens != in_ranges)
         return conf_rows_fail(trace->rows, columns->prompt, err, "contradiction",
-                              "'%s' is %lld, but 'prompt_ranges' hold %lld", trace->format->prompt, (long long)*tokens,
-                              (long long)in_ranges);
+                              "'%s' is %lld, but 'prompt_ranges' hold %lld", trace->format->prompt,
+                              (long long)*tokens, (long long)in_ranges);
     return status;
 }
 
-static enum kvsim_status read_id(const struct workload_trace *trace, struct workload_row *row, struct kvsim_error *err)
+static enum kvsim_status read_id(const struct workload_trace *trace, struct workload_row *row,
+                                 struct kvsim_error *err)
 {
-    row->id = has_text(trace, trace->columns.id) ? conf_rows_text(trace->rows, trace->columns.id) : NULL;
-    row->class_name = has_text(trace, trace->columns.class) ? conf_rows_text(trace->rows, trace->columns.class) : NULL;
+    row->id =
+        has_text(trace, trace->columns.id) ? conf_rows_text(trace->rows, trace->columns.id) : NULL;
+    row->class_name = has_text(trace, trace->columns.class)
+                          ? conf_rows_text(trace->rows, trace->columns.class)
+                          : NULL;
     if (row->id != NULL && strlen(row->id) >= WORKLOAD_ID_BYTES)
-        return conf_rows_fail(trace->rows, trace->columns.id, err, "too-long", "an id may have %d bytes at most",
-                              WORKLOAD_ID_BYTES - 1);
+        return conf_rows_fail(trace->rows, trace->columns.id, err, "too-long",
+                              "an id may have %d bytes at most", WORKLOAD_ID_BYTES - 1);
     return KVSIM_OK;
 }
 
@@ -452,7 +476,8 @@ static enum kvsim_status read_extras(const struct workload_trace *trace, struct 
 
     row->max_tokens = 0;
     if (status == KVSIM_OK)
-        status = read_optional(trace, columns->priority, WORKLOAD_PRIORITY_NONE + 1, INT32_MAX, &priority, err);
+        status = read_optional(trace, columns->priority, WORKLOAD_PRIORITY_NONE + 1, INT32_MAX,
+                               &priority, err);
     if (status == KVSIM_OK)
         status = read_optional(trace, columns->n, 1, SEQUENCES_MAX, &sequences, err);
     if (status == KVSIM_OK)
@@ -463,8 +488,8 @@ static enum kvsim_status read_extras(const struct workload_trace *trace, struct 
 }
 
 /* The row, or *failed where it tells of a request that has no answer. */
-static enum kvsim_status read_row(struct workload_trace *trace, struct workload_row *row, bool *failed,
-                                  struct kvsim_error *err)
+static enum kvsim_status read_row(struct workload_trace *trace, struct workload_row *row,
+                                  bool *failed, struct kvsim_error *err)
 {
     bool may_fail = trace->format->has_failed_rows;
     enum kvsim_status status = read_time(trace, &row->at_ns, err);
@@ -472,26 +497,29 @@ static enum kvsim_status read_row(struct workload_trace *trace, struct workload_
     if (status == KVSIM_OK)
         status = read_prompt(trace, &row->prompt_tokens, err);
     if (status == KVSIM_OK)
-        status = read_int(trace, trace->columns.output, may_fail ? 0 : 1, LENGTH_MAX, &row->output_tokens, err);
+        status = read_int(trace, trace->columns.output, may_fail ? 0 : 1, LENGTH_MAX,
+                          &row->output_tokens, err);
     if (status == KVSIM_OK)
         status = read_extras(trace, row, err);
     *failed = status == KVSIM_OK && row->output_tokens == 0;
     return status;
 }
 
-enum kvsim_status workload_trace_next(struct workload_trace *trace, struct workload_row *row, bool *more,
-                                      struct kvsim_error *err)
+enum kvsim_status workload_trace_next(struct workload_trace *trace, struct workload_row *row,
+                                      bool *more, struct kvsim_error *err)
 {
     bool failed = true;
 
     while (failed) {
-        bool is_first = !trace->has_first;
         enum kvsim_status status = conf_rows_next(trace->rows, more, err);
 
         if (status != KVSIM_OK)
             return status;
-        if (!*more && is_first)
-            return conf_rows_fail(trace->rows, 0, err, "empty-trace", "the trace has no rows");
+        if (!*more && trace->row_count == 0)
+            return conf_rows_fail(trace->rows, 0, err, "empty-trace",
+                                  trace->has_first
+                                      ? "every request of the trace failed: no row has output"
+                                      : "the trace has no rows");
         if (!*more)
             return KVSIM_OK;
         if (conf_rows_column_count(trace->rows) != trace->column_count)
@@ -500,6 +528,7 @@ enum kvsim_status workload_trace_next(struct workload_trace *trace, struct workl
         if (status != KVSIM_OK)
             return status;
         trace->skipped_count += failed;
+        trace->row_count += !failed;
     }
     return KVSIM_OK;
 }

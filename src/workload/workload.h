@@ -23,18 +23,18 @@
 enum { WORKLOAD_ID_BYTES = 40, WORKLOAD_CLASSES_MAX = 64 };
 
 struct workload_request {
-    uint64_t index;        /* 0, 1, ... in order of arrival */
+    uint64_t index; /* 0, 1, ... in order of arrival */
     int64_t arrival_ns;
-    int64_t prompt_tokens; /* 0 is possible in a trace: the engine rejects it */
-    int64_t output_tokens; /* what the model would write before it stops by itself */
-    int64_t max_tokens;    /* what the client allows; == output_tokens by default */
-    int32_t priority;      /* low first */
+    int64_t prompt_tokens;   /* 0 is possible in a trace: the engine rejects it */
+    int64_t output_tokens;   /* what the model would write before it stops by itself */
+    int64_t max_tokens;      /* what the client allows; == output_tokens by default */
+    int32_t priority;        /* low first */
     uint32_t sequence_count; /* `n` of a trace row: answers sampled in parallel; else 1 */
     uint32_t class_index;
-    uint32_t client;       /* closed loop: which client; else 0 */
-    uint64_t turn;         /* closed loop: its how-manieth request */
+    uint32_t client; /* closed loop: which client; else 0 */
+    uint64_t turn;   /* closed loop: its how-manieth request */
     int64_t abort_after_ns, timeout_first_ns, timeout_total_ns; /* after arrival; 0 = none */
-    char id[WORKLOAD_ID_BYTES]; /* the trace's own, or "" */
+    char id[WORKLOAD_ID_BYTES];                                 /* the trace's own, or "" */
 };
 
 struct workload_length {
@@ -46,21 +46,28 @@ struct workload_class {
     double weight;
     int32_t priority;
     struct rng_dist prompt, output, max_tokens;
-    bool has_max_tokens;   /* false: same as output */
-    double correlation;    /* Gaussian copula between prompt and output */
+    bool has_max_tokens; /* false: same as output */
+    double correlation;  /* Gaussian copula between prompt and output */
     int64_t abort_after_ns, timeout_first_ns, timeout_total_ns; /* 0 = none */
 };
 
 enum workload_process {
-    WORKLOAD_POISSON, WORKLOAD_GAMMA, WORKLOAD_WEIBULL, WORKLOAD_DETERMINISTIC, WORKLOAD_MMPP, WORKLOAD_PROFILE,
-    WORKLOAD_ALL_AT_ONCE, WORKLOAD_CLOSED_LOOP, WORKLOAD_TRACE
+    WORKLOAD_POISSON,
+    WORKLOAD_GAMMA,
+    WORKLOAD_WEIBULL,
+    WORKLOAD_DETERMINISTIC,
+    WORKLOAD_MMPP,
+    WORKLOAD_PROFILE,
+    WORKLOAD_ALL_AT_ONCE,
+    WORKLOAD_CLOSED_LOOP,
+    WORKLOAD_TRACE
 };
 extern const struct base_choice workload_process_choices[];
 
 /* A stage of a rate profile: constant (rate), a ramp (rate to rate_end) or a sinus day (mean, amplitude, period). */
 struct workload_stage {
     double rate_per_s, rate_end_per_s; /* rate_end 0 = constant */
-    double amplitude;      /* relative, 0 = none */
+    double amplitude;                  /* relative, 0 = none */
     int64_t period_ns;
     int64_t duration_ns;
     bool deterministic;
@@ -73,56 +80,59 @@ struct workload_mmpp_state {
 
 struct workload_spec {
     enum workload_process process;
-    double rate_per_s;          /* may be INFINITY */
-    double burstiness;          /* gamma: shape; INFINITY = constant */
-    double cv;                  /* weibull */
-    int64_t interval_ns;        /* deterministic: 1/rate rounded to ns */
+    double rate_per_s;   /* may be INFINITY */
+    double burstiness;   /* gamma: shape; INFINITY = constant */
+    double cv;           /* weibull */
+    int64_t interval_ns; /* deterministic: 1/rate rounded to ns */
     const struct workload_stage *stages;
     size_t stage_count;
     const struct workload_mmpp_state *states;
     size_t state_count;
-    uint32_t concurrency;       /* closed loop */
-    struct rng_dist think;      /* seconds; closed loop */
+    uint32_t concurrency;  /* closed loop */
+    struct rng_dist think; /* seconds; closed loop */
     bool has_think;
-    const char *trace_path;     /* resolved */
-    double speedup;             /* trace: arrival times divided by it */
-    uint64_t max_concurrency;   /* 0 = none; enforced by serve */
+    const char *trace_path;   /* resolved */
+    double speedup;           /* trace: arrival times divided by it */
+    uint64_t max_concurrency; /* 0 = none; enforced by serve */
     bool ignore_eos;
     struct workload_class classes[WORKLOAD_CLASSES_MAX];
-    size_t class_count;         /* at least 1; a workload without classes has one, named "" */
-    uint64_t request_limit;     /* run.requests; 0 = by duration or the trace's end */
-    int64_t duration_ns;        /* run.duration; 0 = none: no arrival after it */
+    size_t class_count;     /* at least 1; a workload without classes has one, named "" */
+    uint64_t request_limit; /* run.requests; 0 = by duration or the trace's end */
+    int64_t duration_ns;    /* run.duration; 0 = none: no arrival after it */
 };
 
 struct workload_source;
 
-enum kvsim_status workload_source_open(const struct workload_spec *spec, uint64_t seed, uint32_t replication,
-                                       struct workload_source **out, struct kvsim_error *err) KVSIM_MUST_CHECK;
+enum kvsim_status workload_source_open(const struct workload_spec *spec, uint64_t seed,
+                                       uint32_t replication, struct workload_source **out,
+                                       struct kvsim_error *err) KVSIM_MUST_CHECK;
 void workload_source_close(struct workload_source *source);
 
 /* The next arrival in time; *more = false when there is none (for now: a closed loop may have more after a done). */
-enum kvsim_status workload_next(struct workload_source *source, struct workload_request *out, bool *more,
-                                struct kvsim_error *err) KVSIM_MUST_CHECK;
+enum kvsim_status workload_next(struct workload_source *source, struct workload_request *out,
+                                bool *more, struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 /* Closed loop: the request of `client` ended at `at_ns`; its next one arrives at at_ns + think. *more = false when the
  * run's requests are used up. For other processes it never has more. */
 enum kvsim_status workload_done(struct workload_source *source, uint32_t client, int64_t at_ns,
-                                struct workload_request *out, bool *more, struct kvsim_error *err) KVSIM_MUST_CHECK;
+                                struct workload_request *out, bool *more,
+                                struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 bool workload_is_closed_loop(const struct workload_spec *spec);
-bool workload_is_steady(const struct workload_spec *spec); /* constant rate or closed loop: warm-up applies */
+bool workload_is_steady(
+    const struct workload_spec *spec); /* constant rate or closed loop: warm-up applies */
 
 /* How many requests a trace has and what they look like, read once in a streaming pass (for defaults, checks, reports). */
 struct workload_trace_info {
-    uint64_t row_count;      /* requests; failed rows of BurstGPT are left out and counted apart */
+    uint64_t row_count; /* requests; failed rows of BurstGPT are left out and counted apart */
     uint64_t skipped_count;
     int64_t first_ns, last_ns;
     double prompt_mean, output_mean;
     int64_t prompt_max, output_max;
     bool has_class, has_session, has_content;
 };
-enum kvsim_status workload_trace_scan(const char *path, struct workload_trace_info *out, struct kvsim_error *err)
-    KVSIM_MUST_CHECK;
+enum kvsim_status workload_trace_scan(const char *path, struct workload_trace_info *out,
+                                      struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 /*
  * Mean held blocks for "expected" concurrency: E[sum_j ceil((P + j) / B)] / E[O], j = 0 ... O - 1 (token j + 1 of the
@@ -130,8 +140,8 @@ enum kvsim_status workload_trace_scan(const char *path, struct workload_trace_in
  * over its rows. O is cut by max_tokens and max_model_tokens - P (max_model_tokens 0 = no limit); what is refused on
  * arrival is left out. An error when no request is left.
  */
-enum kvsim_status workload_mean_held_blocks(const struct workload_spec *spec, uint64_t seed, uint32_t block_tokens,
-                                            int64_t max_model_tokens, double *out, struct kvsim_error *err)
-    KVSIM_MUST_CHECK;
+enum kvsim_status workload_mean_held_blocks(const struct workload_spec *spec, uint64_t seed,
+                                            uint32_t block_tokens, int64_t max_model_tokens,
+                                            double *out, struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 #endif

@@ -23,7 +23,8 @@ enum kvsim_status workload_time_at_rate(uint64_t count, struct base_rational rat
 /* *at_ns += gap_ns, rounded to the nearest; an error beyond 292 years. */
 enum kvsim_status workload_add_gap(int64_t *at_ns, double gap_ns, struct kvsim_error *err);
 
-enum kvsim_status workload_fail_key(struct kvsim_error *err, const char *key, const char *code, const char *message);
+enum kvsim_status workload_fail_key(struct kvsim_error *err, const char *key, const char *code,
+                                    const char *message);
 
 /* Range of a finite rate, shared by every process. */
 enum kvsim_status workload_check_rate(double rate_per_s, const char *key, struct kvsim_error *err);
@@ -36,15 +37,18 @@ struct workload_draws {
     const struct workload_spec *spec;
     uint64_t class_key;
     double total_weight;
-    uint64_t prompt_keys[WORKLOAD_CLASSES_MAX], output_keys[WORKLOAD_CLASSES_MAX], max_keys[WORKLOAD_CLASSES_MAX];
+    uint64_t prompt_keys[WORKLOAD_CLASSES_MAX], output_keys[WORKLOAD_CLASSES_MAX],
+        max_keys[WORKLOAD_CLASSES_MAX];
 };
-void workload_draws_init(struct workload_draws *draws, const struct workload_spec *spec, uint64_t seed,
-                         uint32_t replication);
+void workload_draws_init(struct workload_draws *draws, const struct workload_spec *spec,
+                         uint64_t seed, uint32_t replication);
 uint32_t workload_draws_class(const struct workload_draws *draws, uint64_t address);
 /* Lengths of a request of class_index. */
-void workload_draws_lengths(const struct workload_draws *draws, uint64_t address, struct workload_request *request);
+void workload_draws_lengths(const struct workload_draws *draws, uint64_t address,
+                            struct workload_request *request);
 /* max_tokens alone, for a trace row that states none; output_tokens is set. */
-void workload_draws_max_tokens(const struct workload_draws *draws, uint64_t address, struct workload_request *request);
+void workload_draws_max_tokens(const struct workload_draws *draws, uint64_t address,
+                               struct workload_request *request);
 
 /* One row of a trace, checked. Texts are valid until the next row; NULL where the file has none. */
 struct workload_row {
@@ -57,12 +61,14 @@ struct workload_row {
 };
 
 struct workload_trace;
-enum kvsim_status workload_trace_open(const char *path, struct workload_trace **out, struct kvsim_error *err);
-enum kvsim_status workload_trace_next(struct workload_trace *trace, struct workload_row *row, bool *more,
+enum kvsim_status workload_trace_open(const char *path, struct workload_trace **out,
                                       struct kvsim_error *err);
+enum kvsim_status workload_trace_next(struct workload_trace *trace, struct workload_row *row,
+                                      bool *more, struct kvsim_error *err);
 void workload_trace_close(struct workload_trace *trace);
 /* An error at the current row's class. */
-enum kvsim_status workload_trace_fail_class(const struct workload_trace *trace, struct kvsim_error *err);
+enum kvsim_status workload_trace_fail_class(const struct workload_trace *trace,
+                                            struct kvsim_error *err);
 uint64_t workload_trace_skipped(const struct workload_trace *trace);
 bool workload_trace_has_class(const struct workload_trace *trace);
 bool workload_trace_has_session(const struct workload_trace *trace);

@@ -13,12 +13,14 @@
 #define WITH_RANGE(low, high) .has_min = true, .min = (low), .has_max = true, .max = (high)
 #define WITH_MEAN_CV(mean_, cv_) .has_mean = true, .mean = (mean_), .has_cv = true, .cv = (cv_)
 
-static inline struct rng_dist make_dist(struct rng_dist_options options, bool whole, struct base_arena *arena)
+static inline struct rng_dist make_dist(struct rng_dist_options options, bool whole,
+                                        struct base_arena *arena)
 {
     struct rng_dist dist;
     struct kvsim_error err = {0};
 
-    ck_assert_msg(rng_dist_init(&dist, &options, whole, arena, &err) == KVSIM_OK, "%s: %s", err.key, err.message);
+    ck_assert_msg(rng_dist_init(&dist, &options, whole, arena, &err) == KVSIM_OK, "%s: %s", err.key,
+                  err.message);
     return dist;
 }
 

@@ -17,11 +17,13 @@ START_TEST(inverse_and_distribution_belong_together)
         for (double u = 1e-12; u < 1.0; u = u < 0.02 ? u * 2.3 : u + 0.037) {
             double x = rng_gamma_inverse(shapes[i], u);
 
-            ck_assert_msg(isfinite(x) && x >= before, "shape %g, u %g: %g after %g", shapes[i], u, x, before);
+            ck_assert_msg(isfinite(x) && x >= before, "shape %g, u %g: %g after %g", shapes[i], u,
+                          x, before);
             before = x;
             if (x > 1e-250)
-                ck_assert_msg(fabs(rng_gamma_cdf(shapes[i], x) / u - 1.0) < 1e-8, "shape %g, u %g: P(%g) = %g",
-                              shapes[i], u, x, rng_gamma_cdf(shapes[i], x));
+                ck_assert_msg(fabs(rng_gamma_cdf(shapes[i], x) / u - 1.0) < 1e-8,
+                              "shape %g, u %g: P(%g) = %g", shapes[i], u, x,
+                              rng_gamma_cdf(shapes[i], x));
         }
     }
 }
@@ -33,7 +35,9 @@ START_TEST(inverse_agrees_with_gsl)
 
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         for (double u = 0.001; u < 1.0; u += 0.0173)
-            ck_assert_double_eq_tol(rng_gamma_inverse(shapes[i], u) / gsl_cdf_gamma_Pinv(u, shapes[i], 1.0), 1.0, 1e-11);
+            ck_assert_double_eq_tol(rng_gamma_inverse(shapes[i], u) /
+                                        gsl_cdf_gamma_Pinv(u, shapes[i], 1.0),
+                                    1.0, 1e-11);
     }
     /* shape 1 is the exponential distribution */
     ck_assert_double_eq_tol(rng_gamma_inverse(1.0, 0.3), -log1p(-0.3), 1e-14);
@@ -52,7 +56,8 @@ END_TEST
 START_TEST(fits_hit_their_targets)
 {
     for (double shape = 0.05; shape < 1e5; shape *= 3.1) {
-        double ratio = gsl_cdf_gamma_Pinv(0.95, shape, 1.0) / gsl_cdf_gamma_Pinv(0.5, shape, 1.0), found;
+        double ratio = gsl_cdf_gamma_Pinv(0.95, shape, 1.0) / gsl_cdf_gamma_Pinv(0.5, shape, 1.0),
+               found;
 
         ck_assert(rng_gamma_fit_ratio(ratio, &found));
         ck_assert_double_eq_tol(found / shape, 1.0, 1e-6);

@@ -22,7 +22,8 @@ START_TEST(inverse_agrees_with_gsl)
     }
     ck_assert_double_eq(rng_normal_inverse(0.5), 0.0);
     ck_assert_double_eq_tol(rng_normal_inverse(0.975), 1.959963984540054, 1e-14);
-    ck_assert(isfinite(rng_normal_inverse(0x1.0p-54)) && isfinite(rng_normal_inverse(1.0 - 0x1.0p-53)));
+    ck_assert(isfinite(rng_normal_inverse(0x1.0p-54)) &&
+              isfinite(rng_normal_inverse(1.0 - 0x1.0p-53)));
 }
 END_TEST
 
@@ -36,13 +37,15 @@ static double rank_correlation(double rho, bool *marginal_is_uniform)
         double v1, v2;
 
         rng_correlate(rho, rng_uniform(1, i), rng_uniform(2, i), &v1, &v2);
-        in_range = in_range && v2 > 0.0 && v2 < 1.0 && !(v1 < rng_uniform(1, i)) && !(v1 > rng_uniform(1, i));
+        in_range = in_range && v2 > 0.0 && v2 < 1.0 && !(v1 < rng_uniform(1, i)) &&
+                   !(v1 > rng_uniform(1, i));
         sum += (v1 - 0.5) * (v2 - 0.5);
         mean += v2;
         square += v2 * v2;
     }
     ck_assert(in_range);
-    *marginal_is_uniform = fabs(mean / COUNT - 0.5) < 0.004 && fabs(square / COUNT - 1.0 / 3.0) < 0.004;
+    *marginal_is_uniform =
+        fabs(mean / COUNT - 0.5) < 0.004 && fabs(square / COUNT - 1.0 / 3.0) < 0.004;
     return sum / COUNT * 12.0; /* of uniforms, Pearson's is Spearman's */
 }
 

@@ -42,14 +42,17 @@ static void check_against_gsl(struct rng_dist_options options)
 
 START_TEST(continuous_kinds_follow_gsl)
 {
-    check_against_gsl(OPTIONS(RNG_NORMAL, .has_mean = true, .mean = 5.0, .has_sd = true, .sd = 3.0));
-    check_against_gsl(OPTIONS(RNG_NORMAL, .has_mean = true, .mean = 5.0, .has_sd = true, .sd = 3.0, WITH_RANGE(1, 6)));
+    check_against_gsl(
+        OPTIONS(RNG_NORMAL, .has_mean = true, .mean = 5.0, .has_sd = true, .sd = 3.0));
+    check_against_gsl(OPTIONS(RNG_NORMAL, .has_mean = true, .mean = 5.0, .has_sd = true, .sd = 3.0,
+                              WITH_RANGE(1, 6)));
     check_against_gsl(OPTIONS(RNG_LOGNORMAL, WITH_MEAN_CV(1600, 1.1)));
     check_against_gsl(OPTIONS(RNG_LOGNORMAL, WITH_MEAN_CV(1600, 1.1), WITH_RANGE(16, 7168)));
     check_against_gsl(OPTIONS(RNG_GAMMA, WITH_MEAN_CV(300, 0.7), WITH_RANGE(10, 900)));
     check_against_gsl(OPTIONS(RNG_GAMMA, WITH_MEAN_CV(300, 2.0)));
     check_against_gsl(OPTIONS(RNG_WEIBULL, WITH_MEAN_CV(2.0, 1.5), .has_max = true, .max = 40.0));
-    check_against_gsl(OPTIONS(RNG_EXPONENTIAL, .has_mean = true, .mean = 3.0, .has_min = true, .min = 1.0));
+    check_against_gsl(
+        OPTIONS(RNG_EXPONENTIAL, .has_mean = true, .mean = 3.0, .has_min = true, .min = 1.0));
 }
 END_TEST
 
@@ -59,7 +62,8 @@ START_TEST(median_and_p95_are_met)
 
     for (size_t i = 0; i < 2; i++) {
         struct rng_dist dist = make_dist(
-            OPTIONS(kinds[i], .has_median = true, .median = 220, .has_p95 = true, .p95 = 900), false, &arena);
+            OPTIONS(kinds[i], .has_median = true, .median = 220, .has_p95 = true, .p95 = 900),
+            false, &arena);
 
         ck_assert_double_eq_tol(rng_dist_value(&dist, 0.5), 220.0, 1e-7);
         ck_assert_double_eq_tol(rng_dist_value(&dist, 0.95), 900.0, 1e-6);
@@ -91,17 +95,21 @@ END_TEST
 
 START_TEST(whole_values_round_to_the_nearest_and_stay_inside)
 {
-    struct rng_dist real = make_dist(OPTIONS(RNG_LOGNORMAL, WITH_MEAN_CV(6, 1.1), WITH_RANGE(2.6, 40.2)), false, &arena);
-    struct rng_dist whole = make_dist(OPTIONS(RNG_LOGNORMAL, WITH_MEAN_CV(6, 1.1), WITH_RANGE(2.6, 40.2)), true, &arena);
+    struct rng_dist real = make_dist(
+        OPTIONS(RNG_LOGNORMAL, WITH_MEAN_CV(6, 1.1), WITH_RANGE(2.6, 40.2)), false, &arena);
+    struct rng_dist whole = make_dist(
+        OPTIONS(RNG_LOGNORMAL, WITH_MEAN_CV(6, 1.1), WITH_RANGE(2.6, 40.2)), true, &arena);
 
     for (double u = 0.001; u < 1.0; u += 0.0017)
-        ck_assert_double_eq(rng_dist_value(&whole, u), fmin(fmax(floor(rng_dist_value(&real, u) + 0.5), 3.0), 40.0));
+        ck_assert_double_eq(rng_dist_value(&whole, u),
+                            fmin(fmax(floor(rng_dist_value(&real, u) + 0.5), 3.0), 40.0));
 }
 END_TEST
 
 START_TEST(without_min_a_count_is_at_least_one)
 {
-    struct rng_dist dist = make_dist(OPTIONS(RNG_NORMAL, .has_mean = true, .mean = 2, .has_sd = true, .sd = 5), true, &arena);
+    struct rng_dist dist = make_dist(
+        OPTIONS(RNG_NORMAL, .has_mean = true, .mean = 2, .has_sd = true, .sd = 5), true, &arena);
 
     ck_assert_double_eq(rng_dist_value(&dist, 1e-9), 1.0);
     ck_assert_double_eq(rng_dist_value(&dist, 0.5), 2.0);
@@ -124,7 +132,8 @@ END_TEST
 
 START_TEST(geometric_is_exact)
 {
-    struct rng_dist dist = make_dist(OPTIONS(RNG_GEOMETRIC, .has_mean = true, .mean = 4), true, &arena);
+    struct rng_dist dist =
+        make_dist(OPTIONS(RNG_GEOMETRIC, .has_mean = true, .mean = 4), true, &arena);
     enum { COUNT = 1000000 };
     static unsigned counts[400];
 
@@ -137,7 +146,8 @@ START_TEST(geometric_is_exact)
     for (unsigned k = 1; k < 40; k++)
         ck_assert_double_eq_tol((double)counts[k], COUNT * 0.25 * pow(0.75, (double)(k - 1)), 1.5);
     /* Cut off to 2 ... 5: the shares stay in proportion. */
-    dist = make_dist(OPTIONS(RNG_GEOMETRIC, .has_mean = true, .mean = 4, WITH_RANGE(2, 5)), true, &arena);
+    dist = make_dist(OPTIONS(RNG_GEOMETRIC, .has_mean = true, .mean = 4, WITH_RANGE(2, 5)), true,
+                     &arena);
     ck_assert_double_eq(rng_dist_value(&dist, 1e-9), 2.0);
     ck_assert_double_eq(rng_dist_value(&dist, 1.0 - 1e-9), 5.0);
     ck_assert_double_eq(rng_dist_value(&dist, 0.3656), 2.0); /* 0.25 / (1 - 0.75^4) = 0.36571 */
@@ -147,13 +157,15 @@ END_TEST
 
 START_TEST(zipf_is_exact)
 {
-    struct rng_dist dist = make_dist(OPTIONS(RNG_ZIPF, .has_s = true, .s = 1.0, WITH_RANGE(1, 3)), true, &arena);
+    struct rng_dist dist =
+        make_dist(OPTIONS(RNG_ZIPF, .has_s = true, .s = 1.0, WITH_RANGE(1, 3)), true, &arena);
 
     /* Weights 1, 1/2, 1/3: shares 6/11, 3/11, 2/11. */
     ck_assert_double_eq(rng_dist_value(&dist, 6.0 / 11.0 - 1e-9), 1.0);
     ck_assert_double_eq(rng_dist_value(&dist, 6.0 / 11.0 + 1e-9), 2.0);
     ck_assert_double_eq(rng_dist_value(&dist, 9.0 / 11.0 + 1e-9), 3.0);
-    dist = make_dist(OPTIONS(RNG_ZIPF, .has_s = true, .s = 300.0, WITH_RANGE(1000, 1003)), true, &arena);
+    dist = make_dist(OPTIONS(RNG_ZIPF, .has_s = true, .s = 300.0, WITH_RANGE(1000, 1003)), true,
+                     &arena);
     ck_assert_double_eq(rng_dist_value(&dist, 0.2), 1000.0); /* 1000^-300 alone would be 0 */
 }
 END_TEST
@@ -161,16 +173,20 @@ END_TEST
 START_TEST(empirical_takes_values_and_ranges)
 {
     static const struct rng_bin bins[] = {{10, 10, 1}, {20, 24, 2}, {100, 100, 1}};
-    struct rng_dist dist = make_dist(OPTIONS(RNG_EMPIRICAL, .bins = bins, .bin_count = 3), true, &arena);
+    struct rng_dist dist =
+        make_dist(OPTIONS(RNG_EMPIRICAL, .bins = bins, .bin_count = 3), true, &arena);
 
     ck_assert_double_eq(rng_dist_value(&dist, 0.2), 10.0);
     for (int k = 0; k < 4; k++) /* [20, 24) holds 20, 21, 22, 23 */
         ck_assert_double_eq(rng_dist_value(&dist, 0.25 + 0.125 * k + 0.06), 20.0 + k);
     ck_assert_double_eq(rng_dist_value(&dist, 0.76), 100.0);
-    dist = make_dist(OPTIONS(RNG_EMPIRICAL, .bins = bins, .bin_count = 3, WITH_RANGE(21, 22)), true, &arena);
+    dist = make_dist(OPTIONS(RNG_EMPIRICAL, .bins = bins, .bin_count = 3, WITH_RANGE(21, 22)), true,
+                     &arena);
     ck_assert_double_eq(rng_dist_value(&dist, 0.49), 21.0);
     ck_assert_double_eq(rng_dist_value(&dist, 0.51), 22.0);
-    dist = make_dist(OPTIONS(RNG_EMPIRICAL, .bins = bins, .bin_count = 3, .has_max = true, .max = 22), false, &arena);
+    dist =
+        make_dist(OPTIONS(RNG_EMPIRICAL, .bins = bins, .bin_count = 3, .has_max = true, .max = 22),
+                  false, &arena);
     ck_assert_double_eq_tol(rng_dist_value(&dist, 0.75), 21.0, 1e-12); /* weights 1 and 2 * 2/4 */
 }
 END_TEST

@@ -14,7 +14,8 @@ START_TEST(shares_of_the_slowest_are_read_off)
     ck_assert_uint_eq(stats_cohort_beyond(&cohort, 0, sums), 3);
     ck_assert_double_eq(sums[0], 1060.0);
     ck_assert_double_eq(sums[1], 9000004040.0);
-    ck_assert_uint_eq(stats_cohort_beyond(&cohort, 5000, sums), 2); /* with the whole bucket of 5000 */
+    ck_assert_uint_eq(stats_cohort_beyond(&cohort, 5000, sums),
+                      2); /* with the whole bucket of 5000 */
     ck_assert_double_eq(sums[0], 1000.0);
     ck_assert_uint_eq(stats_cohort_beyond(&cohort, 5100, sums), 1);
     ck_assert_uint_eq(stats_cohort_beyond(&cohort, INT64_MAX, sums), 0);

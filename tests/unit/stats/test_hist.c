@@ -26,11 +26,12 @@ static int compare(const void *a, const void *b)
 static bool same_state(struct stats_hist *a, struct stats_hist *b)
 {
     static const uint64_t zeros[SUB];
-    bool same = a->count == b->count && a->sum_ticks == b->sum_ticks && a->min == b->min && a->max == b->max &&
-                (a->exact == NULL) == (b->exact == NULL);
+    bool same = a->count == b->count && a->sum_ticks == b->sum_ticks && a->min == b->min &&
+                a->max == b->max && (a->exact == NULL) == (b->exact == NULL);
 
     for (size_t i = 0; i < STATS_OCTAVES; i++)
-        same = same && memcmp(a->octaves[i] ? a->octaves[i] : zeros, b->octaves[i] ? b->octaves[i] : zeros, sizeof zeros) == 0;
+        same = same && memcmp(a->octaves[i] ? a->octaves[i] : zeros,
+                              b->octaves[i] ? b->octaves[i] : zeros, sizeof zeros) == 0;
     if (same && a->exact != NULL) {
         qsort(a->exact, a->count, sizeof *a->exact, compare);
         qsort(b->exact, b->count, sizeof *b->exact, compare);
@@ -41,7 +42,8 @@ static bool same_state(struct stats_hist *a, struct stats_hist *b)
 
 START_TEST(buckets_tile_the_integers)
 {
-    int64_t values[] = {0, 1, 127, 128, 255, 256, 257, 258, 511, 512, 1000000, INT64_MAX / 2, INT64_MAX};
+    int64_t values[] = {0,   1,   127, 128,     255,           256,      257,
+                        258, 511, 512, 1000000, INT64_MAX / 2, INT64_MAX};
 
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         size_t bucket = stats_bucket_of(values[i]);
@@ -55,7 +57,8 @@ START_TEST(buckets_tile_the_integers)
     for (size_t bucket = 0; bucket < 50 * SUB; bucket++) {
         int64_t low = stats_bucket_low(bucket), next = stats_bucket_low(bucket + 1);
 
-        if (stats_bucket_of(low) != bucket || stats_bucket_of(next - 1) != bucket || (low >= 256 && (next - low) * 128 > low))
+        if (stats_bucket_of(low) != bucket || stats_bucket_of(next - 1) != bucket ||
+            (low >= 256 && (next - low) * 128 > low))
             ck_abort_msg("bucket %zu: %lld to %lld", bucket, (long long)low, (long long)next);
     }
 }
@@ -140,14 +143,16 @@ START_TEST(many_values_err_by_less_than_half_a_percent)
     }
     for (size_t i = 0; i < COUNT; i++)
         below += values[i] <= 1000000;
-    ck_assert_double_eq_tol((double)stats_hist_count_at_most(&hist, 1000000) / (double)below, 1.0, 0.002);
+    ck_assert_double_eq_tol((double)stats_hist_count_at_most(&hist, 1000000) / (double)below, 1.0,
+                            0.002);
     ck_assert_uint_eq(stats_hist_count_at_most(&hist, INT64_MAX), COUNT);
     stats_hist_release(&hist);
 }
 END_TEST
 
 /* A ramp equals its steps added alone, whichever way it goes and wherever it is cut. */
-static void add_alone(struct stats_hist *hist, int64_t first, int64_t delta, uint64_t steps, uint64_t weight)
+static void add_alone(struct stats_hist *hist, int64_t first, int64_t delta, uint64_t steps,
+                      uint64_t weight)
 {
     for (uint64_t i = 0; i < steps; i++) {
         int64_t ticks = first + delta * (int64_t)i;
@@ -179,9 +184,10 @@ START_TEST(a_ramp_is_the_same_as_its_steps)
             stats_hist_add_ramp(&parts, first + delta * (int64_t)cut, delta, steps - cut, weight);
         stats_hist_add_ramp(&parts, first, delta, cut, weight);
         add_alone(&alone, first, delta, steps, weight);
-        ck_assert_msg(same_state(&whole, &alone), "seed %d: %lld %+lld x %llu", (int)seed, (long long)first,
-                      (long long)delta, (unsigned long long)steps);
-        ck_assert_msg(same_state(&whole, &parts), "seed %d: cut at %llu", (int)seed, (unsigned long long)cut);
+        ck_assert_msg(same_state(&whole, &alone), "seed %d: %lld %+lld x %llu", (int)seed,
+                      (long long)first, (long long)delta, (unsigned long long)steps);
+        ck_assert_msg(same_state(&whole, &parts), "seed %d: cut at %llu", (int)seed,
+                      (unsigned long long)cut);
         stats_hist_release(&whole);
         stats_hist_release(&parts);
         stats_hist_release(&alone);
@@ -195,7 +201,8 @@ START_TEST(a_long_ramp_costs_its_buckets)
 
     stats_hist_init(&hist);
     /* Ten thousand million steps: only possible by bucket. From 10 ms up by 1 tick each. */
-    stats_hist_add_ramp(&hist, base_ticks_from_ns(10000000) & INT64_MAX, 1, UINT64_C(10000000000), 256);
+    stats_hist_add_ramp(&hist, base_ticks_from_ns(10000000) & INT64_MAX, 1, UINT64_C(10000000000),
+                        256);
     ck_assert_uint_eq(hist.count, UINT64_C(2560000000000));
     ck_assert_int_eq(hist.min, 10000000);
     ck_assert_int_eq(hist.max, 10000000 + (9999999999 >> 20));

@@ -21,7 +21,8 @@ static double normal(uint64_t i)
 /* t(0.975, 4) = 2.7764451, s = 1.5811388, so 3 +- 1.9632432 */
 START_TEST(student_t)
 {
-    struct stats_interval interval = stats_interval_t((const double[]){1, 2, 3, 4, 5}, 5, 0.95, 0.0);
+    struct stats_interval interval =
+        stats_interval_t((const double[]){1, 2, 3, 4, 5}, 5, 0.95, 0.0);
 
     ck_assert_double_eq(interval.value, 3.0);
     ck_assert_double_eq_tol(interval.low, 3.0 - 1.96324316, 1e-7);
@@ -33,7 +34,8 @@ END_TEST
 
 START_TEST(never_narrower_than_the_resolution)
 {
-    struct stats_interval interval = stats_interval_t((const double[]){200, 200, 200}, 3, 0.95, 0.005);
+    struct stats_interval interval =
+        stats_interval_t((const double[]){200, 200, 200}, 3, 0.95, 0.005);
 
     ck_assert_double_eq_tol(interval.low, 199.0, 1e-12);
     ck_assert_double_eq_tol(interval.high, 201.0, 1e-12);

@@ -1,0 +1,127 @@
+#include "support/unit.h"
+
+#include "unit/workload/spec_util.h"
+
+#define DATA KVSIM_TEST_DATA "/tests/unit/workload/data/"
+
+static struct workload_spec replay(const char *path)
+{
+    struct workload_spec spec = simple_spec(WORKLOAD_TRACE);
+
+    spec.trace_path = path;
+    spec.request_limit = 0;
+    return spec;
+}
+
+START_TEST(rows_become_requests)
+{
+    struct workload_spec spec = replay(DATA "plain.csv");
+    struct workload_source *source;
+    struct workload_request request;
+
+    spec.classes[0].priority = 9;
+    source = open_source(&spec, 1, 1);
+    ck_assert(take(source, &request));
+    ck_assert_str_eq(request.id, "first");
+    ck_assert_int_eq(request.max_tokens, 64);
+    ck_assert_int_eq(request.priority, -3);
+    ck_assert_uint_eq(request.class_index, 0); /* without classes the column is a label */
+    ck_assert(take(source, &request));
+    ck_assert_str_eq(request.id, "");
+    ck_assert_int_eq(request.max_tokens, 20);
+    ck_assert_int_eq(request.priority, 9);
+    ck_assert(take(source, &request));
+    ck_assert_int_eq(request.prompt_tokens, 0);
+    ck_assert_uint_eq(request.sequence_count, 4);
+    ck_assert_uint_eq(request.index, 2);
+    ck_assert(!take(source, &request));
+    workload_source_close(source);
+}
+END_TEST
+
+START_TEST(speedup_divides_times_exactly)
+{
+    static const double speedups[] = {1.0, 3.0, 0.1, 1.5};
+    static const int64_t expected[] = {4314579000, 1438193000, 43145790000, 2876386000};
+    int64_t arrivals[4];
+
+    for (size_t i = 0; i < 4; i++) {
+        struct workload_spec spec = replay(DATA "azure.csv");
+
+        spec.speedup = speedups[i];
+        ck_assert_uint_eq(take_arrivals(&spec, 1, arrivals, 4), 4);
+        ck_assert_int_eq(arrivals[1], expected[i]);
+        ck_assert_int_eq(arrivals[2], expected[i]);
+    }
+}
+END_TEST
+
+START_TEST(limits_cut_a_trace)
+{
+    struct workload_spec spec = replay(DATA "azure.csv");
+    int64_t arrivals[4];
+
+    spec.request_limit = 2;
+    ck_assert_uint_eq(take_arrivals(&spec, 1, arrivals, 4), 2);
+    spec.request_limit = 0;
+    spec.duration_ns = 4314579000;
+    ck_assert_uint_eq(take_arrivals(&spec, 1, arrivals, 4), 3);
+    spec.duration_ns--;
+    ck_assert_uint_eq(take_arrivals(&spec, 1, arrivals, 4), 1);
+}
+END_TEST
+
+START_TEST(classes_named_in_a_trace_must_exist)
+{
+    struct workload_spec spec = replay(DATA "plain.csv");
+    struct workload_source *source;
+    struct workload_request request;
+    struct kvsim_error err = {0};
+    bool more;
+
+    spec.class_count = 2;
+    spec.classes[0].name = "other";
+    spec.classes[0].weight = 0.0;
+    spec.classes[1] = spec.classes[0];
+    spec.classes[1].name = "chat";
+    spec.classes[1].weight = 1.0;
+    source = open_source(&spec, 1, 1);
+    ck_assert(take(source, &request));
+    ck_assert_uint_eq(request.class_index, 1);
+    ck_assert(take(source, &request));
+    ck_assert_uint_eq(request.class_index, 1); /* none named: by weight */
+    ck_assert_int_eq(workload_next(source, &request, &more, &err), KVSIM_ERR_SCENARIO);
+    ck_assert_ptr_nonnull(strstr(err.message, "'batch'"));
+    ck_assert_int_eq(err.line, 4);
+    ck_assert_int_eq(err.column, 24);
+    workload_source_close(source);
+}
+END_TEST
+
+START_TEST(what_cannot_be_replayed)
+{
+    struct workload_spec spec = replay(DATA "azure.csv");
+    struct workload_source *source;
+    struct kvsim_error err = {0};
+
+    spec.speedup = 0.0;
+    check_open_refused(&spec, "speedup");
+    spec = replay(DATA "absent.csv");
+    ck_assert_int_eq(workload_source_open(&spec, 1, 1, &source, &err), KVSIM_ERR_IO);
+    spec = replay(DATA "lengths.csv");
+    ck_assert_int_eq(workload_source_open(&spec, 1, 1, &source, &err), KVSIM_ERR_SCENARIO);
+    ck_assert_int_eq(err.line, 1);
+}
+END_TEST
+
+int main(void)
+{
+    return unit_run("workload.arrival_trace", (const TTest *const[]){
+                                                  rows_become_requests,
+                                                  speedup_divides_times_exactly,
+                                                  limits_cut_a_trace,
+                                                  classes_named_in_a_trace_must_exist,
+                                                  what_cannot_be_replayed,
+                                                  NULL,
+                                              });
+}

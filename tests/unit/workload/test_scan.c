@@ -1,0 +1,115 @@
+#include "support/unit.h"
+
+#include "unit/workload/spec_util.h"
+
+#define DATA KVSIM_TEST_DATA "/tests/unit/workload/data/"
+
+START_TEST(a_scan_sees_every_row)
+{
+    struct workload_trace_info info;
+
+    ck_assert_int_eq(workload_trace_scan(DATA "azure.csv", &info, NULL), KVSIM_OK);
+    ck_assert_uint_eq(info.row_count, 4);
+    ck_assert_int_eq(info.first_ns, 0);
+    ck_assert_int_eq(info.last_ns, 20653319410100);
+    ck_assert_double_eq(info.prompt_mean, 435.0);
+    ck_assert_double_eq(info.output_mean, 56.0);
+    ck_assert_int_eq(info.prompt_max, 879);
+    ck_assert_int_eq(info.output_max, 109);
+    ck_assert(!info.has_class && !info.has_session && !info.has_content);
+    ck_assert_int_eq(workload_trace_scan(DATA "mooncake.jsonl", &info, NULL), KVSIM_OK);
+    ck_assert(info.has_content);
+    ck_assert_int_eq(workload_trace_scan(DATA "lengths.csv", &info, NULL), KVSIM_ERR_SCENARIO);
+}
+END_TEST
+
+/* By hand, one token at a time. */
+static double held_by_counting(int64_t prompt, int64_t output, int64_t block)
+{
+    double sum = 0.0;
+
+    for (int64_t j = 0; j < output; j++)
+        sum += (double)((prompt + j + block - 1) / block);
+    return sum;
+}
+
+static double held(const struct workload_spec *spec, uint32_t block, int64_t max_model_tokens)
+{
+    double value = -1.0;
+    struct kvsim_error err = {0};
+
+    ck_assert_msg(workload_mean_held_blocks(spec, 1, block, max_model_tokens, &value, &err) ==
+                      KVSIM_OK,
+                  "%s", err.message);
+    return value;
+}
+
+START_TEST(held_blocks_of_fixed_lengths)
+{
+    for (int64_t prompt = 1; prompt < 40; prompt += 13) {
+        for (int64_t output = 1; output < 50; output += 15) {
+            struct workload_spec spec = simple_spec(WORKLOAD_POISSON);
+
+            spec.classes[0].prompt.a = (double)prompt;
+            spec.classes[0].output.a = (double)output;
+            ck_assert_double_eq_tol(held(&spec, 16, 0),
+                                    held_by_counting(prompt, output, 16) / (double)output, 1e-12);
+            ck_assert_double_eq_tol(held(&spec, 1, 0),
+                                    held_by_counting(prompt, output, 1) / (double)output, 1e-12);
+        }
+    }
+}
+END_TEST
+
+START_TEST(limits_cut_the_answer)
+{
+    struct workload_spec spec = simple_spec(WORKLOAD_POISSON); /* 100 in, 10 out */
+    double value;
+
+    ck_assert_double_eq_tol(held(&spec, 16, 104), held_by_counting(100, 4, 16) / 4.0, 1e-12);
+    spec.classes[0].has_max_tokens = true;
+    spec.classes[0].max_tokens = (struct rng_dist){.kind = RNG_FIXED, .a = 3, .whole = true};
+    ck_assert_double_eq_tol(held(&spec, 16, 104), held_by_counting(100, 3, 16) / 3.0, 1e-12);
+    ck_assert_int_eq(workload_mean_held_blocks(&spec, 1, 16, 100, &value, NULL),
+                     KVSIM_ERR_SCENARIO);
+}
+END_TEST
+
+/* Independent geometric answers: E[sum_{j<O} (P + j)] / E[O] = P + (E[O^2] - E[O]) / (2 E[O]) = P + m - 1. */
+START_TEST(long_answers_are_held_longer)
+{
+    struct workload_spec spec = simple_spec(WORKLOAD_POISSON);
+    struct rng_dist_options options = {.kind = RNG_GEOMETRIC, .has_mean = true, .mean = 50};
+    struct base_arena arena;
+
+    base_arena_init(&arena);
+    ck_assert_int_eq(rng_dist_init(&spec.classes[0].output, &options, true, &arena, NULL),
+                     KVSIM_OK);
+    ck_assert_double_eq_tol(held(&spec, 1, 0), 149.0, 0.5);
+    base_arena_release(&arena);
+}
+END_TEST
+
+START_TEST(held_blocks_of_a_trace_are_those_of_its_rows)
+{
+    struct workload_spec spec = simple_spec(WORKLOAD_TRACE);
+    double sum = held_by_counting(374, 44, 16) + held_by_counting(396, 109, 16) +
+                 held_by_counting(879, 55, 16) + held_by_counting(91, 16, 16);
+
+    spec.trace_path = DATA "azure.csv";
+    spec.request_limit = 0;
+    ck_assert_double_eq_tol(held(&spec, 16, 0), sum / 224.0, 1e-12);
+}
+END_TEST
+
+int main(void)
+{
+    return unit_run("workload.scan", (const TTest *const[]){
+                                         a_scan_sees_every_row,
+                                         held_blocks_of_fixed_lengths,
+                                         limits_cut_the_answer,
+                                         long_answers_are_held_longer,
+                                         held_blocks_of_a_trace_are_those_of_its_rows,
+                                         NULL,
+                                     });
+}

@@ -1,0 +1,304 @@
+#include "support/unit.h"
+
+#include "unit/workload/spec_util.h"
+
+static struct base_arena arena;
+
+static struct rng_dist lognormal(double mean, double cv, double max)
+{
+    struct rng_dist dist;
+    struct rng_dist_options options = {.kind = RNG_LOGNORMAL,
+                                       .has_mean = true,
+                                       .mean = mean,
+                                       .has_cv = true,
+                                       .cv = cv,
+                                       .has_max = true,
+                                       .max = max};
+
+    ck_assert_int_eq(rng_dist_init(&dist, &options, true, &arena, NULL), KVSIM_OK);
+    return dist;
+}
+
+static struct workload_spec chat(enum workload_process process)
+{
+    struct workload_spec spec = simple_spec(process);
+
+    spec.classes[0].prompt = lognormal(1600, 1.1, 7168);
+    spec.classes[0].output = lognormal(260, 0.8, 1024);
+    return spec;
+}
+
+START_TEST(limits_end_the_run)
+{
+    struct workload_spec spec = simple_spec(WORKLOAD_DETERMINISTIC);
+    int64_t arrivals[2000];
+
+    spec.rate_per_s = 10;
+    spec.request_limit = 25;
+    ck_assert_uint_eq(take_arrivals(&spec, 1, arrivals, 2000), 25);
+    spec.duration_ns = 2000000000;
+    ck_assert_uint_eq(take_arrivals(&spec, 1, arrivals, 2000), 20); /* the end itself included */
+    spec.request_limit = 0;
+    ck_assert_uint_eq(take_arrivals(&spec, 1, arrivals, 2000), 20);
+    spec.duration_ns = 0;
+    check_open_refused(&spec, "requests");
+}
+END_TEST
+
+START_TEST(the_end_is_final)
+{
+    struct workload_spec spec = simple_spec(WORKLOAD_POISSON);
+    struct workload_source *source;
+    struct workload_request request;
+
+    spec.request_limit = 3;
+    source = open_source(&spec, 1, 1);
+    for (int i = 0; i < 3; i++)
+        ck_assert(take(source, &request));
+    ck_assert(!take(source, &request));
+    ck_assert(!take(source, &request));
+    workload_source_close(source);
+}
+END_TEST
+
+START_TEST(the_same_request_in_every_sweep_point)
+{
+    struct workload_spec slow = chat(WORKLOAD_POISSON), fast = chat(WORKLOAD_GAMMA);
+    struct workload_source *a, *b, *other;
+    struct workload_request x, y, z;
+    unsigned different = 0;
+
+    fast.rate_per_s = 400;
+    fast.burstiness = 0.3;
+    a = open_source(&slow, 1, 2);
+    b = open_source(&fast, 1, 2);
+    other = open_source(&slow, 1, 3);
+    while (take(a, &x) && take(b, &y) && take(other, &z)) {
+        ck_assert_int_eq(x.prompt_tokens, y.prompt_tokens);
+        ck_assert_int_eq(x.output_tokens, y.output_tokens);
+        different += x.prompt_tokens != z.prompt_tokens;
+    }
+    ck_assert_uint_gt(different, 950);
+    workload_source_close(a);
+    workload_source_close(b);
+    workload_source_close(other);
+}
+END_TEST
+
+START_TEST(lengths_have_their_means)
+{
+    struct workload_spec spec = chat(WORKLOAD_POISSON);
+    struct workload_source *source;
+    struct workload_request request;
+    double prompts = 0.0, outputs = 0.0, n = 100000;
+
+    spec.request_limit = 100000;
+    source = open_source(&spec, 1, 1);
+    while (take(source, &request)) {
+        prompts += (double)request.prompt_tokens;
+        outputs += (double)request.output_tokens;
+    }
+    workload_source_close(source);
+    ck_assert_double_eq_tol(prompts / n / rng_dist_mean(&spec.classes[0].prompt), 1.0,
+                            4.0 * 0.9 / sqrt(n));
+    ck_assert_double_eq_tol(outputs / n / rng_dist_mean(&spec.classes[0].output), 1.0,
+                            4.0 * 0.8 / sqrt(n));
+}
+END_TEST
+
+START_TEST(classes_come_by_weight_with_what_is_theirs)
+{
+    struct workload_spec spec = simple_spec(WORKLOAD_POISSON);
+    struct workload_source *source;
+    struct workload_request request;
+    unsigned counts[3] = {0};
+
+    spec.class_count = 3;
+    spec.request_limit = 10000;
+    for (size_t i = 1; i < 3; i++)
+        spec.classes[i] = spec.classes[0];
+    spec.classes[0] = (struct workload_class){.name = "chat",
+                                              .weight = 3,
+                                              .priority = 5,
+                                              .prompt = spec.classes[1].prompt,
+                                              .output = spec.classes[1].output,
+                                              .abort_after_ns = 11,
+                                              .timeout_first_ns = 12,
+                                              .timeout_total_ns = 13};
+    spec.classes[1].weight = 0;
+    spec.classes[2].priority = -2;
+    source = open_source(&spec, 1, 1);
+    while (take(source, &request)) {
+        counts[request.class_index]++;
+        if (request.priority != (request.class_index == 0 ? 5 : -2) ||
+            request.timeout_total_ns != (request.class_index == 0 ? 13 : 0) ||
+            request.sequence_count != 1)
+            ck_abort_msg("request %d", (int)request.index);
+    }
+    ck_assert_uint_eq(counts[1], 0);
+    ck_assert_double_eq_tol(counts[0] / 10000.0, 0.75, 0.02);
+    workload_source_close(source);
+}
+END_TEST
+
+START_TEST(max_tokens_is_the_output_unless_stated)
+{
+    struct workload_spec spec = chat(WORKLOAD_POISSON);
+    struct workload_source *source = open_source(&spec, 1, 1);
+    struct workload_request request;
+
+    ck_assert(take(source, &request));
+    ck_assert_int_eq(request.max_tokens, request.output_tokens);
+    workload_source_close(source);
+    spec.classes[0].has_max_tokens = true;
+    spec.classes[0].max_tokens = (struct rng_dist){.kind = RNG_FIXED, .a = 77, .whole = true};
+    source = open_source(&spec, 1, 1);
+    ck_assert(take(source, &request));
+    ck_assert_int_eq(request.max_tokens, 77);
+    ck_assert_int_ne(request.output_tokens, 77);
+    workload_source_close(source);
+    spec.ignore_eos = true;
+    source = open_source(&spec, 1, 1);
+    ck_assert(take(source, &request));
+    ck_assert_int_eq(request.output_tokens, 77);
+    workload_source_close(source);
+}
+END_TEST
+
+START_TEST(correlation_leaves_prompts_alone)
+{
+    struct workload_spec plain = chat(WORKLOAD_POISSON), joint = chat(WORKLOAD_POISSON);
+    struct workload_source *a, *b;
+    struct workload_request x, y;
+    double cross = 0.0, mean = 0.0, n = 0.0;
+
+    plain.request_limit = joint.request_limit = 20000;
+    joint.classes[0].correlation = 0.8;
+    a = open_source(&plain, 1, 1);
+    b = open_source(&joint, 1, 1);
+    while (take(a, &x) && take(b, &y)) {
+        if (x.prompt_tokens != y.prompt_tokens)
+            ck_abort_msg("prompt %d", (int)x.index);
+        /* Quadrant correlation of the medians: 4 P(both above) - 1 = 2/pi asin(2 sin(pi 0.8 / 6)). */
+        cross += (y.prompt_tokens > 1012) == (y.output_tokens > 199);
+        mean += (double)y.output_tokens;
+        n += 1.0;
+    }
+    ck_assert_double_eq_tol(mean / n / rng_dist_mean(&joint.classes[0].output), 1.0, 0.03);
+    ck_assert_double_eq_tol(2.0 * cross / n - 1.0,
+                            2.0 / 3.14159265 * asin(2.0 * sin(0.8 * 0.5235987756)), 0.05);
+    workload_source_close(a);
+    workload_source_close(b);
+}
+END_TEST
+
+/* The k-th request of a client is the same whoever is answered first. */
+START_TEST(closed_loops_are_addressed_by_client_and_turn)
+{
+    struct workload_spec spec = chat(WORKLOAD_CLOSED_LOOP);
+    int64_t prompts[2][4][5];
+
+    spec.concurrency = 4;
+    spec.has_think = true;
+    spec.think = (struct rng_dist){.kind = RNG_FIXED, .a = 0.5};
+    for (size_t order = 0; order < 2; order++) {
+        struct workload_source *source = open_source(&spec, 9, 1);
+        struct workload_request request;
+        bool more;
+
+        for (uint32_t c = 0; c < 4; c++) {
+            ck_assert(take(source, &request));
+            ck_assert_int_eq(request.arrival_ns, 0);
+            ck_assert_uint_eq(request.client, c);
+            ck_assert_uint_eq(request.turn, 0);
+            prompts[order][c][0] = request.prompt_tokens;
+        }
+        ck_assert(!take(source, &request));
+        for (uint32_t i = 0; i < 16; i++) {
+            uint32_t client = order == 0 ? i % 4 : 3 - i / 4;
+
+            ck_assert_int_eq(workload_done(source, client, 1000 + i, &request, &more, NULL),
+                             KVSIM_OK);
+            ck_assert(more);
+            ck_assert_uint_eq(request.client, client);
+            ck_assert_uint_eq(request.index, 4 + i);
+            ck_assert_int_eq(request.arrival_ns, 500001000 + i);
+            prompts[order][client][request.turn] = request.prompt_tokens;
+        }
+        workload_source_close(source);
+    }
+    ck_assert_mem_eq(prompts[0], prompts[1], sizeof prompts[0]);
+    ck_assert_int_ne(prompts[0][0][0], prompts[0][1][0]);
+    ck_assert_int_ne(prompts[0][0][0], prompts[0][0][1]);
+}
+END_TEST
+
+START_TEST(closed_loops_end_with_the_run)
+{
+    struct workload_spec spec = simple_spec(WORKLOAD_CLOSED_LOOP);
+    struct workload_source *source;
+    struct workload_request request;
+    bool more;
+
+    spec.concurrency = 4;
+    spec.request_limit = 3;
+    source = open_source(&spec, 1, 1);
+    for (int i = 0; i < 3; i++)
+        ck_assert(take(source, &request));
+    ck_assert(!take(source, &request));
+    ck_assert_int_eq(workload_done(source, 0, 10, &request, &more, NULL), KVSIM_OK);
+    ck_assert(!more);
+    workload_source_close(source);
+    spec.request_limit = 0;
+    spec.duration_ns = 100;
+    source = open_source(&spec, 1, 1);
+    ck_assert(take(source, &request));
+    ck_assert_int_eq(workload_done(source, 0, 100, &request, &more, NULL), KVSIM_OK);
+    ck_assert(more);
+    ck_assert_int_eq(workload_done(source, 0, 101, &request, &more, NULL), KVSIM_OK);
+    ck_assert(!more);
+    workload_source_close(source);
+    spec.concurrency = 0;
+    check_open_refused(&spec, "concurrency");
+}
+END_TEST
+
+START_TEST(only_closed_loops_have_more_after_an_answer)
+{
+    struct workload_spec spec = simple_spec(WORKLOAD_POISSON);
+    struct workload_source *source = open_source(&spec, 1, 1);
+    struct workload_request request;
+    bool more = true;
+
+    ck_assert_int_eq(workload_done(source, 0, 10, &request, &more, NULL), KVSIM_OK);
+    ck_assert(!more);
+    workload_source_close(source);
+    ck_assert(workload_is_steady(&spec) && !workload_is_closed_loop(&spec));
+    spec.process = WORKLOAD_CLOSED_LOOP;
+    ck_assert(workload_is_steady(&spec) && workload_is_closed_loop(&spec));
+    spec.process = WORKLOAD_PROFILE;
+    ck_assert(!workload_is_steady(&spec));
+    spec.process = WORKLOAD_TRACE;
+    ck_assert(!workload_is_steady(&spec));
+}
+END_TEST
+
+int main(void)
+{
+    base_arena_init(&arena);
+    int result = unit_run("workload.source", (const TTest *const[]){
+                                                 limits_end_the_run,
+                                                 the_end_is_final,
+                                                 the_same_request_in_every_sweep_point,
+                                                 lengths_have_their_means,
+                                                 classes_come_by_weight_with_what_is_theirs,
+                                                 max_tokens_is_the_output_unless_stated,
+                                                 correlation_leaves_prompts_alone,
+                                                 closed_loops_are_addressed_by_client_and_turn,
+                                                 closed_loops_end_with_the_run,
+                                                 only_closed_loops_have_more_after_an_answer,
+                                                 NULL,
+                                             });
+    base_arena_release(&arena);
+    return result;
+}
