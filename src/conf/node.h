@@ -1,9 +1,16 @@
 /*
  * node.h - YAML and JSON documents as a tree in which every node knows its file, line and column.
  *
- * Limits guard against hostile input: 8 MiB of text, depth 32, 100,000 nodes after alias expansion; over a limit is an
- * error, not a crash. Duplicate keys are errors. Anchors and aliases are expanded by reference within the limits.
- * JSON is read by the same door (YAML 1.2 holds it); a config.json is read as it is.
+ * Limits guard against hostile input: 8 MiB of text (a larger file is refused by its size), depth 32, 100,000 nodes and
+ * 8 MiB of text once aliases are expanded, 1,000 anchors, keys of 200 bytes; over a limit is an error, not a crash.
+ * UTF-8 only; CRLF and a byte order mark are legal. Errors: duplicate keys ('-' reads as '_'), keys that are not plain
+ * text, several documents, merge keys ("<<"), tags outside YAML's core schema, the character NUL in a text. An alias
+ * becomes a copy of its node, so that editing changes one place; the copy keeps the place where the value is written.
+ *
+ * JSON is read by the same door: a text that begins with '{' or '[' and is JSON is read as JSON, tabs and escapes
+ * included (NaN and Infinity, too, which Python writes), else as YAML; a file named .json as JSON only. A config.json is
+ * read as it is.
+ *
  * Trees are edited by overlaying: the node that wins keeps its own origin and mark, so a later diagnostic points at the
  * line (or the option) that is to blame.
  * Ownership: everything lives in the arena given; nodes are valid until it is released.
@@ -54,7 +61,9 @@ const struct conf_node *conf_key(const struct conf_node *map,
 bool conf_is_null(const struct conf_node *node);
 
 /* Sets the value at a dotted path ("engine.kv_cache_dtype", "workload.classes.0.weight"), making maps on the way.
- * Every new node gets origin `SET` and file "--set PATH". The value's text is read as YAML flow ("{a: 1}", "[1, 2]"). */
+ * Every new node gets origin `SET` and file "--set PATH". The value's text is read as YAML flow ("{a: 1}", "[1, 2]");
+ * an empty one is null. A list's item is named by its number; one past the end adds an item. A scalar on the way is an
+ * error with the code not-a-map: a caller that takes a name for a map ("model: NAME") puts the map there first. */
 enum kvsim_status conf_set(struct base_arena *arena, struct conf_node *root, const char *path,
                            const char *value, struct kvsim_error *err) KVSIM_MUST_CHECK;
 
@@ -69,7 +78,8 @@ struct conf_node *conf_new_scalar(struct base_arena *arena, const char *text);
 void conf_put(struct base_arena *arena, struct conf_node *map, const char *key,
               struct conf_node *value);
 
-/* Canonical text of a tree (sorted keys, one form), for fingerprints and for the stored scenario. */
+/* Canonical text of a tree (sorted keys with '_' for '-', one form, scalars as written), for fingerprints and for the
+ * stored scenario. Reading it back gives the same tree but for marks. */
 struct base_text;
 void conf_print(const struct conf_node *node, struct base_text *out);
 

@@ -1,6 +1,9 @@
 /*
  * rows.h - tables read row by row: CSV with a header (RFC 4180, CRLF, byte order mark, no last newline all legal) and
- * JSON lines. Streamed: memory does not grow with the file. Every field knows its line and column.
+ * JSON lines (the first character is '{'). Streamed: memory does not grow with the file; a row is at most 1 MiB long and
+ * has at most 4096 fields. UTF-8 only; blank lines are skipped. Every field knows its line and column.
+ * Errors: a quote that is misplaced or never closed, a key that the first object lacks, a column or key twice, a header
+ * of numbers only.
  */
 #ifndef KVSIM_CONF_ROWS_H
 #define KVSIM_CONF_ROWS_H

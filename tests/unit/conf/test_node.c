@@ -238,7 +238,7 @@ START_TEST(large_files_are_refused_unread)
 {
     struct kvsim_error err = {0};
     write_file("", 0);
-    ck_assert_int_eq(truncate(path, 100 * 1000 * 1000), 0);
+    ck_assert_int_eq(truncate(path, 100000000), 0);
     ck_assert_int_eq(read_file(&err), KVSIM_ERR_SCENARIO);
     ck_assert_str_eq(err.code, "too-large");
     ck_assert_ptr_nonnull(strstr(err.message, "8 MiB"));
