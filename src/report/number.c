@@ -99,7 +99,11 @@ char *report_print_share(double share, char *text, size_t bytes)
 {
     if (isnan(share))
         return print_nothing(text, bytes);
-    snprintf(text, bytes, "%.1f %%", share * 100.0);
+    // What is not quite all must not be shown as all.
+    int decimals = 1;
+    while (share < 1.0 && decimals < 6 && share * 100.0 >= 100.0 - 0.5 * pow(10.0, -decimals))
+        decimals++;
+    snprintf(text, bytes, "%.*f %%", decimals, share * 100.0);
     return text;
 }
 

@@ -186,27 +186,6 @@ static enum kvsim_status make_parents(struct store *store, struct kvsim_error *e
     return KVSIM_OK;
 }
 
-void store_remove_made(struct store *store)
-{
-    struct stat info;
-    // Another program may have filled the file meanwhile; only an empty one is ours to remove.
-    if (store->made_file && stat(store->path, &info) == 0 && info.st_size == 0)
-        unlink(store->path);
-    store->made_file = false;
-
-    size_t length = strlen(store->path);
-    for (; store->made_folders > 0; store->made_folders--) {
-        length = parent_length(store->path, length);
-        struct base_text folder = {0};
-        base_text_add_n(&folder, store->path, length);
-        int rc = rmdir(folder.at); // fails, rightly, when somebody put something there
-        base_text_free(&folder);
-        if (rc != 0)
-            break;
-    }
-    store->made_folders = 0;
-}
-
 /* SQLite gives names such as ":memory:" a meaning; with "./" before them they are files. */
 static void add_file_name(struct base_text *name, const char *path)
 {
@@ -274,6 +253,39 @@ static int open_database(struct store *store)
     int rc = sqlite3_open_v2(name.at, &store->db, flags, NULL);
     base_text_free(&name);
     return rc;
+}
+
+void store_remove_made(struct store *store)
+{
+    struct stat info;
+    bool is_there = store->made_file && stat(store->path, &info) == 0;
+    if (is_there && info.st_size > 0) {
+        // A commit that failed at its end has left its journal; the next who reads takes the pages back.
+        struct kvsim_error ignored;
+        int64_t table_count;
+        if (open_database(store) == SQLITE_OK &&
+            store_query_int(store, "SELECT count(*) FROM sqlite_schema", &table_count, &ignored) !=
+                KVSIM_OK)
+            is_there = false;
+        store_disconnect(store);
+        is_there = is_there && stat(store->path, &info) == 0;
+    }
+    // Another program may have filled the file meanwhile; only an empty one is ours to remove.
+    if (is_there && info.st_size == 0)
+        unlink(store->path);
+    store->made_file = false;
+
+    size_t length = strlen(store->path);
+    for (; store->made_folders > 0; store->made_folders--) {
+        length = parent_length(store->path, length);
+        struct base_text folder = {0};
+        base_text_add_n(&folder, store->path, length);
+        int rc = rmdir(folder.at); // fails, rightly, when somebody put something there
+        base_text_free(&folder);
+        if (rc != 0)
+            break;
+    }
+    store->made_folders = 0;
 }
 
 bool store_is_absent(const struct store *store)

@@ -57,6 +57,9 @@ START_TEST(shares_and_gib)
 {
     ck_assert_str_eq(report_print_share(0.1234, text, sizeof text), "12.3 %");
     ck_assert_str_eq(report_print_share(1, text, sizeof text), "100.0 %");
+    ck_assert_str_eq(report_print_share(0.9995, text, sizeof text), "99.95 %");
+    ck_assert_str_eq(report_print_share(0.99999, text, sizeof text), "99.999 %");
+    ck_assert_str_eq(report_print_share(0.999, text, sizeof text), "99.9 %");
     ck_assert_str_eq(report_print_share(NAN, text, sizeof text), "-");
     ck_assert_str_eq(report_print_gib(85899345920.0, text, sizeof text), "80.00");
     ck_assert_str_eq(report_print_gib(-1073741824.0, text, sizeof text), "-1.00");
