@@ -1,4 +1,5 @@
 #include "cost/cost.h"
+#include "cost/fields.h"
 #include "cost/ops.h"
 
 #include <math.h>

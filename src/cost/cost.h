@@ -14,14 +14,9 @@
 #ifndef KVSIM_COST_COST_H
 #define KVSIM_COST_COST_H
 
-#include "base/error.h"
-#include "base/field.h"
 #include "base/i128.h"
-#include "base/mem.h"
-#include "base/policy.h"
-#include "spec/hardware.h"
-#include "spec/kv.h"
-#include "spec/model.h"
+
+#include <kvsim/error.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,7 +60,6 @@ struct cost_result {
 };
 
 enum cost_level { COST_DATASHEET, COST_CALIBRATED, COST_AFFINE, COST_FIXED, COST_TABLE };
-extern const struct base_choice cost_level_choices[];
 
 /* `cost:` of a scenario. Durations in ns as doubles (affine coefficients may be below 1 ns). */
 struct cost_affine_options {
@@ -102,9 +96,9 @@ struct cost_options {
     struct cost_kv_dtype_options kv_dtypes[COST_KV_DTYPES_MAX];
 };
 
-/* The keys of `cost:`, filling struct cost_options, but for kv_dtype, a mapping by dtype whose values have the second table
- * and fill struct cost_kv_dtype_options. */
-extern const struct base_field cost_fields[], cost_kv_dtype_fields[];
+struct spec_model;
+struct spec_hardware;
+struct spec_kv_layout;
 
 struct cost_config {
     const struct cost_options *options;
@@ -122,6 +116,7 @@ struct cost_config {
     uint32_t max_decode_seqs; /* largest batch that can occur: size of the cache of lines */
 };
 
+struct base_arena;
 struct cost;
 
 /* Checks that the hardware has the rates this model needs (fp8 weights on a part without fp8, no bandwidth, ...). */

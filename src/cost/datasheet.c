@@ -8,6 +8,7 @@
  * decode absorbed 2 H_q (2 r + d_rope) per token of context (DeepSeek-V2, section 2.1), unabsorbed the up-projection
  * 2 r H_q (d_nope + d_v) of every token of context on top. Experts touched by n tokens: E (1 - (1 - k/E)^n).
  */
+#include "base/field.h"
 #include "cost/ops.h"
 #include "cost/rates.h"
 

@@ -5,6 +5,7 @@
 #define KVSIM_COST_EXPLAIN_H
 
 #include "cost/cost.h"
+#include "spec/hardware.h"
 
 /* Names and order: CONTRACTS, `kvsim step`. */
 enum cost_operator {

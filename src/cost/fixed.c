@@ -4,18 +4,6 @@
  */
 #include "cost/ops.h"
 
-const struct base_field cost_fixed_fields[] = {
-    {.key = "step",
-     .type = BASE_INT,
-     .unit = BASE_TIME,
-     .offset = 0,
-     .min = 1,
-     .max = 1e12,
-     .required = true,
-     .help = "duration of every step"},
-    {0},
-};
-
 static enum kvsim_status fixed_init(struct cost *cost, struct kvsim_error *err)
 {
     if (cost->config.options->fixed_step_ns < 1)
@@ -52,10 +40,11 @@ static void fixed_explain(struct cost *cost, const struct cost_shape *shape,
 }
 
 const struct cost_ops cost_ops_fixed = {
-    .policy = {.name = "fixed",
-               .summary = "every step lasts the same",
-               .opts = cost_fixed_fields,
-               .opts_bytes = sizeof(int64_t)},
+    .policy =
+        {
+            .name = "fixed",
+            .summary = "every step lasts the same",
+        },
     .init = fixed_init,
     .step = fixed_step,
     .ramp = fixed_ramp,

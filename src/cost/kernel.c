@@ -149,6 +149,5 @@ enum kvsim_status cost_kernel_seconds(const struct spec_hardware *hardware,
     case COST_KERNEL_ALL_REDUCE:
         return all_reduce_s(&rates, kernel, out_s, err);
     }
-    base_require(!"a kernel kind");
-    return KVSIM_ERR_DEFECT;
+    return base_fail(err, KVSIM_ERR_DEFECT, "kernel of unknown kind %d", (int)kernel->kind);
 }

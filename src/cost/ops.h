@@ -10,8 +10,14 @@
 #ifndef KVSIM_COST_OPS_H
 #define KVSIM_COST_OPS_H
 
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/policy.h"
 #include "cost/cost.h"
 #include "cost/explain.h"
+#include "spec/hardware.h"
+#include "spec/kv.h"
+#include "spec/model.h"
 
 /* A step never lasts longer than this (about 37 minutes); what would is held at it, so that sums stay in 128 bits. */
 #define COST_TICKS_MAX ((int64_t)1 << 61)
@@ -60,9 +66,6 @@ struct cost_ops {
 };
 
 extern const struct cost_ops cost_ops_datasheet, cost_ops_affine, cost_ops_fixed;
-
-/* Keys of one level, relative to what they fill: cost_options.affine, cost_options.fixed_step_ns. */
-extern const struct base_field cost_affine_fields[], cost_fixed_fields[];
 
 struct cost {
     const struct cost_ops *ops;

@@ -1,5 +1,7 @@
 #include "cost/rates.h"
 
+#include "base/field.h"
+
 #include <math.h>
 
 /* Lengths at which the medians of the three ranges stand: between 8192 and 16384, 2048 ... 8191, 512 ... 2047. */

@@ -9,7 +9,9 @@
 #ifndef KVSIM_COST_RATES_H
 #define KVSIM_COST_RATES_H
 
+#include "base/error.h"
 #include "cost/cost.h"
+#include "spec/hardware.h"
 
 /* Constants for what a hardware file does not say. Sources: defaults.c. */
 struct cost_defaults {

@@ -1,6 +1,6 @@
 #include "fixture.h"
 
-#include "base/field.h"
+#include "cost/fields.h"
 
 START_TEST(levels_have_names)
 {

@@ -1,0 +1,11 @@
+/*
+ * fields.h - the values of `cost.level`, for the tables of scenario and catalog.
+ */
+#ifndef KVSIM_COST_FIELDS_H
+#define KVSIM_COST_FIELDS_H
+
+#include "base/field.h"
+
+extern const struct base_choice cost_level_choices[];
+
+#endif
