@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Files and databases that cannot be read or written: exit status 4, a message, and nothing made or changed.
+set -euo pipefail
+# shellcheck source=tests/cli/lib.bash
+. "$(dirname "$0")/lib.bash"
+
+# Scenarios.
+expect 4 '^nothing\.yaml: error: ' "$kvsim" nothing.yaml
+mkdir folder
+expect 4 '^folder: error: ' "$kvsim" run folder
+expect 4 '^folder: error: ' "$kvsim" check folder
+expect 4 'nothing\.csv' "$kvsim" step --model llama-3.1-8b --hardware h100-sxm --from nothing.csv
+expect 4 '^folder: error: ' "$kvsim" step --model llama-3.1-8b --hardware h100-sxm --from folder
+expect 4 'nothing\.csv' "$kvsim" small.yaml --set workload.arrival.process=trace \
+    --set workload.arrival.file=nothing.csv
+if [ "$(id -u)" != 0 ]; then
+    cp small.yaml secret.yaml
+    chmod 000 secret.yaml
+    expect 4 '^secret\.yaml: error: ' "$kvsim" secret.yaml
+fi
+
+# Databases.
+echo 'Dear diary' >diary.txt
+expect 4 '^diary\.txt: error: .*not a database of kvsim' "$kvsim" small.yaml --db diary.txt
+expect 4 '^diary\.txt: error: ' "$kvsim" list runs --db diary.txt
+expect 4 '^folder: error: .*directory' "$kvsim" small.yaml --db folder
+expect 4 'no such database' "$kvsim" report 1
+expect 4 'no such database' "$kvsim" list runs
+expect 4 'small\.yaml/x\.db: error: ' "$kvsim" small.yaml --db small.yaml/x.db
+sqlite3 other.db 'CREATE TABLE t (x); INSERT INTO t VALUES (1);'
+expect 4 '^other\.db: error: .*another program' "$kvsim" small.yaml --db other.db
+if [ "$(id -u)" != 0 ]; then
+    mkdir closed
+    chmod 555 closed
+    expect 4 'closed/x\.db: error: ' "$kvsim" small.yaml --db closed/x.db
+fi
+
+# The result cannot be shown: what was not seen is not stored.
+expect 4 'No space left' bash -c "'$kvsim' small.yaml >/dev/full"
+expect 4 'standard output' bash -c "'$kvsim' small.yaml >&-"
+expect 4 'standard output: error: .*Broken pipe' \
+    bash -c "set -o pipefail; { sleep 0.2; '$kvsim' small.yaml; } | true"
+expect 4 'No space left' bash -c "'$kvsim' list models --format csv >/dev/full"
+expect 4 'No space left' bash -c "'$kvsim' --version >/dev/full"
+expect 4 'No space left' bash -c "'$kvsim' step --model llama-3.1-8b --hardware h100-sxm --batch 1 --context 1k >/dev/full"
+expect 4 'No space left' "$kvsim" small.yaml --steps /dev/full
+expect 4 'nowhere/steps\.csv: error: ' "$kvsim" small.yaml --steps nowhere/steps.csv
+expect 4 '^folder: error: ' "$kvsim" small.yaml --steps folder
+
+# A good run beside them, and one that finds the database locked.
+expect 0 . "$kvsim" small.yaml
+expect 4 'no such run|there is no run|not there' "$kvsim" report 99
+expect 0 'small' "$kvsim" report last
+expect 0 'small' "$kvsim" list runs
+mkfifo lock.fifo
+sqlite3 results/kvsim.db >/dev/null <lock.fifo &
+locker=$!
+exec 9>lock.fifo
+echo 'BEGIN EXCLUSIVE;' >&9
+for _ in $(seq 50); do
+    sqlite3 results/kvsim.db 'BEGIN IMMEDIATE; ROLLBACK;' 2>/dev/null || break
+    sleep 0.1
+done
+expect 4 'kvsim\.db: error: .*lock' "$kvsim" small.yaml
+exec 9>&-
+wait "$locker"
+rm lock.fifo
+
+# --no-store needs no database at all.
+rm -r results
+expect 0 . "$kvsim" small.yaml --no-store
+[ ! -e results ] || fault '--no-store made results'
+expect 0 . "$kvsim" small.yaml --no-store --db diary.txt
+[ "$(cat diary.txt)" = 'Dear diary' ] || fault '--no-store wrote into the file of --db'
+
+# Standard input is a scenario too.
+got=0
+"$kvsim" - --no-store <small.yaml >"$said/out" 2>"$said/err" || got=$?
+[ "$got" = 0 ] || fault "a scenario from standard input: exit status $got"
+finish
