@@ -51,10 +51,14 @@ static int decimals_for(double value, int digits)
 {
     double magnitude = fabs(value);
     int decimals = digits - 1;
-    for (; magnitude >= 10.0 && decimals > 0; magnitude /= 10.0)
+    while (magnitude >= 10.0 && decimals > 0) {
+        magnitude /= 10.0;
         decimals--;
-    for (; magnitude > 0.0 && magnitude < 1.0 && decimals < 6; magnitude *= 10.0)
+    }
+    while (magnitude > 0.0 && magnitude < 1.0 && decimals < 6) {
+        magnitude *= 10.0;
         decimals++;
+    }
     return magnitude > 0.0 ? decimals : 0;
 }
 
