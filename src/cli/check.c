@@ -1,5 +1,6 @@
 #include "cli/cli_int.h"
 #include "report/json.h"
+#include "scenario/scenario.h"
 
 #include <stdio.h>
 

@@ -12,11 +12,13 @@
 #include "base/error.h"
 #include "base/field.h"
 #include "base/mem.h"
-#include "scenario/scenario.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct base_text;
+struct scenario_override;
 
 enum { CLI_EXIT_MISSED = 1, CLI_EXIT_INTERRUPTED = 130, CLI_UNSET = -1, CLI_OPTIONS_MAX = 24 };
 
@@ -112,7 +114,6 @@ enum kvsim_status cli_parse(const struct cli_command *command, const char *const
                             struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 /* help.c: to `out`. */
-struct base_text;
 void cli_help_program(struct base_text *out);
 void cli_help_command(const struct cli_command *command, struct base_text *out);
 void cli_help_manual(struct base_text *out); /* kvsim(1) */

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "record/run.h"
+#include "scenario/scenario.h"
 
 #include <string.h>
 

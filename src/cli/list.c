@@ -4,6 +4,7 @@
 #include "report/csv.h"
 #include "report/json.h"
 #include "report/table.h"
+#include "scenario/scenario.h"
 #include "store/store.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 #include "cli/cli_int.h"
 
 #include "base/text.h"
+#include "scenario/scenario.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "scenario/scenario.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -4,10 +4,9 @@
 #include "record/run.h"
 #include "report/run.h"
 #include "report/steps.h"
+#include "scenario/scenario.h"
 #include "store/store.h"
 #include "study/study.h"
-
-#include <kvsim/version.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -19,8 +19,7 @@ struct view {
     double step_ms, layer_ms;
 };
 
-void cli_step_request(const struct cli_args *args, enum scenario_purpose purpose,
-                      struct scenario_request *out)
+void cli_step_request(const struct cli_args *args, bool is_kernel, struct scenario_request *out)
 {
     const char *path = args->operands.count > 0 ? args->operands.at[0] : NULL;
     if (path != NULL && strcmp(path, "-") == 0)
@@ -28,7 +27,7 @@ void cli_step_request(const struct cli_args *args, enum scenario_purpose purpose
     *out = (struct scenario_request){.path = path,
                                      .overrides = args->overrides.at,
                                      .override_count = args->overrides.count,
-                                     .purpose = purpose,
+                                     .purpose = is_kernel ? SCENARIO_FOR_KERNEL : SCENARIO_FOR_STEP,
                                      .warnings_wanted = !args->is_quiet};
 }
 
@@ -315,7 +314,7 @@ static int explain_one(const struct cli_args *args)
 {
     static const char *const as_stated[STUDY_STEP_KEY_COUNT] = {NULL};
     struct scenario_request request;
-    cli_step_request(args, SCENARIO_FOR_STEP, &request);
+    cli_step_request(args, false, &request);
     struct study_steps steps;
     study_steps_init(&steps, &request);
     struct study_step_engine *engine;

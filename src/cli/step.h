@@ -6,9 +6,9 @@
 
 #include "cli/cli_int.h"
 
-/* The request that the options make, for one step or for every row of a table. */
-void cli_step_request(const struct cli_args *args, enum scenario_purpose purpose,
-                      struct scenario_request *out);
+/* The request that the options make, for one step or for every row of a table; of hardware and cost alone for kernels. */
+struct scenario_request;
+void cli_step_request(const struct cli_args *args, bool is_kernel, struct scenario_request *out);
 
 /* `--from`: the exit status. */
 int cli_step_table(const struct cli_args *args);

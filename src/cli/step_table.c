@@ -634,8 +634,7 @@ int cli_step_table(const struct cli_args *args)
     int kernel = args->kernel == CLI_UNSET ? CLI_NO_KERNEL : args->kernel;
     struct table table = {.args = args, .kernel = kernel, .kinds = kinds_of(kernel)};
     struct scenario_request request;
-    cli_step_request(args, kernel > CLI_NO_KERNEL ? SCENARIO_FOR_KERNEL : SCENARIO_FOR_STEP,
-                     &request);
+    cli_step_request(args, kernel > CLI_NO_KERNEL, &request);
     base_arena_init(&table.arena);
     study_steps_init(&table.steps, &request);
     const char *path = strcmp(args->table_path, "-") == 0 ? "/dev/stdin" : args->table_path;
