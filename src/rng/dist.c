@@ -4,7 +4,8 @@
 
 /* Upper bound for the table of a zipf distribution: 32 MiB of doubles. */
 #define ZIPF_VALUES_MAX 4194304.0
-/* Less than this share of the distribution between min and max: the inverse would have no digits left. */
+/* Less than this share of the distribution between min and max: the inverse would have no digits
+ * left. */
 #define MASS_MIN 1e-9
 /* Values beyond are not whole in a double. */
 #define WHOLE_MAX 0x1.0p53
@@ -343,7 +344,8 @@ static enum kvsim_status check_bin(const struct rng_bin *bin, bool whole, struct
     return KVSIM_OK;
 }
 
-/* The part of a bin between low and high; a whole-valued range becomes [first, last + 1). False when nothing is left. */
+/* The part of a bin between low and high; a whole-valued range becomes [first, last + 1). False
+ * when nothing is left. */
 static bool clip_bin(struct rng_bin *bin, double low, double high, bool whole)
 {
     double first = bin->low, end = bin->high, width;

@@ -13,7 +13,8 @@ enum { INVERSE_STEPS_MAX = 100, ROOT_STEPS_MAX = 200 };
 #define SQRT_2PI 2.50662827463100050242
 #define PRECISION 1e-16
 
-/* x^a e^-x / Gamma(a + 1); `log_gamma` = ln Gamma(a + 1). For large a by Stirling's series, since the powers cancel. */
+/* x^a e^-x / Gamma(a + 1); `log_gamma` = ln Gamma(a + 1). For large a by Stirling's series,
+ * since the powers cancel. */
 static double leading_term(double a, double x, double log_gamma)
 {
     double stirling;
@@ -40,7 +41,8 @@ static double lower_series(double a, double x, double lead)
     return lead * sum;
 }
 
-/* Q = lead a / (x + 1 - a - 1 (1 - a) / (x + 3 - a - 2 (2 - a) / (x + 5 - a - ...))); A. and S. 6.5.31, by Lentz. */
+/* Q = lead a / (x + 1 - a - 1 (1 - a) / (x + 3 - a - 2 (2 - a) / (x + 5 - a - ...))); A. and S.
+ * 6.5.31, by Lentz. */
 static double upper_fraction(double a, double x, double lead)
 {
     double b = x + 1.0 - a, c = 1e300, d = 1.0 / b, value = d, factor = 0.0;
@@ -62,8 +64,9 @@ struct point {
 };
 
 /*
- * Both tails and the density at x > 0. Of our own, since GSL's raise errors through the global handler for large shapes;
- * series and fraction take a few times sqrt(a) terms, which bounds the shapes in use at 1e6.
+ * Both tails and the density at x > 0. Of our own, since GSL's raise errors through the global
+ * handler for large shapes; series and fraction take a few times sqrt(a) terms, which bounds the
+ * shapes in use at 1e6.
  */
 static struct point gamma_at(double a, double x, double log_gamma)
 {
@@ -87,8 +90,8 @@ double rng_gamma_cdf(double shape, double x)
     return isinf(x) ? 1.0 : gamma_at(shape, x, gsl_sf_lngamma(shape + 1.0)).p;
 }
 
-/* Wilson and Hilferty (1931): the cube root of a gamma value is nearly normal. Below that, the first term of the series:
- * P(a, x) = x^a / Gamma(a + 1) (1 - a x / (a + 1) + ...). */
+/* Wilson and Hilferty (1931): the cube root of a gamma value is nearly normal. Below that, the
+ * first term of the series: P(a, x) = x^a / Gamma(a + 1) (1 - a x / (a + 1) + ...). */
 static double inverse_guess(double shape, double u, double log_gamma)
 {
     double c = 1.0 / (9.0 * shape);
@@ -100,7 +103,8 @@ static double inverse_guess(double shape, double u, double log_gamma)
     return shape * t * t * t;
 }
 
-/* Newton's steps with Halley's correction, held inside a bracket; the upper half works on Q, so that it keeps its digits. */
+/* Newton's steps with Halley's correction, held inside a bracket; the upper half works on Q, so
+ * that it keeps its digits. */
 double rng_gamma_inverse(double shape, double u)
 {
     double log_gamma = gsl_sf_lngamma(shape + 1.0);

@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-/* So many whole values are summed one by one; beyond, the sum is an integral with its first correction. */
+/* So many whole values are summed one by one; beyond, the sum is an integral with its first
+ * correction. */
 #define DIRECT_VALUES 4096.0
 
 double rng_dist_partial_mean(const struct rng_dist *dist, double x)
@@ -46,8 +47,9 @@ static double density(const struct rng_dist *dist, double x)
 }
 
 /*
- * E[R] = low + sum over k > low of P(R >= k), and P(R >= k) = P(X > k - 1/2). The far part of the sum is the midpoint
- * rule for the integral of P(X > x): sum = integral - (f(from) - f(to)) / 24 (Euler and Maclaurin).
+ * E[R] = low + sum over k > low of P(R >= k), and P(R >= k) = P(X > k - 1/2). The far part of the
+ * sum is the midpoint rule for the integral of P(X > x): sum = integral - (f(from) - f(to)) / 24
+ * (Euler and Maclaurin).
  */
 static double rounded_mean(const struct rng_dist *dist)
 {

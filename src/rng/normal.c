@@ -6,8 +6,9 @@
 #define INV_SQRT_2PI 0.39894228040143267794
 
 /*
- * M. J. Wichura, Algorithm AS 241: The percentage points of the normal distribution, Applied Statistics 37 (1988) 477,
- * PPND16: relative error about 1e-16. Three rational functions of degree 7.
+ * M. J. Wichura, Algorithm AS 241: The percentage points of the normal distribution, Applied
+ * Statistics 37 (1988) 477, PPND16: relative error about 1e-16. Three rational functions of degree
+ * 7.
  */
 static double ratio(const double num[8], const double den[8], double r)
 {
@@ -100,7 +101,8 @@ void rng_correlate(double rho, double u1, double u2, double *v1, double *v2)
     *v2 = u2;
     if (rho == 0.0)
         return;
-    /* Pearson's correlation of the normals that gives Spearman's rho (Kruskal 1958): r = 2 sin(pi rho / 6). */
+    /* Pearson's correlation of the normals that gives Spearman's rho (Kruskal 1958): r = 2
+     * sin(pi rho / 6). */
     r = 2.0 * sin(rho * 0.52359877559829887308);
     z = r * rng_normal_inverse(u1) + sqrt(fmax(0.0, 1.0 - r * r)) * rng_normal_inverse(u2);
     *v2 = fmin(fmax(rng_normal_cdf(z), tiny), 1.0 - tiny);

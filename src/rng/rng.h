@@ -1,9 +1,11 @@
 /*
- * rng.h - addressed random numbers: the value of (seed, replication, purpose, entity, index) is the same whatever was
- * drawn before it, so that sweep points and compared scenarios share their randomness (DESIGN 9).
+ * rng.h - addressed random numbers: the value of (seed, replication, purpose, entity, index) is the
+ * same whatever was drawn before it, so that sweep points and compared scenarios share their
+ * randomness.
  *
- * rng_key() folds all but the index into one word once; rng_uniform() is then two multiplications a value.
- * Distributions that have no inverse take a stream of their own per value: rng_gsl_at() in rng/stream.h.
+ * rng_key() folds all but the index into one word once; rng_uniform() is then two multiplications a
+ * value. Distributions that have no inverse take a stream of their own per value: rng_gsl_at() in
+ * rng/stream.h.
  */
 #ifndef KVSIM_RNG_RNG_H
 #define KVSIM_RNG_RNG_H
@@ -41,8 +43,8 @@ static inline double rng_uniform(uint64_t key, uint64_t index)
 }
 
 /*
- * A distribution of one value through its (truncated) inverse: one uniform per value.
- * `mean`, `cv`, `median`, `p95` describe it before `min` and `max` cut it off (no clamping at the ends).
+ * A distribution of one value through its (truncated) inverse: one uniform per value. `mean`, `cv`,
+ * `median`, `p95` describe it before `min` and `max` cut it off (no clamping at the ends).
  */
 enum rng_kind {
     RNG_FIXED,
@@ -82,19 +84,21 @@ struct rng_dist {
 };
 
 /*
- * Compiles and validates; `err` names the key at fault. `whole` = values are token counts, at least 1: a continuous value
- * is rounded to the nearest whole number and stays within [min, max] (without `min`, what rounds below 1 becomes 1);
- * uniform takes every whole number from min to max equally often, an empirical range [low, high) every one in it.
- * geometric and zipf are whole anyway. A spread of 0 makes a fixed value. Tables and bins are kept in `arena`.
+ * Compiles and validates; `err` names the key at fault. `whole` = values are token counts, at least
+ * 1: a continuous value is rounded to the nearest whole number and stays within [min, max] (without
+ * `min`, what rounds below 1 becomes 1); uniform takes every whole number from min to max equally
+ * often, an empirical range [low, high) every one in it. geometric and zipf are whole anyway. A
+ * spread of 0 makes a fixed value. Tables and bins are kept in `arena`.
  */
 enum kvsim_status rng_dist_init(struct rng_dist *dist, const struct rng_dist_options *options,
                                 bool whole, struct base_arena *arena,
                                 struct kvsim_error *err) KVSIM_MUST_CHECK;
 double rng_dist_value(const struct rng_dist *dist, double u);
-double rng_dist_mean(
-    const struct rng_dist *dist); /* after truncation and rounding; numeric where no closed form */
+/* After truncation and rounding; numeric where there is no closed form. */
+double rng_dist_mean(const struct rng_dist *dist);
 
-/* Correlated pair: maps (z1, z2) with rank correlation `rho` of a Gaussian copula to two uniforms. */
+/* Correlated pair: maps (z1, z2) with rank correlation `rho` of a Gaussian copula to two
+ * uniforms. */
 void rng_correlate(double rho, double u1, double u2, double *v1, double *v2);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * rng_int.h - what the sources of rng share: the normal and gamma functions and the parts of a distribution.
+ * rng_int.h - what the sources of rng share: the normal and gamma functions and the parts of a
+ * distribution.
  */
 #ifndef KVSIM_RNG_RNG_INT_H
 #define KVSIM_RNG_RNG_INT_H
@@ -20,7 +21,8 @@ double rng_gamma_inverse(double shape, double u);
 bool rng_gamma_fit_ratio(double p95_over_median, double *shape);
 bool rng_weibull_fit_cv(double cv, double *shape);
 
-/* Of the continuous kinds, before truncation: P(X <= x), and the integral of t f(t) up to x. x may be infinite. */
+/* Of the continuous kinds, before truncation: P(X <= x), and the integral of t f(t) up to x. x
+ * may be infinite. */
 double rng_dist_cdf(const struct rng_dist *dist, double x);
 double rng_dist_partial_mean(const struct rng_dist *dist, double x);
 

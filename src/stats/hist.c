@@ -60,8 +60,8 @@ bool stats_hist_is_exact(const struct stats_hist *hist)
     return hist->count <= STATS_EXACT_MAX;
 }
 
-/* Makes room for `more` exact values, or gives the exact values up for good. The outcome follows from the counts alone, so
- * it is the same in whatever order values come. */
+/* Makes room for `more` exact values, or gives the exact values up for good. The outcome follows
+ * from the counts alone, so it is the same in whatever order values come. */
 static bool exact_reserve(struct stats_hist *hist, uint64_t more)
 {
     size_t needed;
@@ -129,8 +129,8 @@ static void exact_add_ramp(struct stats_hist *hist, int64_t first, int64_t delta
     }
 }
 
-/* first + delta * i in bucket b  <=>  low(b) <= floor((first + delta * i) / 2^20) < low(b + 1); so the steps that stay
- * below low(b + 1) are counted by one division. delta > 0. */
+/* first + delta * i in bucket b  <=>  low(b) <= floor((first + delta * i) / 2^20) < low(b + 1);
+ * so the steps that stay below low(b + 1) are counted by one division. delta > 0. */
 static void bucket_add_ramp(struct stats_hist *hist, int64_t first, int64_t delta, uint64_t steps,
                             uint64_t weight)
 {
@@ -271,7 +271,8 @@ double stats_hist_quantile_ns(const struct stats_hist *hist, double q)
     return low + (high - low) * share;
 }
 
-/* Beyond the exact values, a bucket that the bound cuts counts by its share: bound - low + 1 of its width. */
+/* Beyond the exact values, a bucket that the bound cuts counts by its share: bound - low + 1 of
+ * its width. */
 uint64_t stats_hist_count_at_most(const struct stats_hist *hist, int64_t value_ns)
 {
     uint64_t count = 0;

@@ -1,10 +1,12 @@
 /*
- * hist.h - a mergeable log-linear histogram of non-negative int64 values (ns), and exact values while there are few.
+ * hist.h - a mergeable log-linear histogram of non-negative int64 values (ns), and exact values
+ * while there are few.
  *
- * Up to STATS_EXACT_MAX observations are kept as they are, so percentiles are exact (numpy's linear rule); beyond that
- * the buckets serve: 128 per octave, relative width 1/128, so reading the middle errs by at most 0.4 %. Values below
- * 256 have a bucket each. Octaves are allocated when first hit. Sums are kept exactly, in ticks of 2^-20 ns.
- * Adding many equal or evenly rising values costs one bucket operation per bucket touched, with exact counts.
+ * Up to STATS_EXACT_MAX observations are kept as they are, so percentiles are exact (numpy's linear
+ * rule); beyond that the buckets serve: 128 per octave, relative width 1/128, so reading the middle
+ * errs by at most 0.4 %. Values below 256 have a bucket each. Octaves are allocated when first hit.
+ * Sums are kept exactly, in ticks of 2^-20 ns. Adding many equal or evenly rising values costs one
+ * bucket operation per bucket touched, with exact counts.
  */
 #ifndef KVSIM_STATS_HIST_H
 #define KVSIM_STATS_HIST_H
@@ -30,7 +32,8 @@ struct stats_hist {
 void stats_hist_init(struct stats_hist *hist);
 void stats_hist_release(struct stats_hist *hist);
 void stats_hist_add(struct stats_hist *hist, int64_t value_ns, uint64_t weight);
-/* `weight` times each of `steps` durations first, first + delta, first + 2 delta, ... ticks (delta >= 0 or <= 0). */
+/* `weight` times each of `steps` durations first, first + delta, first + 2 delta, ... ticks
+ * (delta >= 0 or <= 0). */
 void stats_hist_add_ramp(struct stats_hist *hist, int64_t first_ticks, int64_t delta_ticks,
                          uint64_t steps, uint64_t weight);
 void stats_hist_merge(struct stats_hist *into, const struct stats_hist *from);
@@ -44,8 +47,8 @@ size_t stats_bucket_of(int64_t value_ns);
 int64_t stats_bucket_low(size_t bucket);
 
 /*
- * A cohort table: for every bucket the sums of `cause_count` shares (ns) of the values in it, so that the cohort beyond
- * a percentile is read off at the end without keeping requests (DESIGN 7, prefix sums for attribution).
+ * A cohort table: for every bucket the sums of `cause_count` shares (ns) of the values in it, so
+ * that the cohort beyond a percentile is read off at the end without keeping requests.
  */
 struct stats_cohort {
     size_t cause_count;

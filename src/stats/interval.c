@@ -9,7 +9,8 @@
 /* Observations beyond a quantile that its interval asks for. */
 #define BEYOND_MIN 10.0
 
-/* A. Neumaier, Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen, ZAMM 54 (1974) 39. */
+/* A. Neumaier, Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen, ZAMM 54
+ * (1974) 39. */
 double stats_sum(const double *values, size_t count)
 {
     double sum = 0.0, lost = 0.0;
@@ -100,8 +101,9 @@ static struct line fit_line(const double *values, size_t count)
 }
 
 /*
- * Ordinary least squares; the residuals' lag-one autocorrelation r reduces the count of independent values to
- * n (1 - r) / (1 + r) (Santer et al., J. Geophys. Res. 105 (2000) 7337); one-sided Student t with two degrees less.
+ * Ordinary least squares; the residuals' lag-one autocorrelation r reduces the count of independent
+ * values to n (1 - r) / (1 + r) (Santer et al., J. Geophys. Res. 105 (2000) 7337); one-sided
+ * Student t with two degrees less.
  */
 void stats_trend(const double *values, size_t count, double *slope, double *p_value)
 {

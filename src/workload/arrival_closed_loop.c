@@ -1,6 +1,7 @@
 /*
- * A closed loop: each client sends its first request at 0 and the next one a think time after an answer has ended.
- * Lengths and think times are addressed by (client, turn), so they do not depend on who was answered first.
+ * A closed loop: each client sends its first request at 0 and the next one a think time after an
+ * answer has ended. Lengths and think times are addressed by (client, turn), so they do not depend
+ * on who was answered first.
  */
 #include "workload/workload_int.h"
 

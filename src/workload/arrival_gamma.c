@@ -1,6 +1,7 @@
 /*
- * Gamma-distributed gaps, as `vllm bench serve --burstiness`: shape = burstiness, scale = 1 / (rate * burstiness), so 1 is
- * Poisson, below 1 burstier, inf constant. The last send is not rescaled to the nominal length, as vLLM does.
+ * Gamma-distributed gaps, as `vllm bench serve --burstiness`: shape = burstiness, scale = 1 / (rate
+ * * burstiness), so 1 is Poisson, below 1 burstier, inf constant. The last send is not rescaled to
+ * the nominal length, as vLLM does.
  */
 #include "workload/workload_int.h"
 

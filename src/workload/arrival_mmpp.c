@@ -1,8 +1,8 @@
 /*
- * Markov-modulated Poisson process: the states follow each other in a circle, each visit lasts an exponential time and has
- * its own rate. The first state is drawn by its share of time, so that the process is stationary from time 0 on. Visits
- * are addressed (RNG_MODULATION, visit), arrivals (RNG_ARRIVAL, index): the index-th request spends one unit exponential
- * of expected arrivals.
+ * Markov-modulated Poisson process: the states follow each other in a circle, each visit lasts an
+ * exponential time and has its own rate. The first state is drawn by its share of time, so that the
+ * process is stationary from time 0 on. Visits are addressed (RNG_MODULATION, visit), arrivals
+ * (RNG_ARRIVAL, index): the index-th request spends one unit exponential of expected arrivals.
  */
 #include "workload/workload_int.h"
 

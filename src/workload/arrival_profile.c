@@ -1,11 +1,13 @@
 /*
- * A rate over time: stages of constant rate, ramps, and sinus days; each Poisson unless it says deterministic.
+ * A rate over time: stages of constant rate, ramps, and sinus days; each Poisson unless it says
+ * deterministic.
  *
- * A Poisson stage is a non-homogeneous Poisson process by the inverse of its cumulative rate L(t): the index-th request
- * comes when L has grown by one unit exponential, drawn at its own address. Positions are kept as ns from the start of the
- * stage, so nothing drifts. The k-th arrival of a deterministic stage is where L from the stage's start reaches k (the end
- * of the stage included); what remains at its end is dropped.
- * The profile starts anew while the run goes on; a run without limit ends with the profile.
+ * A Poisson stage is a non-homogeneous Poisson process by the inverse of its cumulative rate L(t):
+ * the index-th request comes when L has grown by one unit exponential, drawn at its own address.
+ * Positions are kept as ns from the start of the stage, so nothing drifts. The k-th arrival of a
+ * deterministic stage is where L from the stage's start reaches k (the end of the stage included);
+ * what remains at its end is dropped. The profile starts anew while the run goes on; a run without
+ * limit ends with the profile.
  */
 #include "workload/workload_int.h"
 
@@ -112,7 +114,8 @@ static double expected_over(const struct workload_stage *stage, double from_ns, 
     if (stage->amplitude > 0.0) {
         double omega = TWO_PI / ((double)stage->period_ns / WORKLOAD_NS_PER_S);
 
-        /* cos a - cos b = 2 sin((a + b) / 2) sin((b - a) / 2): no digits are lost over a short gap */
+        /* cos a - cos b = 2 sin((a + b) / 2) sin((b - a) / 2): no digits are lost over a short
+         * gap */
         return stage->rate_per_s *
                (length + 2.0 * stage->amplitude / omega * sin(omega * (start + 0.5 * length)) *
                              sin(omega * 0.5 * length));
@@ -126,7 +129,8 @@ static double expected_left(const struct workload_stage *stage, int64_t from_ns)
     return expected_over(stage, (double)from_ns, (double)(stage->duration_ns - from_ns));
 }
 
-/* The least length from `from_ns` over which `due` arrivals are expected, in ns; due <= what the stage has left. */
+/* The least length from `from_ns` over which `due` arrivals are expected, in ns; due <= what the
+ * stage has left. */
 static double ramp_inverse_ns(const struct workload_stage *stage, int64_t from_ns, double due)
 {
     double duration_s = (double)stage->duration_ns / WORKLOAD_NS_PER_S;

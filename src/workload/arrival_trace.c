@@ -1,4 +1,5 @@
-/* Trace replay: arrivals, lengths and what else a row states come from the file; `speedup` divides the times. */
+/* Trace replay: arrivals, lengths and what else a row states come from the file; `speedup`
+ * divides the times. */
 #include "workload/workload_int.h"
 
 #include "base/i128.h"

@@ -1,4 +1,5 @@
-/* Weibull-distributed gaps of a given coefficient of variation: 1 is Poisson, above 1 a heavy tail. */
+/* Weibull-distributed gaps of a given coefficient of variation: 1 is Poisson, above 1 a heavy
+ * tail. */
 #include "workload/workload_int.h"
 
 #include <math.h>

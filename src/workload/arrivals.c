@@ -1,4 +1,4 @@
-#include "workload/workload_int.h"
+#include "workload/arrivals.h"
 
 const struct workload_arrival_ops *const workload_arrivals[] = {
     &workload_arrival_poisson, &workload_arrival_gamma,

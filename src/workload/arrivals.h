@@ -1,12 +1,15 @@
 /*
- * arrivals.h - the arrival processes as policies: one const workload_arrival_ops each, in a file of its own.
+ * arrivals.h - the arrival processes as policies: one const workload_arrival_ops each, in a file of
+ * its own.
  *
- * From YAML to numbers in two steps: the table in `policy.opts` fills struct workload_arrival_opts (all processes share the
- * struct, each reads its own keys), and compile() checks it and writes its part of workload_spec. A spec may also be
- * filled by hand. init() then makes the state of one replication, next() gives the arrivals in order of time.
+ * From YAML to numbers in two steps: the table in `policy.opts` fills struct workload_arrival_opts
+ * (all processes share the struct, each reads its own keys), and compile() checks it and writes its
+ * part of workload_spec. A spec may also be filled by hand. init() then makes the state of one
+ * replication, next() gives the arrivals in order of time.
  *
- * Times are int64 ns. Gaps are drawn at their own address (RNG_ARRIVAL, index), rounded to ns and added as integers, so
- * that no sum drifts; constant gaps are computed from the index with the rate as a fraction.
+ * Times are int64 ns. Gaps are drawn at their own address (RNG_ARRIVAL, index), rounded to ns and
+ * added as integers, so that no sum drifts; constant gaps are computed from the index with the rate
+ * as a fraction.
  */
 #ifndef KVSIM_WORKLOAD_ARRIVALS_H
 #define KVSIM_WORKLOAD_ARRIVALS_H
@@ -61,7 +64,8 @@ struct workload_arrival_ops {
                                  struct workload_spec *spec, struct kvsim_error *err);
     enum kvsim_status (*init)(void *state, const struct workload_arrival_context *context,
                               struct kvsim_error *err);
-    /* Sets arrival_ns of request `request->index`, and whatever else the process knows of it; *more is true before. */
+    /* Sets arrival_ns of request `request->index`, and whatever else the process knows of it;
+     * *more is true before. */
     enum kvsim_status (*next)(void *state, struct workload_request *request, bool *more,
                               struct kvsim_error *err);
     /* Closed loop, else NULL: the client's next request after one that ended at `at_ns`. */

@@ -1,4 +1,5 @@
-/* One streaming pass over a workload: what a trace holds, and how many KV blocks its requests hold on average. */
+/* One streaming pass over a workload: what a trace holds, and how many KV blocks its requests
+ * hold on average. */
 #include "workload/workload_int.h"
 
 #include "base/i128.h"

@@ -104,7 +104,8 @@ static struct workload_request blank_request(const struct workload_source *sourc
                                      .priority = WORKLOAD_PRIORITY_NONE};
 }
 
-/* What the arrival process left open: class and lengths, priority, and what the class says of patience. */
+/* What the arrival process left open: class and lengths, priority, and what the class says of
+ * patience. */
 static void complete(const struct workload_source *source, struct workload_request *request)
 {
     const struct workload_spec *spec = source->spec;

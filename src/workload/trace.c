@@ -1,6 +1,7 @@
 /*
- * Reading a trace row by row. The format is known by the name of its time column; all others are found by name, wherever
- * they stand. Rows must be sorted by time; equal times keep the order of the file.
+ * Reading a trace row by row. The format is known by the name of its time column; all others are
+ * found by name, wherever they stand. Rows must be sorted by time; equal times keep the order of
+ * the file.
  */
 #include "workload/workload_int.h"
 
@@ -243,7 +244,8 @@ static bool take_zone(const char **text, int64_t *offset_s)
     return hours < 24 && minutes < 60;
 }
 
-/* Days from 1970-01-01 in the Gregorian calendar (H. Hinnant, chrono-compatible low-level date algorithms). */
+/* Days from 1970-01-01 in the Gregorian calendar (H. Hinnant, chrono-compatible low-level date
+ * algorithms). */
 static int64_t days_from_civil(int64_t year, int64_t month, int64_t day)
 {
     int64_t y = month <= 2 ? year - 1 : year, era = y / 400, of_era = y - era * 400;

@@ -1,10 +1,11 @@
 /*
  * workload.h - requests as they come: who, when, how long.
  *
- * workload_spec is immutable, made once from the scenario; a workload_source is one replication's walk through it. The
- * i-th request (or the i-th turn of client c in a closed loop) has the same lengths in every sweep point. Open processes
- * and traces are pulled with workload_next() in order of time; a closed loop gives its first requests at once and one
- * more whenever workload_done() says that a client's request has ended. Memory does not grow with the requests.
+ * workload_spec is immutable, made once from the scenario; a workload_source is one replication's
+ * walk through it. The i-th request (or the i-th turn of client c in a closed loop) has the same
+ * lengths in every sweep point. Open processes and traces are pulled with workload_next() in order
+ * of time; a closed loop gives its first requests at once and one more whenever workload_done()
+ * says that a client's request has ended. Memory does not grow with the requests.
  */
 #ifndef KVSIM_WORKLOAD_WORKLOAD_H
 #define KVSIM_WORKLOAD_WORKLOAD_H
@@ -64,7 +65,8 @@ enum workload_process {
 };
 extern const struct base_choice workload_process_choices[];
 
-/* A stage of a rate profile: constant (rate), a ramp (rate to rate_end) or a sinus day (mean, amplitude, period). */
+/* A stage of a rate profile: constant (rate), a ramp (rate to rate_end) or a sinus day (mean,
+ * amplitude, period). */
 struct workload_stage {
     double rate_per_s, rate_end_per_s; /* rate_end 0 = constant */
     double amplitude;                  /* relative, 0 = none */
@@ -108,12 +110,13 @@ enum kvsim_status workload_source_open(const struct workload_spec *spec, uint64_
                                        struct kvsim_error *err) KVSIM_MUST_CHECK;
 void workload_source_close(struct workload_source *source);
 
-/* The next arrival in time; *more = false when there is none (for now: a closed loop may have more after a done). */
+/* The next arrival in time; *more = false when there is none (for now: a closed loop may have
+ * more after a done). */
 enum kvsim_status workload_next(struct workload_source *source, struct workload_request *out,
                                 bool *more, struct kvsim_error *err) KVSIM_MUST_CHECK;
 
-/* Closed loop: the request of `client` ended at `at_ns`; its next one arrives at at_ns + think. *more = false when the
- * run's requests are used up. For other processes it never has more. */
+/* Closed loop: the request of `client` ended at `at_ns`; its next one arrives at at_ns + think.
+ * *more = false when the run's requests are used up. For other processes it never has more. */
 enum kvsim_status workload_done(struct workload_source *source, uint32_t client, int64_t at_ns,
                                 struct workload_request *out, bool *more,
                                 struct kvsim_error *err) KVSIM_MUST_CHECK;
@@ -122,7 +125,8 @@ bool workload_is_closed_loop(const struct workload_spec *spec);
 bool workload_is_steady(
     const struct workload_spec *spec); /* constant rate or closed loop: warm-up applies */
 
-/* How many requests a trace has and what they look like, read once in a streaming pass (for defaults, checks, reports). */
+/* How many requests a trace has and what they look like, read once in a streaming pass (for
+ * defaults, checks, reports). */
 struct workload_trace_info {
     uint64_t row_count; /* requests; failed rows of BurstGPT are left out and counted apart */
     uint64_t skipped_count;
@@ -135,10 +139,11 @@ enum kvsim_status workload_trace_scan(const char *path, struct workload_trace_in
                                       struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 /*
- * Mean held blocks for "expected" concurrency: E[sum_j ceil((P + j) / B)] / E[O], j = 0 ... O - 1 (token j + 1 of the
- * answer is computed with P + j tokens in the cache), over the joint distribution from 262,144 addressed draws; a trace:
- * over its rows. O is cut by max_tokens and max_model_tokens - P (max_model_tokens 0 = no limit); what is refused on
- * arrival is left out. An error when no request is left.
+ * Mean held blocks for "expected" concurrency: E[sum_j ceil((P + j) / B)] / E[O], j = 0 ... O - 1
+ * (token j + 1 of the answer is computed with P + j tokens in the cache), over the joint
+ * distribution from 262,144 addressed draws; a trace: over its rows. O is cut by max_tokens and
+ * max_model_tokens - P (max_model_tokens 0 = no limit); what is refused on arrival is left out. An
+ * error when no request is left.
  */
 enum kvsim_status workload_mean_held_blocks(const struct workload_spec *spec, uint64_t seed,
                                             uint32_t block_tokens, int64_t max_model_tokens,

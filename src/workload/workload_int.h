@@ -1,5 +1,6 @@
 /*
- * workload_int.h - what the sources of workload share: exact rates, gaps, draws of class and lengths, rows of a trace.
+ * workload_int.h - what the sources of workload share: exact rates, gaps, draws of class and
+ * lengths, rows of a trace.
  */
 #ifndef KVSIM_WORKLOAD_WORKLOAD_INT_H
 #define KVSIM_WORKLOAD_WORKLOAD_INT_H
@@ -8,15 +9,17 @@
 
 #define WORKLOAD_NS_PER_S 1e9
 
-/* What an arrival process leaves open in a request, for the source to fill in; output_tokens 0 = lengths are drawn. */
+/* What an arrival process leaves open in a request, for the source to fill in; output_tokens 0 =
+ * lengths are drawn. */
 #define WORKLOAD_PRIORITY_NONE INT32_MIN
 #define WORKLOAD_CLASS_NONE UINT32_MAX
 
-/* A fraction that reads as `value` (0.1 is 1/10, not the nearest binary fraction): the first convergent of its continued
- * fraction that rounds to it. value within [1e-9, 1e15]. */
+/* A fraction that reads as `value` (0.1 is 1/10, not the nearest binary fraction): the first
+ * convergent of its continued fraction that rounds to it. value within [1e-9, 1e15]. */
 struct base_rational workload_rational(double value);
 
-/* round(count * 1e9 * den / num), half up: the time of the count-th event at num/den per second. Error beyond int64. */
+/* round(count * 1e9 * den / num), half up: the time of the count-th event at num/den per second.
+ * Error beyond int64. */
 enum kvsim_status workload_time_at_rate(uint64_t count, struct base_rational rate, int64_t *at_ns,
                                         struct kvsim_error *err);
 

@@ -28,7 +28,8 @@ START_TEST(values_are_fixed_for_all_time)
 }
 END_TEST
 
-/* Kolmogorov and Smirnov: the largest distance of 100,000 sorted values stays below 1.95 / sqrt(n) (p = 0.001). */
+/* Kolmogorov and Smirnov: the largest distance of 100,000 sorted values stays below 1.95 /
+ * sqrt(n) (p = 0.001). */
 START_TEST(uniforms_are_uniform)
 {
     enum { BINS = 1000, COUNT = 100000 };

@@ -39,7 +39,8 @@ START_TEST(whole_means_count_the_rounding)
 }
 END_TEST
 
-/* Beyond 4096 values the sum becomes an integral; a distribution that is smooth hardly notices the rounding. */
+/* Beyond 4096 values the sum becomes an integral; a distribution that is smooth hardly notices
+ * the rounding. */
 START_TEST(far_sums_become_integrals)
 {
     struct rng_dist real = make_dist(

@@ -8,7 +8,8 @@
 
 #include <math.h>
 
-/* xoshiro256** as its authors wrote it, on the state {1, 2, 3, 4}: the first values of their reference code. */
+/* xoshiro256** as its authors wrote it, on the state {1, 2, 3, 4}: the first values of their
+ * reference code. */
 START_TEST(is_xoshiro)
 {
     static const uint64_t expected[] = {11520, 0, 1509978240, 1215971899390074240};

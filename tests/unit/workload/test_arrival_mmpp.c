@@ -17,8 +17,9 @@ static struct workload_spec mmpp(const struct workload_mmpp_state *states, size_
 }
 
 /*
- * Two states: mean rate = time-weighted, and the index of dispersion of counts over long windows
- * 1 + 2 (a - b)^2 p q / (mean (1/s + 1/t)) with s, t the mean dwells, p = s / (s + t) (Heffes and Lucantoni 1986).
+ * Two states: mean rate = time-weighted, and the index of dispersion of counts over long windows 1
+ * + 2 (a - b)^2 p q / (mean (1/s + 1/t)) with s, t the mean dwells, p = s / (s + t) (Heffes and
+ * Lucantoni 1986).
  */
 START_TEST(rate_and_dispersion_of_two_states)
 {

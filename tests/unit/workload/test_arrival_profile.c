@@ -70,7 +70,8 @@ END_TEST
 
 START_TEST(the_inverse_is_the_inverse)
 {
-    /* Expected counts between neighbours are unit exponentials: their mean is 1, and 1 in e^2 is above 2. */
+    /* Expected counts between neighbours are unit exponentials: their mean is 1, and 1 in e^2 is
+     * above 2. */
     static const struct workload_stage stages[] = {
         {.rate_per_s = 2000, .amplitude = 0.9, .period_ns = 3 * S, .duration_ns = 10 * S}};
     struct workload_spec spec = profile(stages, 1);

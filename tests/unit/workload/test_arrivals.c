@@ -16,7 +16,8 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Kolmogorov and Smirnov: the distance of the gaps' distribution from `cdf`, times sqrt(n); above 1.95 in 1 of 1,000. */
+/* Kolmogorov and Smirnov: the distance of the gaps' distribution from `cdf`, times sqrt(n);
+ * above 1.95 in 1 of 1,000. */
 static double gap_distance(const struct workload_spec *spec,
                            double (*cdf)(double gap_s, const struct workload_spec *spec))
 {

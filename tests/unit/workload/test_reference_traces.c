@@ -1,4 +1,5 @@
-/* Statistics of the published traces, as their folder's README states them; skipped where the files are absent. */
+/* Statistics of the published traces, as their folder's README states them; skipped where the
+ * files are absent. */
 #include "support/unit.h"
 
 #include "unit/workload/spec_util.h"

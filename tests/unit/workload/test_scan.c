@@ -75,7 +75,8 @@ START_TEST(limits_cut_the_answer)
 }
 END_TEST
 
-/* Independent geometric answers: E[sum_{j<O} (P + j)] / E[O] = P + (E[O^2] - E[O]) / (2 E[O]) = P + m - 1. */
+/* Independent geometric answers: E[sum_{j<O} (P + j)] / E[O] = P + (E[O^2] - E[O]) / (2 E[O]) =
+ * P + m - 1. */
 START_TEST(long_answers_are_held_longer)
 {
     struct workload_spec spec = simple_spec(WORKLOAD_POISSON);

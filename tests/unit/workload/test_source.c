@@ -179,7 +179,8 @@ START_TEST(correlation_leaves_prompts_alone)
     while (take(a, &x) && take(b, &y)) {
         if (x.prompt_tokens != y.prompt_tokens)
             ck_abort_msg("prompt %d", (int)x.index);
-        /* Quadrant correlation of the medians: 4 P(both above) - 1 = 2/pi asin(2 sin(pi 0.8 / 6)). */
+        /* Quadrant correlation of the medians: 4 P(both above) - 1 = 2/pi asin(2 sin(pi 0.8 /
+         * 6)). */
         cross += (y.prompt_tokens > 1012) == (y.output_tokens > 199);
         mean += (double)y.output_tokens;
         n += 1.0;
