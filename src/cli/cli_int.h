@@ -116,7 +116,8 @@ enum kvsim_status cli_parse(const struct cli_command *command, const char *const
 /* help.c: to `out`. */
 void cli_help_program(struct base_text *out);
 void cli_help_command(const struct cli_command *command, struct base_text *out);
-void cli_help_manual(struct base_text *out); /* kvsim(1) */
+void cli_help_manual(struct base_text *out);  /* kvsim(1) */
+void cli_help_results(struct base_text *out); /* kvsim-results(5) */
 
 /* output.c: stderr, and the end of stdout. Each returns the exit status that belongs to what it says. */
 int cli_fail(const struct kvsim_error *err);

@@ -1,13 +1,13 @@
-#include "cli/cli_int.h"
+#include "cli/explain.h"
 
 #include "base/text.h"
+#include "cli/cli_int.h"
 #include "record/run.h"
 #include "scenario/scenario.h"
 
 #include <string.h>
 
-/* What the figure is: stated once for all statistics of a metric. */
-static const char *help_of(enum record_summary column)
+const char *cli_figure_help(enum record_summary column)
 {
     char metric[64], other[64];
     record_summary_metric(column, metric, sizeof metric);
@@ -35,8 +35,8 @@ static bool explain_figure(const char *name, struct base_text *out)
                      kinds[figure->kind]);
     if (figure->unit[0] != '\0')
         base_text_printf(out, "  unit     %s\n", figure->unit);
-    if (help_of(column)[0] != '\0')
-        base_text_printf(out, "  meaning  %s\n", help_of(column));
+    if (cli_figure_help(column)[0] != '\0')
+        base_text_printf(out, "  meaning  %s\n", cli_figure_help(column));
     return true;
 }
 

@@ -1,6 +1,8 @@
 #include "cli/cli_int.h"
 
 #include "base/text.h"
+#include "cli/explain.h"
+#include "record/run.h"
 
 #include <kvsim/version.h>
 
@@ -191,4 +193,49 @@ void cli_help_manual(struct base_text *out)
         if (!command->is_hidden)
             add_roff_command(out, command);
     base_text_add(out, manual_tail);
+}
+
+static const char results_head[] =
+    ".SH NAME\nkvsim\\-results \\- the database of kvsim's runs\n"
+    ".SH DESCRIPTION\n"
+    "A run is stored in an SQLite database, results/kvsim.db unless \\-\\-db says otherwise, whole "
+    "or not at "
+    "all. The\nviews are made for questions; the tables behind them may change. Figures that do "
+    "not exist are "
+    "NULL.\n"
+    ".PP\nViews: run_summary, run_metric, replication_metric, run_ledger, run_waterfall, "
+    "run_limit, "
+    "run_tail,\nrun_caveat, run_param, request_detail, timeline, run_compare. \\(oq.schema\\(cq "
+    "in\n"
+    ".BR sqlite3 (1)\nshows their columns. What depends on the machine or the moment is in the "
+    "table run_host alone.\n"
+    ".SH RUN_SUMMARY\n"
+    "Besides the figures below: run_id, created_at, wall_s. They are of one replica over all its "
+    "GPUs or of all "
+    "replicas\nas their meaning says; counts are means per replication.\n";
+
+static const char results_tail[] =
+    ".SH EXAMPLES\n.nf\n"
+    "sqlite3 results/kvsim.db \"SELECT ttft_p99_ms, kv_usage_peak, binding_limit FROM "
+    "run_summary\"\n"
+    ".fi\n.SH SEE ALSO\n.BR kvsim (1),\n.BR kvsim\\-scenario (5),\n.BR sqlite3 (1)\n";
+
+void cli_help_results(struct base_text *out)
+{
+    base_text_printf(out,
+                     ".\\\" Made by 'kvsim manual results' from the table of figures.\n"
+                     ".TH KVSIM\\-RESULTS 5 \"\" \"kvsim %s\" \"File Formats\"\n",
+                     kvsim_version());
+    base_text_add(out, results_head);
+    for (size_t i = 0; i < RECORD_SUMMARY_COUNT; i++) {
+        const struct record_column *figure = &record_summary_columns[i];
+        base_text_add(out, ".TP\n.B ");
+        add_roff(out, figure->name);
+        if (figure->unit[0] != '\0')
+            base_text_printf(out, " \\fR(%s)", figure->unit);
+        base_text_add(out, "\n");
+        add_roff(out, cli_figure_help((enum record_summary)i));
+        base_text_add(out, "\n");
+    }
+    base_text_add(out, results_tail);
 }

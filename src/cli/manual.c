@@ -10,7 +10,9 @@ int cli_manual(const struct cli_args *args)
     static const struct {
         const char *name;
         void (*print)(struct base_text *out);
-    } pages[] = {{"kvsim", cli_help_manual}, {"scenario", scenario_print_manual}};
+    } pages[] = {{"kvsim", cli_help_manual},
+                 {"scenario", scenario_print_manual},
+                 {"results", cli_help_results}};
 
     for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++) {
         if (strcmp(pages[i].name, args->operands.at[0]) != 0)
