@@ -19,8 +19,8 @@
 #include "spec/kv.h"
 #include "spec/model.h"
 
-/* A step never lasts longer than this (about 37 minutes); what would is held at it, so that sums stay in 128 bits. */
-#define COST_TICKS_MAX ((int64_t)1 << 61)
+/* A step never lasts longer than this (about 73 minutes); what would is held at it, so that sums stay in 128 bits. */
+#define COST_TICKS_MAX ((int64_t)1 << 62)
 
 /* alpha + beta * S ticks, S one of the running sums. */
 struct cost_line {

@@ -31,9 +31,12 @@ static int64_t steps_above(struct linear a, struct linear b, bool strict, int64_
     base_i128 slack = a.value - b.value - (strict ? 1 : 0);
     base_i128 loss = b.slope - a.slope;
     base_i128 last;
-    if (slack <= INT64_MAX && loss <= INT64_MAX)
-        last =
-            (int64_t)slack / (int64_t)loss; // the usual case; 128-bit division is ten times slower
+    if (loss > INT64_MAX)
+        last = slack / loss;
+    else if (loss * (limit - 1) <= slack)
+        return limit; // the usual case, without a division
+    else if (slack <= INT64_MAX)
+        last = (int64_t)slack / (int64_t)loss; // 128-bit division is ten times slower
     else
         last = slack / loss;
     return last + 1 < limit ? (int64_t)(last + 1) : limit;
@@ -107,12 +110,11 @@ static void piece_set(struct cost_piece *out, struct linear total, int64_t step_
     const struct linear limit = {COST_TICKS_MAX, 0};
     if (total.value >= COST_TICKS_MAX) {
         total = limit;
-    } else if (total.slope > 0) {
-        base_i128 last = (COST_TICKS_MAX - total.value) / total.slope;
-        if (last + 1 < step_count)
-            step_count = (int64_t)(last + 1);
-        if (total.slope > COST_TICKS_MAX)
-            total.slope = 0; // then this is one step
+    } else if (total.slope > COST_TICKS_MAX) {
+        step_count = 1;
+        total.slope = 0;
+    } else if (total.value + total.slope * (step_count - 1) > COST_TICKS_MAX) {
+        step_count = (int64_t)((COST_TICKS_MAX - total.value) / total.slope) + 1;
     }
     if (total.value < 1) {
         step_count = total.slope > 0 ? 1 : step_count;
