@@ -123,8 +123,9 @@ static void print_latency_notes(struct report_page *page, const struct record_ru
     int64_t replications = run->summary[RECORD_REPLICATIONS].integer;
     const struct record_metric *row = record_run_metric(run, "ttft", "mean", "");
     report_page_line(page, "%s, %lld replication%s, 95 %% interval over replications; basis: %s",
-                     row != NULL ? row->claim : "simulated", (long long)replications,
-                     replications == 1 ? "" : "s", row != NULL ? row->basis : "assumed");
+                     row != NULL && row->claim != NULL ? row->claim : "simulated",
+                     (long long)replications, replications == 1 ? "" : "s",
+                     row != NULL && row->basis != NULL ? row->basis : "assumed");
     bool is_withheld = false;
     for (int i = RECORD_TTFT_MEAN; i <= RECORD_QUEUE_P99; i++)
         is_withheld |=
@@ -247,7 +248,7 @@ static void print_waterfall(struct report_page *page, const struct record_run *r
         report_page_cell(page, report_print_gib((double)row->bytes_per_gpu, gib, sizeof gib));
         report_page_cell(page, base_print_count((double)row->bytes_per_gpu, bytes, sizeof bytes));
         report_page_cell(page, row->claim);
-        if (!base_copy(source, sizeof source, row->source))
+        if (!base_copy(source, sizeof source, row->source == NULL ? "" : row->source))
             base_copy(source + sizeof source - 4, 4, "...");
         report_page_cell(page, source);
     }

@@ -80,7 +80,7 @@ void report_page_table_begin(struct report_page *page, const char *align)
 
 void report_page_cell(struct report_page *page, const char *text)
 {
-    base_vec_push(&page->cells, base_arena_copy(&page->arena, text));
+    base_vec_push(&page->cells, base_arena_copy(&page->arena, text == NULL ? "" : text));
 }
 
 static void print_padded(FILE *out, const char *text, size_t width, char align)

@@ -39,7 +39,7 @@ void report_page_line(struct report_page *page, const char *fmt, ...)
 /* Something to type: kept on one line, as code in Markdown. */
 void report_page_command(struct report_page *page, const char *text);
 
-/* `align` has a letter a column; the cells are copied, row by row, the header first. */
+/* `align` has a letter a column; the cells are copied, row by row, the header first; NULL is "". */
 void report_page_table_begin(struct report_page *page, const char *align);
 void report_page_cell(struct report_page *page, const char *text);
 void report_page_table_end(struct report_page *page);

@@ -246,11 +246,120 @@ START_TEST(killed_in_the_middle_of_a_further_run)
 }
 END_TEST
 
+/* SQLite's allocator, whose n-th allocation fails. */
+static struct {
+    sqlite3_mem_methods real;
+    int left; /* 0 = none fails */
+} heap;
+
+static int heap_strikes(void)
+{
+    return heap.left > 0 && --heap.left == 0;
+}
+
+static void *heap_malloc(int bytes)
+{
+    return heap_strikes() ? NULL : heap.real.xMalloc(bytes);
+}
+
+static void *heap_realloc(void *memory, int bytes)
+{
+    return heap_strikes() ? NULL : heap.real.xRealloc(memory, bytes);
+}
+
+static void heap_register(void)
+{
+    sqlite3_shutdown();
+    ck_assert_int_eq(sqlite3_config(SQLITE_CONFIG_GETMALLOC, &heap.real), SQLITE_OK);
+    sqlite3_mem_methods methods = heap.real;
+    methods.xMalloc = heap_malloc;
+    methods.xRealloc = heap_realloc;
+    ck_assert_int_eq(sqlite3_config(SQLITE_CONFIG_MALLOC, &methods), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_initialize(), SQLITE_OK);
+}
+
+/* SQLite asks for memory thousands of times in much the same way: every one of the first, then ever fewer. */
+START_TEST(sqlite_is_out_of_memory)
+{
+    scratch_enter();
+    heap_register();
+    int64_t runs = 0;
+    int failures = 0;
+    for (int n = 1; n < 1000000; n += 1 + n / 32) {
+        heap.left = n;
+        enum kvsim_status status = try_write("x.db");
+        bool has_struck = heap.left == 0;
+        heap.left = 0;
+        if (status == KVSIM_OK)
+            runs++;
+        else
+            ck_assert_msg(status == KVSIM_ERR_MEMORY || status == KVSIM_ERR_IO, "%s", err.message);
+        failures += status != KVSIM_OK;
+        if (runs > 0)
+            must_hold_whole_runs("x.db", runs);
+        else
+            ck_assert_int_eq(scratch_count("."), 0);
+        if (!has_struck)
+            break;
+    }
+    ck_assert_int_gt(failures, 50);
+    ck_assert_int_gt(runs, 0);
+    scratch_leave();
+}
+END_TEST
+
+#ifdef KVSIM_FAULTS
+/* Our own allocator ends the process; whether it did at the n-th allocation of storing a run. */
+static bool is_ended_at(int n, const char *path)
+{
+    enum { OUT_OF_MEMORY = 70 };
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        struct record_run run;
+        struct store *store;
+        made_run_init(&run, 0);
+        ck_assert_ptr_nonnull(freopen("/dev/null", "w", stderr));
+        base_mem_fail_at(n);
+        enum kvsim_status status = store_open(path, STORE_WRITE, &store, &err);
+        if (status == KVSIM_OK)
+            status = store_write_run(store, &run, &err);
+        _exit(status == KVSIM_OK ? 0 : 1);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status));
+    ck_assert(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == OUT_OF_MEMORY);
+    return WEXITSTATUS(status) == OUT_OF_MEMORY;
+}
+
+START_TEST(kvsim_is_out_of_memory)
+{
+    scratch_enter();
+    int n = 1;
+    for (bool is_ended = true; is_ended; n++) {
+        is_ended = is_ended_at(n, "x.db");
+        ck_assert_msg(try_write("x.db") == KVSIM_OK, "allocation %d: %s", n, err.message);
+        must_hold_whole_runs("x.db", is_ended ? 1 : 2);
+        scratch_leave();
+        scratch_enter();
+    }
+    ck_assert_int_gt(n, 20);
+    scratch_leave();
+}
+END_TEST
+#endif
+
 int main(void)
 {
-    return unit_run("store.fault", (const TTest *const[]){
-                                       each_operation_of_a_first_run_fails,
-                                       each_operation_of_a_further_run_fails, the_disk_is_full,
-                                       the_database_is_locked, killed_in_the_middle_of_a_first_run,
-                                       killed_in_the_middle_of_a_further_run, NULL});
+    return unit_run("store.fault", (const TTest *const[]){each_operation_of_a_first_run_fails,
+                                                          each_operation_of_a_further_run_fails,
+                                                          the_disk_is_full, the_database_is_locked,
+                                                          killed_in_the_middle_of_a_first_run,
+                                                          killed_in_the_middle_of_a_further_run,
+                                                          sqlite_is_out_of_memory,
+#ifdef KVSIM_FAULTS
+                                                          kvsim_is_out_of_memory,
+#endif
+                                                          NULL});
 }
