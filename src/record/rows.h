@@ -52,7 +52,7 @@ enum record_finish {
 const char *record_finish_name(enum record_finish reason); /* "", "stop", "length", "abort" */
 
 struct record_request {
-    uint64_t index;
+    uint64_t index;         /* its own within a replication, in order of arrival */
     const char *id;         /* the trace's own, else the index in decimal */
     const char *class_name; /* "" when the workload has no classes */
     uint32_t replica;
@@ -96,6 +96,7 @@ struct record_step {
     int64_t running_end, free_blocks_end;
 };
 
+/* At most one for a replica at one time. */
 struct record_sample {
     uint32_t replica;
     int64_t t_ns;
