@@ -58,6 +58,7 @@ void serve_flight_begin_row(struct serve_replica *replica, struct serve_flight *
     base_arena_release(&flight->texts);
     base_arena_init(&flight->texts);
     flight->row = (struct record_step){
+        .replication = replica->serve->options->replication,
         .replica = replica->number,
         .step = plan->number,
         .sched_ns = base_ticks_floor_ns(flight->sched_ticks),

@@ -1,0 +1,301 @@
+#include "study/run_int.h"
+
+#include "kv/ledger.h"
+#include "kv/paged.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <kvsim/version.h>
+
+/* ---- what the run was ---- */
+
+static const char *copy(struct record_run *out, const char *text)
+{
+    return base_arena_copy(&out->arena, text != NULL ? text : "");
+}
+
+static void gather_identity(const struct serve_config *config, struct record_run *out)
+{
+    record_set_text(out, RECORD_KVSIM_VERSION, KVSIM_VERSION);
+    record_set_text(out, RECORD_SCENARIO, config->name);
+    record_set_text(out, RECORD_SCENARIO_HASH, config->hash);
+    record_set_text(out, RECORD_MODEL, config->model_name);
+    if (config->hardware_name != NULL) {
+        record_set_text(out, RECORD_HARDWARE, config->hardware_name);
+    }
+    record_set_text(out, RECORD_ENGINE, config->engine_name);
+    record_set_text(out, RECORD_COST_LEVEL, cost_level_name(config->cost.options->level));
+    record_set_integer(out, RECORD_GPUS, (int64_t)config->gpu_count_per_replica * config->replica_count);
+    record_set_integer(out, RECORD_TP, config->tensor_parallel);
+    record_set_integer(out, RECORD_PP, config->pipeline_parallel);
+    record_set_integer(out, RECORD_DP, config->data_parallel);
+    record_set_integer(out, RECORD_REPLICAS, config->replica_count);
+    record_set_text(out, RECORD_KV_CACHE_DTYPE, config->kv_cache_dtype);
+    record_set_integer(out, RECORD_BLOCK_SIZE, config->sched.block_size);
+    record_set_integer(out, RECORD_SEED, (int64_t)config->seed);
+    record_set_integer(out, RECORD_REPLICATIONS, config->replications);
+    out->scenario_yaml = copy(out, config->yaml);
+    for (size_t i = 0; i < config->param_count; i++) {
+        const struct serve_param *param = &config->params[i];
+        struct record_param_row row = {copy(out, param->key),    copy(out, param->value), copy(out, param->unit),
+                                       copy(out, param->origin), copy(out, param->claim), copy(out, param->source)};
+        base_vec_push(&out->params, row);
+    }
+}
+
+static void gather_pool(const struct serve_config *config, struct record_run *out)
+{
+    const struct kv_waterfall *waterfall = &config->waterfall;
+    int64_t usable = config->pool_blocks - config->reserved_blocks;
+    record_set_integer(out, RECORD_KV_POOL_BLOCKS, config->pool_blocks);
+    record_set_integer(out, RECORD_KV_POOL_TOKENS, config->pool_blocks * config->sched.block_size);
+    record_set_integer(out, RECORD_KV_USABLE_TOKENS, usable * config->sched.block_size);
+    record_set_integer(out, RECORD_KV_POOL_BYTES,
+                       config->pool_blocks * (int64_t)config->layout.block_bytes * config->replica_count);
+    record_set_integer(out, RECORD_KV_REPLICATION, config->layout.kv_replication);
+    record_set_integer(out, RECORD_LOWER_BOUND_BYTES_PER_TOKEN, (int64_t)config->layout.lower_bound_bytes_per_token);
+    int64_t longest = (config->sched.max_model_len + config->sched.block_size - 1) / config->sched.block_size;
+    record_set_real(out, RECORD_CONCURRENCY_GUARANTEED, (double)(usable / longest * config->replica_count));
+    if (config->mean_held_blocks > 0) {
+        record_set_real(out, RECORD_CONCURRENCY_EXPECTED,
+                        (double)usable / config->mean_held_blocks * config->replica_count);
+    }
+    for (size_t i = 0; i < waterfall->row_count; i++) {
+        const struct kv_waterfall_row *from = &waterfall->rows[i];
+        struct record_waterfall_row row = {kv_waterfall_line_name(from->line), from->bytes_per_gpu,
+                                           spec_claim_name(from->claim), copy(out, from->source)};
+        base_vec_push(&out->waterfall, row);
+    }
+}
+
+/* ---- the ledger ---- */
+
+static void add_ledger_row(struct record_run *out, uint32_t replica, const char *at, const char *component,
+                           int64_t bytes, int64_t slot_bytes)
+{
+    struct record_ledger_row row = {.replica = replica,
+                                    .at = at,
+                                    .component = component,
+                                    .bytes = bytes,
+                                    .tokens = slot_bytes > 0 ? bytes / slot_bytes : -1,
+                                    .claim = spec_claim_name(SPEC_SIMULATED)};
+    base_vec_push(&out->ledger, row);
+}
+
+// `ledger` as rows; tokens where a line counts whole token slots.
+static void add_ledger(const struct serve_config *config, uint32_t replica, const char *at,
+                       const struct kv_ledger *ledger, struct record_run *out)
+{
+    int64_t slot = (int64_t)config->layout.slot_bytes;
+    for (size_t i = 0; i < KV_LEDGER_LINE_COUNT; i++) {
+        bool counts_slots = i == KV_LEDGER_BLOCK_ROUNDING || i == KV_LEDGER_HELD_BACK || i == KV_LEDGER_FREE ||
+                            i == KV_LEDGER_CACHED;
+        int64_t unit = i == KV_LEDGER_LOWER_BOUND ? (int64_t)config->layout.lower_bound_bytes_per_token
+                       : counts_slots             ? slot
+                                                  : 0;
+        add_ledger_row(out, replica, at, kv_ledger_line_name(i), kv_ledger_line_bytes(ledger, i), unit);
+    }
+    add_ledger_row(out, replica, at, "allocated", kv_ledger_allocated_bytes(ledger), slot);
+    add_ledger_row(out, replica, at, "pool", ledger->pool_bytes, slot);
+}
+
+// A mean ledger: each line rounded, free takes the rest, so that the mean adds up too.
+static void mean_ledger(const struct study_replications *replications, size_t replica, struct kv_ledger *out)
+{
+    const struct serve_config *config = replications->config;
+    double live = 0, used = 0;
+    for (size_t i = 0; i < replications->count; i++) {
+        const struct serve_result *result = &replications->at[i].result;
+        double ticks = base_i128_to_double(result->window_ticks);
+        if (ticks > 0) {
+            live += base_i128_to_double(result->replicas[replica].window.live_tokens) / ticks;
+            used += base_i128_to_double(result->replicas[replica].window.used_blocks) / ticks;
+        }
+    }
+    live /= (double)replications->count;
+    used /= (double)replications->count;
+    const struct spec_kv_layout *layout = &config->layout;
+    struct kv_paged pool;
+    kv_paged_init(&pool, layout, config->pool_blocks, config->reserved_blocks);
+    struct kv_ledger unit; // what one token in one whole block costs, line by line
+    kv_paged_ledger(&pool, 1, 1, &unit);
+    *out = (struct kv_ledger){0};
+    out->lower_bound_bytes = llround(live * (double)unit.lower_bound_bytes);
+    out->replicated_bytes = llround(live * (double)unit.replicated_bytes);
+    out->scales_bytes = llround(live * (double)unit.scales_bytes);
+    out->padded_bytes = llround(live * (double)unit.padded_bytes);
+    double rounding = used * (double)layout->block_bytes - live * (double)layout->slot_bytes;
+    out->block_rounding_bytes = llround(fmax(0, rounding));
+    out->held_back_bytes = unit.held_back_bytes;
+    out->pool_bytes = unit.pool_bytes;
+    out->free_bytes = out->pool_bytes - out->held_back_bytes - kv_ledger_allocated_bytes(out);
+}
+
+static void gather_ledger(const struct study_replications *replications, struct record_run *out)
+{
+    const struct serve_config *config = replications->config;
+    for (uint32_t r = 0; r < config->replica_count; r++) {
+        struct kv_ledger ledger;
+        mean_ledger(replications, r, &ledger);
+        add_ledger(config, r, "mean", &ledger, out);
+        // The peak is one instant: that of the replication in which the replica held most.
+        const struct serve_replica_result *most = &replications->at[0].result.replicas[r];
+        for (size_t i = 1; i < replications->count; i++) {
+            const struct serve_replica_result *other = &replications->at[i].result.replicas[r];
+            most = other->peak_used_blocks > most->peak_used_blocks ? other : most;
+        }
+        struct kv_paged pool;
+        kv_paged_init(&pool, &config->layout, config->pool_blocks, config->reserved_blocks);
+        kv_paged_ledger(&pool, most->peak_live_tokens, most->peak_used_blocks, &ledger);
+        add_ledger(config, r, "peak", &ledger, out);
+    }
+}
+
+/* ---- limits ---- */
+
+static void add_limit(struct record_run *out, const char *kind, const char *phase, const char *name, double share)
+{
+    struct record_limit_row row = {kind, phase, name, share};
+    base_vec_push(&out->limits, row);
+}
+
+static void sum_windows(const struct study_replications *replications, struct serve_integrals *sum, base_i128 *ticks)
+{
+    *sum = (struct serve_integrals){0};
+    *ticks = 0;
+    for (size_t i = 0; i < replications->count; i++) {
+        const struct serve_result *result = &replications->at[i].result;
+        for (size_t r = 0; r < result->replica_count; r++) {
+            const struct serve_integrals *window = &result->replicas[r].window;
+            *ticks += result->window_ticks;
+            for (size_t k = 0; k < SERVE_LIMIT_COUNT; k++) {
+                sum->limit[k] += window->limit[k];
+            }
+            for (size_t k = 0; k < COST_BOUND_COUNT; k++) {
+                sum->bound[0][k] += window->bound[0][k];
+                sum->bound[1][k] += window->bound[1][k];
+            }
+        }
+    }
+}
+
+static void gather_limits(const struct study_replications *replications, struct record_run *out)
+{
+    struct serve_integrals sum;
+    base_i128 ticks;
+    sum_windows(replications, &sum, &ticks);
+    if (ticks <= 0) {
+        return;
+    }
+    double whole = base_i128_to_double(ticks);
+    size_t largest = 0;
+    for (size_t k = 0; k < SERVE_LIMIT_COUNT; k++) {
+        const char *name = serve_limit_name((enum serve_limit)k);
+        add_limit(out, k < SERVE_LIMIT_COMPUTE ? "waiting" : "bound", "all", name,
+                  base_i128_to_double(sum.limit[k]) / whole);
+        largest = sum.limit[k] > sum.limit[largest] ? k : largest;
+    }
+    for (size_t phase = 0; phase < 2; phase++) {
+        for (size_t k = 0; k < COST_BOUND_COUNT; k++) {
+            add_limit(out, "bound", phase == 0 ? "prefill" : "decode", cost_bound_name((enum cost_bound)k),
+                      base_i128_to_double(sum.bound[phase][k]) / whole);
+        }
+    }
+    record_set_text(out, RECORD_BINDING_LIMIT, serve_limit_name((enum serve_limit)largest));
+}
+
+/* ---- where the slowest percent spends its time ---- */
+
+static void gather_tail(const struct study_replications *replications, enum spec_metric metric, struct record_run *out)
+{
+    struct stats_hist hist;
+    struct stats_cohort cohort;
+    stats_hist_init(&hist);
+    stats_cohort_init(&cohort, RECORD_CAUSE_COUNT);
+    for (size_t i = 0; i < replications->count; i++) {
+        const struct serve_result *result = &replications->at[i].result;
+        for (size_t k = 0; k < result->class_count; k++) {
+            stats_hist_merge(&hist, &result->classes[k].metric[metric]);
+        }
+        stats_cohort_merge(&cohort, metric == SPEC_TTFT ? &result->ttft_cohort : &result->e2e_cohort);
+    }
+    if (hist.count > 0) {
+        double sums[RECORD_CAUSE_COUNT], total = 0;
+        int64_t from_ns = (int64_t)stats_hist_quantile_ns(&hist, 0.99);
+        uint64_t count = stats_cohort_beyond(&cohort, from_ns, sums);
+        for (size_t c = 0; c < RECORD_CAUSE_COUNT; c++) {
+            total += sums[c];
+        }
+        for (size_t c = 0; c < RECORD_CAUSE_COUNT && count > 0; c++) {
+            struct record_tail_row row = {spec_metric_name(metric), record_cause_name((enum record_cause)c),
+                                          total > 0 ? sums[c] / total : 0, sums[c] / (double)count / 1e6};
+            base_vec_push(&out->tails, row);
+        }
+    }
+    stats_hist_release(&hist);
+    stats_cohort_release(&cohort);
+}
+
+/* ---- rows ---- */
+
+static void gather_rows(const struct study_replications *replications, struct record_run *out)
+{
+    for (size_t i = 0; i < replications->count; i++) {
+        const struct study_collector *collector = &replications->at[i].collector;
+        for (size_t k = 0; k < collector->requests.count; k++) {
+            record_run_add_request(out, (uint32_t)i + 1, &collector->requests.at[k]);
+        }
+        for (size_t k = 0; k < collector->samples.count; k++) {
+            record_run_add_sample(out, (uint32_t)i + 1, &collector->samples.at[k]);
+        }
+    }
+}
+
+// How evenly replicas are loaded: one row each of a few figures.
+static void gather_replicas(const struct study_replications *replications, struct record_run *out)
+{
+    const struct serve_config *config = replications->config;
+    if (config->replica_count < 2) {
+        return;
+    }
+    for (uint32_t r = 0; r < config->replica_count; r++) {
+        double running = 0, requests = 0;
+        for (size_t i = 0; i < replications->count; i++) {
+            const struct serve_result *result = &replications->at[i].result;
+            double ticks = base_i128_to_double(result->window_ticks);
+            running += ticks > 0 ? base_i128_to_double(result->replicas[r].window.running) / ticks : 0;
+            requests += (double)result->replicas[r].requests;
+        }
+        struct record_metric row = {.statistic = "mean",
+                                    .class_name = base_arena_printf(&out->arena, "replica:%u", (unsigned)r),
+                                    .unit = "",
+                                    .ci_low = NAN,
+                                    .ci_high = NAN,
+                                    .n = (int64_t)replications->count,
+                                    .method = "none",
+                                    .claim = spec_claim_name(SPEC_SIMULATED),
+                                    .basis = spec_claim_name(SPEC_ASSUMED)};
+        row.name = "running";
+        row.value = running / (double)replications->count;
+        base_vec_push(&out->metrics_by, row);
+        row.name = "requests";
+        row.statistic = "value";
+        row.value = requests / (double)replications->count;
+        base_vec_push(&out->metrics_by, row);
+    }
+}
+
+void study_gather(const struct study_replications *replications, struct record_run *out)
+{
+    gather_identity(replications->config, out);
+    gather_pool(replications->config, out);
+    study_gather_figures(replications, out);
+    gather_ledger(replications, out);
+    gather_limits(replications, out);
+    gather_tail(replications, SPEC_TTFT, out);
+    gather_tail(replications, SPEC_E2E, out);
+    gather_replicas(replications, out);
+    gather_rows(replications, out);
+    study_gather_verdicts(replications, out);
+}

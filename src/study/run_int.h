@@ -1,0 +1,40 @@
+/*
+ * run_int.h - what the files behind study_run() share: replications done, and the figures taken from them.
+ */
+#ifndef KVSIM_STUDY_RUN_INT_H
+#define KVSIM_STUDY_RUN_INT_H
+
+#include "record/run.h"
+#include "serve/config.h"
+#include "serve/result.h"
+#include "study/collect.h"
+
+#include <stdatomic.h>
+
+struct study_replication {
+    struct serve_result result;
+    struct study_collector collector;
+    bool is_done;
+    enum kvsim_status status;
+    struct kvsim_error err;
+    atomic_ullong arrived;
+};
+
+struct study_replications {
+    const struct serve_config *config;
+    struct study_replication *at;
+    size_t count;
+};
+
+/* Figures, ledger, limits, tails, rows: everything in `out` that comes from the replications. */
+void study_gather(const struct study_replications *replications, struct record_run *out);
+/* The numbers of run_summary with their intervals and values by replication. */
+void study_gather_figures(const struct study_replications *replications, struct record_run *out);
+/* SLOs and requires against those; caveats; slo_met. */
+void study_gather_verdicts(const struct study_replications *replications, struct record_run *out);
+
+/* Sums over replicas of a replication's window, as doubles of seconds x unit. */
+double study_window_s(const struct serve_result *result);
+double study_seconds(base_i128 ticks);
+
+#endif
