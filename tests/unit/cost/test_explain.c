@@ -142,6 +142,48 @@ START_TEST(work_is_counted_exactly)
 }
 END_TEST
 
+START_TEST(moved_bytes_are_counted_exactly)
+{
+    struct fixture fixture;
+    fixture_init(&fixture, fixture_h100(), fixture_llama8b());
+    fixture_start(&fixture);
+    struct cost_shape shape = {0};
+    struct cost_explanation explanation;
+    fixture_add_decode(&fixture, &shape, 10, 1000);
+    cost_explain(fixture.cost, &shape, &explanation);
+    const struct cost_operator_row *rows = explanation.rows;
+    ck_assert_double_eq(rows[COST_OP_EMBED].bytes, 2 * 2 * 10 * 4096.0);
+    ck_assert_double_eq(rows[COST_OP_NORM].bytes, 65 * 4 * 2 * 10 * 4096.0);
+    ck_assert_double_eq(rows[COST_OP_ROPE].bytes, 32 * 2 * 2 * 10 * 40.0 * 128);
+    ck_assert_double_eq(rows[COST_OP_KV_WRITE].bytes, 2 * 10 * 131072.0); // read and written
+    ck_assert_double_eq(rows[COST_OP_ACT].bytes, 32 * 3 * 2 * 10 * 14336.0);
+    fixture_release(&fixture);
+}
+END_TEST
+
+START_TEST(latent_work_is_counted_exactly)
+{
+    struct fixture fixture;
+    fixture_init(&fixture, fixture_h100(), fixture_deepseek());
+    fixture.config.tensor_parallel = 8;
+    fixture_start(&fixture);
+    struct cost_shape decode = {0}, prefill = {0};
+    struct cost_explanation explanation;
+    fixture_add_decode(&fixture, &decode, 4, 1000);
+    cost_explain(fixture.cost, &decode, &explanation);
+    ck_assert_double_eq(explanation.rows[COST_OP_ATTENTION_DECODE].flops,
+                        61 * 4000.0 * 2 * 16 * (2 * 512 + 64));
+    ck_assert_double_eq(explanation.rows[COST_OP_ATTENTION_DECODE].bytes,
+                        4000.0 * 70272); // on every rank
+    fixture_add_prefill(&fixture, &prefill, 1, 100, 50);
+    cost_explain(fixture.cost, &prefill, &explanation);
+    double pairs = 100 * 50 + 5050, up = 2 * 512 * 16 * 256.0 * 150;
+    ck_assert_double_eq(explanation.rows[COST_OP_ATTENTION_PREFILL].flops,
+                        61 * (pairs * 2 * 16 * 320 + up));
+    fixture_release(&fixture);
+}
+END_TEST
+
 START_TEST(simple_levels_have_totals_only)
 {
     struct fixture fixture;
@@ -167,6 +209,8 @@ int main(void)
     tcase_add_test(tests, rows_add_up_to_the_step);
     tcase_add_test(tests, an_operator_that_is_not_there_is_zero);
     tcase_add_test(tests, work_is_counted_exactly);
+    tcase_add_test(tests, moved_bytes_are_counted_exactly);
+    tcase_add_test(tests, latent_work_is_counted_exactly);
     tcase_add_test(tests, simple_levels_have_totals_only);
     return fixture_run(tests);
 }
