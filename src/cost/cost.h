@@ -123,7 +123,7 @@ struct cost;
 enum kvsim_status cost_new(const struct cost_config *config, struct base_arena *arena,
                            struct cost **out, struct kvsim_error *err) KVSIM_MUST_CHECK;
 
-/* Any step that is not pure decode. */
+/* Any step; a pure decode is priced as a ramp of one step, by the same lines as the stretch it belongs to. */
 struct cost_result cost_step(struct cost *cost, const struct cost_shape *shape);
 
 /* A stretch of pure decode: sums after its first step, and what each gains per step. */
