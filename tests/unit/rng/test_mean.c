@@ -51,6 +51,10 @@ START_TEST(far_sums_become_integrals)
     ck_assert_double_eq_tol(rng_dist_mean(&whole) / rng_dist_mean(&real), 1.0, 1e-8);
     whole = make_dist(OPTIONS(RNG_GAMMA, WITH_MEAN_CV(9000, 0.9)), true, &arena);
     ck_assert_double_eq_tol(rng_dist_mean(&whole), 9000.0, 0.01);
+    /* Exponential: 1 + the sum of e^(-(k - 1/2) / m) over k > 1, a geometric series. */
+    whole = make_dist(OPTIONS(RNG_EXPONENTIAL, .has_mean = true, .mean = 20000), true, &arena);
+    ck_assert_double_eq_tol(rng_dist_mean(&whole), 1.0 + exp(-1.5 / 2e4) / -expm1(-1.0 / 2e4),
+                            1e-7);
 }
 END_TEST
 

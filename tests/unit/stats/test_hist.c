@@ -172,6 +172,10 @@ START_TEST(a_ramp_is_the_same_as_its_steps)
         int64_t delta = (int64_t)dice(&state, UINT64_C(1) << dice(&state, 45));
         struct stats_hist whole, parts, alone;
 
+        if (dice(&state, 3) == 0) { /* whole ns: steps fall on the bounds of buckets */
+            first = (first >> 40) << BASE_TICKS_SHIFT;
+            delta = (int64_t)(1 + dice(&state, 8)) << BASE_TICKS_SHIFT;
+        }
         if (delta > (INT64_MAX - first) / (int64_t)steps)
             delta = (INT64_MAX - first) / (int64_t)steps;
         if (dice(&state, 2) == 0)

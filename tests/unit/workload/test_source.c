@@ -231,6 +231,32 @@ START_TEST(closed_loops_are_addressed_by_client_and_turn)
     ck_assert_mem_eq(prompts[0], prompts[1], sizeof prompts[0]);
     ck_assert_int_ne(prompts[0][0][0], prompts[0][1][0]);
     ck_assert_int_ne(prompts[0][0][0], prompts[0][0][1]);
+    ck_assert_int_ne(prompts[0][0][1], prompts[0][1][0]); /* not by client + turn */
+}
+END_TEST
+
+START_TEST(think_times_are_addressed_by_client_and_turn)
+{
+    struct workload_spec spec = simple_spec(WORKLOAD_CLOSED_LOOP);
+    struct workload_source *source;
+    struct workload_request request;
+    int64_t thinks[4];
+    bool more;
+
+    spec.concurrency = 2;
+    spec.has_think = true;
+    spec.think = (struct rng_dist){
+        .kind = RNG_EXPONENTIAL, .a = 2.0, .low = -INFINITY, .high = INFINITY, .u_span = 1.0};
+    source = open_source(&spec, 1, 1);
+    ck_assert(take(source, &request) && take(source, &request));
+    for (uint32_t i = 0; i < 4; i++) { /* client 0 twice, then client 1 twice */
+        ck_assert_int_eq(workload_done(source, i / 2, 5, &request, &more, NULL), KVSIM_OK);
+        thinks[i] = request.arrival_ns - 5;
+        ck_assert_int_gt(thinks[i], 0);
+        for (uint32_t k = 0; k < i; k++)
+            ck_assert_int_ne(thinks[k], thinks[i]);
+    }
+    workload_source_close(source);
 }
 END_TEST
 
@@ -296,6 +322,7 @@ int main(void)
                                                  max_tokens_is_the_output_unless_stated,
                                                  correlation_leaves_prompts_alone,
                                                  closed_loops_are_addressed_by_client_and_turn,
+                                                 think_times_are_addressed_by_client_and_turn,
                                                  closed_loops_end_with_the_run,
                                                  only_closed_loops_have_more_after_an_answer,
                                                  NULL,
