@@ -38,9 +38,20 @@ struct cost_curve {
     struct cost_line lines[COST_LINES_PER_CURVE];
 };
 
+/* A range of context sums on which a step lasts first + delta (S - from) ticks and one class bounds it. */
+struct cost_segment {
+    int64_t from, first_ticks, delta_ticks;
+    enum cost_bound bound;
+};
+
+enum { COST_SEGMENTS_MAX = 16 };
+
 /* A pure decode step of one batch size. */
 struct cost_lines {
     bool ready;
+    /* The whole step by context sum, when no operator depends on a window and the ranges are few; else count 0. */
+    uint32_t segment_count;
+    struct cost_segment *segments;
     bool overlap; /* step = max(device, launch, host), else max(device, launch) + host */
     int64_t
         class_ticks[COST_BOUND_COUNT]; /* operators that depend on no sum, by what bounds them */

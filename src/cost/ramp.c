@@ -193,12 +193,68 @@ struct cost_result cost_lines_result(const struct cost_lines *lines)
     return (struct cost_result){piece.first_ticks, piece.bound};
 }
 
+static bool depends_on_context_only(const struct cost_lines *lines)
+{
+    for (uint32_t i = 0; i < lines->curve_count; i++)
+        if (lines->curves[i].sum != COST_SUM_CONTEXT)
+            return false;
+    return true;
+}
+
+/*
+ * The pieces of a stretch that gains one token a step from context sum 0 on are the ranges of the step as a function of
+ * the sum. They serve every stretch of the batch size: that one visits some of the same sums.
+ */
+static void lines_add_segments(struct cost_lines *lines, struct base_arena *arena)
+{
+    const int64_t last_sum = (int64_t)1 << 44;
+    struct cost_segment found[COST_SEGMENTS_MAX];
+    uint32_t count = 0;
+    struct sums sums = {{0}, {0}};
+    sums.gain[COST_SUM_CONTEXT] = 1;
+    while (sums.first[COST_SUM_CONTEXT] < last_sum) {
+        struct cost_piece piece;
+        if (count == COST_SEGMENTS_MAX)
+            return;
+        lines_piece(lines, &sums, last_sum - sums.first[COST_SUM_CONTEXT], &piece);
+        found[count++] = (struct cost_segment){sums.first[COST_SUM_CONTEXT], piece.first_ticks,
+                                               piece.delta_ticks, piece.bound};
+        sums.first[COST_SUM_CONTEXT] += piece.step_count;
+    }
+    lines->segments = base_arena_array(arena, count, sizeof *lines->segments);
+    for (uint32_t i = 0; i < count; i++)
+        lines->segments[i] = found[i];
+    lines->segment_count = count;
+}
+
+static void segments_piece(const struct cost_lines *lines, const struct cost_ramp *ramp, int64_t max_steps,
+                           struct cost_piece *out)
+{
+    uint32_t at = lines->segment_count - 1;
+    while (at > 0 && lines->segments[at].from > ramp->context_tokens)
+        at--;
+    const struct cost_segment *segment = &lines->segments[at];
+    int64_t gain = ramp->seq_count;
+    out->step_count = max_steps;
+    if (at + 1 < lines->segment_count) {
+        // Sums below the next range's first one.
+        int64_t room = segment[1].from - ramp->context_tokens;
+        if (room <= (max_steps - 1) * gain)
+            out->step_count = (room + gain - 1) / gain;
+    }
+    out->first_ticks = segment->first_ticks + segment->delta_ticks * (ramp->context_tokens - segment->from);
+    out->delta_ticks = segment->delta_ticks * gain;
+    out->bound = segment->bound;
+}
+
 const struct cost_lines *cost_lines_get(struct cost *cost, uint32_t seq_count)
 {
     base_require(seq_count >= 1 && seq_count <= cost->config.max_decode_seqs);
     struct cost_lines *lines = &cost->lines[seq_count];
     if (!lines->ready) {
         cost->ops->ramp(cost, seq_count, lines);
+        if (depends_on_context_only(lines))
+            lines_add_segments(lines, cost->arena);
         lines->ready = true;
     }
     return lines;
@@ -207,8 +263,13 @@ const struct cost_lines *cost_lines_get(struct cost *cost, uint32_t seq_count)
 void cost_ramp_piece(struct cost *cost, const struct cost_ramp *ramp, int64_t max_steps,
                      struct cost_piece *out)
 {
+    const int64_t small = (int64_t)1 << 40; // sums and steps below it keep the products in 64 bits
     base_require(max_steps >= 1);
-    cost_lines_piece(cost_lines_get(cost, ramp->seq_count), ramp, max_steps, out);
+    const struct cost_lines *lines = cost_lines_get(cost, ramp->seq_count);
+    if (lines->segment_count > 0 && ramp->context_tokens < small && max_steps < INT32_MAX)
+        segments_piece(lines, ramp, max_steps, out);
+    else
+        cost_lines_piece(lines, ramp, max_steps, out);
 }
 
 bool cost_shape_is_decode(const struct cost_shape *shape)

@@ -69,12 +69,6 @@ void serve_tally_interval(struct serve_tally *tally, base_i128 ticks)
     tally->since_ticks += ticks;
 }
 
-// Sum over the intervals after the i-th (i from 0), of a piece cut to `count`.
-static base_i128 tail_sum(const struct cost_piece *piece, int64_t count, int64_t i)
-{
-    return cost_piece_sum(piece, count) - cost_piece_sum(piece, i + 1);
-}
-
 // Of steps r, r + b, r + 2b, ... (m of them): the sum of tail_sum(r + q b), in closed form.
 static base_i128 tail_sum_of_residue(const struct cost_piece *piece, int64_t count, int64_t r, int64_t b, int64_t m)
 {
@@ -89,20 +83,29 @@ static base_i128 tail_sum_of_residue(const struct cost_piece *piece, int64_t cou
 static base_i128 taken_blocks_integral(const struct cost_piece *piece, int64_t count, const struct sched_front *front,
                                        uint64_t at, int64_t *taken)
 {
-    int64_t b = front->block_tokens, steps = count - 1;
-    base_i128 sum = 0;
-    *taken = 0;
+    int64_t b = front->block_tokens, steps = count - 1, blocks = 0;
+    // What a block taken after step i is held for: the intervals that follow.
+    base_i128 sum = 0, tail = cost_piece_sum(piece, count);
+    int64_t duration = piece->first_ticks;
     uint64_t residue = at % (uint64_t)b;
     for (int64_t r = 0; r < b && r < steps; r++) {
         int64_t need = front->boundary[residue];
         residue = residue + 1 == (uint64_t)b ? 0 : residue + 1;
+        tail -= duration;
+        duration += piece->delta_ticks;
         if (need == 0) {
             continue;
         }
-        int64_t m = (steps - r + b - 1) / b;
-        sum += need * (m == 1 ? tail_sum(piece, count, r) : tail_sum_of_residue(piece, count, r, b, m));
-        *taken += need * m;
+        if (r + b >= steps) {
+            sum += need * tail;
+            blocks += need;
+        } else {
+            int64_t m = (steps - r + b - 1) / b;
+            sum += need * tail_sum_of_residue(piece, count, r, b, m);
+            blocks += need * m;
+        }
     }
+    *taken = blocks;
     return sum;
 }
 

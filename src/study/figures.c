@@ -55,13 +55,13 @@ static double window_mean(const struct serve_result *result, integral_of *of)
     for (size_t i = 0; i < result->replica_count; i++) {
         sum += of(&result->replicas[i].window);
     }
-    return result->window_ticks > 0 ? base_i128_to_double(sum) / base_i128_to_double(result->window_ticks) : NAN;
+    return result->window_ticks > 0 ? base_i128_to_double(sum) / base_i128_to_double(result->window_ticks) : (double)NAN;
 }
 
 static double per_window_s(const struct serve_result *result, double count)
 {
     double seconds = study_window_s(result);
-    return seconds > 0 ? count / seconds : NAN;
+    return seconds > 0 ? count / seconds : (double)NAN;
 }
 
 static double all_gpus(const struct serve_config *config)
@@ -137,7 +137,7 @@ FIGURE(running_mean, window_mean(r, of_running))
 FIGURE(waiting_mean, window_mean(r, of_waiting))
 FIGURE(in_flight_mean, r->window_ticks > 0 ? base_i128_to_double(r->window_in_flight_ticks) /
                                                  base_i128_to_double(r->window_ticks)
-                                           : NAN)
+                                           : (double)NAN)
 FIGURE(busy_fraction, window_mean(r, of_busy) / c->replica_count)
 FIGURE(prefill_fraction, window_mean(r, of_prefill) / window_mean(r, of_busy))
 FIGURE(usage_mean, window_mean(r, of_used) / (usable_blocks(c) * c->replica_count))
@@ -163,7 +163,7 @@ static double slo_attainment(const struct serve_config *c, const struct serve_re
         counted += r->classes[i].counted;
         good += r->classes[i].good;
     }
-    return c->slo_count > 0 && counted > 0 ? (double)good / (double)counted : NAN;
+    return c->slo_count > 0 && counted > 0 ? (double)good / (double)counted : (double)NAN;
 }
 
 static double output_per_user(const struct serve_config *c, const struct serve_result *r)
@@ -175,13 +175,13 @@ static double output_per_user(const struct serve_config *c, const struct serve_r
         sum += r->classes[i].metric[SPEC_TPOT].sum_ticks;
         count += r->classes[i].metric[SPEC_TPOT].count;
     }
-    return count > 0 && sum > 0 ? (double)count / study_seconds(sum) : NAN;
+    return count > 0 && sum > 0 ? (double)count / study_seconds(sum) : (double)NAN;
 }
 
 static double usd_per_mtok(const struct serve_config *c, double tokens_per_s)
 {
     if (c->usd_per_gpu_hour <= 0 || !(tokens_per_s > 0)) {
-        return NAN;
+        return (double)NAN;
     }
     double usd_per_s = c->usd_per_gpu_hour * all_gpus(c) / 3600;
     return usd_per_s / (tokens_per_s * c->price_utilization) * 1e6;
@@ -196,7 +196,7 @@ static double energy_per_token(const struct serve_config *c, const struct serve_
 {
     double tokens_per_s = output_throughput(c, r);
     if (c->hardware == NULL || c->hardware->power_w <= 0 || !(tokens_per_s > 0)) {
-        return NAN;
+        return (double)NAN;
     }
     return c->hardware->power_w * all_gpus(c) * busy_fraction(c, r) / tokens_per_s;
 }
@@ -305,8 +305,8 @@ static double add_series(const struct study_replications *replications, const st
         .class_name = series->class_name,
         .unit = series->unit,
         .value = interval.value,
-        .ci_low = is_withheld ? NAN : interval.low,
-        .ci_high = is_withheld ? NAN : interval.high,
+        .ci_low = is_withheld ? (double)NAN : interval.low,
+        .ci_high = is_withheld ? (double)NAN : interval.high,
         .n = observations,
         .method = series->is_growing       ? "growing"
                   : series->is_unsupported ? "too_few_observations"

@@ -103,7 +103,7 @@ static double slo_figure_ms(const struct record_run *run, const struct spec_slo 
     const struct record_metric *metric =
         record_run_metric(run, spec_metric_name(slo->metric), spec_statistic_name(slo->statistic),
                           slo->class_name != NULL ? slo->class_name : "");
-    return metric != NULL ? metric->value : NAN;
+    return metric != NULL ? metric->value : (double)NAN;
 }
 
 static bool judge_slo(const struct spec_slo *slo, struct record_run *out)
@@ -140,7 +140,7 @@ static bool holds(double value, const struct serve_require *require)
 static bool judge_require(const struct serve_require *require, struct record_run *out)
 {
     enum record_summary column = record_summary_find(require->figure);
-    double value = column < RECORD_SUMMARY_COUNT ? record_get_real(out, column) : NAN;
+    double value = column < RECORD_SUMMARY_COUNT ? record_get_real(out, column) : (double)NAN;
     bool is_met = !isnan(value) && holds(value, require);
     const char *line =
         base_arena_printf(&out->arena, "%s: %s (%.6g)", require->text, is_met ? "met" : "missed", value);
