@@ -1,0 +1,109 @@
+/*
+ * cost_part.c - `cost` to cost_config, and whether the device can be priced at that level.
+ */
+#include "scenario/parts.h"
+
+#include "base/error.h"
+
+static bool level_wants_hardware(enum cost_level level)
+{
+    return level == COST_DATASHEET || level == COST_CALIBRATED;
+}
+
+bool scenario_cost_read(struct scenario_load *load)
+{
+    struct conf_node *map = scenario_child(load->reader, load->root, "", "cost");
+    return map != NULL && scenario_read_map(load->reader, map, &scenario_cost_section, "cost", &load->scenario->cost);
+}
+
+static bool check_level(struct scenario_load *load, enum cost_level level)
+{
+    const struct conf_node *node = conf_get(conf_get(load->root, "cost"), "level");
+    if (level == COST_TABLE)
+        return scenario_fail(load->reader, node, "cost.level", "unsupported-key",
+                             "level 'table' is not simulated by this version");
+    if (level == COST_CALIBRATED && (!load->scenario->has_hardware || !load->scenario->hardware.has_calibration))
+        return scenario_fail_hint(load->reader, node, "cost.level", "no-calibration", "leave cost.level out, or set it to datasheet",
+                                  "the hardware file holds no calibration");
+    return true;
+}
+
+static bool check_keys(struct scenario_load *load, enum cost_level level)
+{
+    struct scenario_reader *reader = load->reader;
+    const struct conf_node *map = conf_get(load->root, "cost");
+    const struct cost_options *cost = &load->scenario->cost;
+    if (!scenario_check_used(reader, map, "cost", scenario_cost_section.fields, cost_level_name(level), "cost level"))
+        return false;
+    if (level == COST_FIXED && cost->fixed_step_ns == 0)
+        return scenario_fail(reader, map, "cost.step", "missing-key", "level 'fixed' needs 'cost.step'");
+    if (level == COST_AFFINE && cost->affine.has_prefill_rate && scenario_stated(map, "per_prefill_token") != NULL)
+        return scenario_fail(reader, conf_get(map, "prefill_rate"), "cost.prefill_rate", "conflict",
+                             "'prefill_rate' and 'per_prefill_token' say the same");
+    if (level == COST_AFFINE && cost->affine.base_ns == 0 && cost->affine.per_prefill_token_ns == 0 &&
+        cost->affine.per_decode_seq_ns == 0 && cost->affine.per_context_token_ns == 0 &&
+        cost->affine.per_prefill_token_context_ns == 0 && !cost->affine.has_prefill_rate)
+        return scenario_fail(reader, map, "cost", "missing-key", "level 'affine' needs at least one of its terms");
+    return true;
+}
+
+static bool check_hardware(struct scenario_load *load, enum cost_level level)
+{
+    const struct scenario *scenario = load->scenario;
+    if (!level_wants_hardware(level))
+        return true;
+    if (!scenario->has_hardware)
+        return scenario_fail_hint(load->reader, load->root, "hardware", "missing-key",
+                                  "name a device, or set cost: {level: fixed, step: 10ms}",
+                                  "'hardware' is missing: cost level '%s' needs it", cost_level_name(level));
+    if (scenario->has_model && scenario->model.only_groups)
+        return scenario_fail_hint(load->reader, conf_get(load->root, "model"), "model", "missing-key",
+                                  "state the geometry, or set cost: {level: fixed, step: 10ms}",
+                                  "the model has only KV groups: cost level '%s' needs its geometry", cost_level_name(level));
+    return true;
+}
+
+/* Making an instance finds what the level misses: a rate of the device, an unknown shape. */
+static bool try_cost(struct scenario_load *load)
+{
+    struct kvsim_error err = {.status = KVSIM_OK};
+    struct base_arena arena;
+    struct cost *cost;
+    base_arena_init(&arena);
+    enum kvsim_status status = cost_new(&load->scenario->config.cost, &arena, &cost, &err);
+    base_arena_release(&arena);
+    if (status == KVSIM_OK)
+        return true;
+    return scenario_fail_error(load->reader, conf_get(load->root, "hardware"), "cost", &err);
+}
+
+bool scenario_cost_resolve(struct scenario_load *load)
+{
+    struct scenario *scenario = load->scenario;
+    struct serve_config *config = &scenario->config;
+    const struct spec_hardware *hardware = scenario->has_hardware ? &scenario->hardware : NULL;
+    enum cost_level level = cost_level_resolve(&scenario->cost, hardware);
+    if (!check_level(load, level) || !check_keys(load, level) || !check_hardware(load, level))
+        return false;
+    if (!scenario->cost.has_level)
+        scenario_param_derived(load->reader, "cost.level", cost_level_name(level), "", SPEC_ASSUMED,
+                               "no calibration in the hardware file");
+    config->cost.options = &scenario->cost;
+    config->cost.model = &scenario->model;
+    config->cost.hardware = hardware;
+    config->cost.layout = &config->layout;
+    config->cost.tensor_parallel = config->tensor_parallel;
+    config->cost.pipeline_parallel = config->pipeline_parallel;
+    config->cost.data_parallel = config->data_parallel;
+    config->cost.expert_parallel = load->opts.enable_expert_parallel;
+    config->cost.async_scheduling = load->opts.async_scheduling;
+    config->cost.cuda_graphs = !load->opts.enforce_eager;
+    config->cost.mla_absorbed = true;
+    config->cost.dtype = load->model_dtype;
+    config->cost.kv_dtype = config->layout.k_format.name;
+    config->cost.max_decode_seqs = (uint32_t)load->opts.max_num_seqs;
+    if (level_wants_hardware(level))
+        scenario_caveat(load->reader, "uncalibrated",
+                        "step times follow from datasheet rates and default efficiencies; nothing was fitted to this device");
+    return try_cost(load);
+}

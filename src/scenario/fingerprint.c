@@ -1,0 +1,115 @@
+/*
+ * fingerprint.c - the resolved scenario as canonical text, and its hash.
+ *
+ * The text is a scenario again: model and hardware written out, the profile's defaults and kvsim's own filled in. The
+ * hash takes every parameter in its base unit, the contents of model and hardware, and the bytes of a trace; not the
+ * scenario's name, and no path.
+ */
+#include "scenario/parts.h"
+
+#include "base/hash.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What describes a data file, not the thing. */
+static struct conf_node *plain_copy(struct base_arena *arena, const struct conf_node *tree)
+{
+    static const char *const about[] = {"provenance", "notes", "aliases"};
+    struct conf_node *copy = conf_copy(arena, tree);
+    for (size_t i = 0; i < sizeof about / sizeof about[0]; i++)
+        scenario_drop(copy, about[i]);
+    return copy;
+}
+
+/* A path becomes the file's name: no stored text holds a folder of this machine. */
+static void strip_paths(struct base_arena *arena, struct conf_node *node)
+{
+    for (size_t i = 0; i < node->count; i++) {
+        struct conf_node *item = node->items[i];
+        if (node->kind == CONF_MAP && item->kind == CONF_SCALAR && strcmp(node->keys[i]->text, "file") == 0)
+            item->text = base_arena_copy(arena, scenario_base_name(item->text));
+        strip_paths(arena, item);
+    }
+}
+
+static const char *print(struct base_arena *arena, const struct conf_node *node)
+{
+    struct base_text text = {0};
+    conf_print(node, &text);
+    const char *copy = base_arena_copy(arena, text.at == NULL ? "" : text.at);
+    base_text_free(&text);
+    return copy;
+}
+
+static void drop_empty(struct conf_node *root)
+{
+    for (size_t i = 0; i < root->count;) {
+        if (root->items[i]->kind == CONF_MAP && root->items[i]->count == 0)
+            scenario_drop(root, root->keys[i]->text);
+        else
+            i++;
+    }
+}
+
+static int compare_params(const void *a, const void *b)
+{
+    const struct serve_param *x = a, *y = b;
+    return strcmp(x->key, y->key);
+}
+
+static bool is_label(const char *key)
+{
+    return strcmp(key, "name") == 0 || strcmp(key, "description") == 0 || strcmp(key, "engine.profile") == 0 ||
+           base_starts_with(key, "model.") || base_starts_with(key, "hardware.") || base_ends_with(key, ".file");
+}
+
+static void hash_params(const struct scenario *scenario, struct base_hash *hash)
+{
+    for (size_t i = 0; i < scenario->params.count; i++) {
+        const struct serve_param *param = &scenario->params.at[i];
+        if (is_label(param->key))
+            continue;
+        base_hash_text(hash, param->key);
+        base_hash_text(hash, param->value);
+    }
+}
+
+static void hash_file(const char *path, struct base_hash *hash)
+{
+    unsigned char piece[65536];
+    size_t got;
+    FILE *file = path == NULL ? NULL : fopen(path, "rb");
+    if (file == NULL)
+        return;
+    while ((got = fread(piece, 1, sizeof piece, file)) > 0)
+        base_hash_bytes(hash, piece, got);
+    fclose(file);
+}
+
+void scenario_fingerprint(struct scenario_load *load)
+{
+    struct scenario *scenario = load->scenario;
+    struct base_arena *arena = load->reader->arena;
+    struct conf_node *resolved = conf_copy(arena, load->root);
+    struct conf_node *model = load->model_tree == NULL ? NULL : plain_copy(arena, load->model_tree);
+    struct conf_node *hardware = load->hardware_tree == NULL ? NULL : plain_copy(arena, load->hardware_tree);
+    struct base_hash hash;
+    if (model != NULL)
+        conf_put(arena, resolved, "model", model);
+    if (hardware != NULL)
+        conf_put(arena, resolved, "hardware", hardware);
+    strip_paths(arena, resolved);
+    drop_empty(resolved);
+    scenario->config.yaml = print(arena, resolved);
+    if (scenario->params.count > 0)
+        qsort(scenario->params.at, scenario->params.count, sizeof *scenario->params.at, compare_params);
+    base_hash_init(&hash);
+    base_hash_text(&hash, SCENARIO_RESULT_VERSION);
+    hash_params(scenario, &hash);
+    base_hash_text(&hash, model == NULL ? "" : print(arena, model));
+    base_hash_text(&hash, hardware == NULL ? "" : print(arena, hardware));
+    hash_file(load->trace_path, &hash);
+    base_hash_hex(&hash, scenario->config.hash);
+}

@@ -1,0 +1,142 @@
+/*
+ * parts.h - the sections of a scenario as they are read, and the load that puts them together. Private to the room.
+ */
+#ifndef KVSIM_SCENARIO_PARTS_H
+#define KVSIM_SCENARIO_PARTS_H
+
+#include "scenario/scenario_int.h"
+
+struct scenario_top_opts {
+    const char *name, *description;
+    const struct conf_node *model, *hardware, *engine, *cluster, *workload, *run, *slo, *require, *price, *cost, *record;
+};
+
+struct scenario_memory_opts {
+    double weights_bytes, non_torch_bytes, graphs_bytes, in_use_before_bytes;
+    bool has_weights, has_non_torch, has_graphs, has_in_use_before;
+    bool charge_graphs;
+    const struct conf_node *activation;
+};
+
+struct scenario_activation_opts {
+    double base_bytes, per_batched_token_bytes;
+};
+
+struct scenario_switch_opts {
+    bool reserve_full_isl, preempted_budget_returned, count_every_lookup, reserve_for_loads, reject_over_length;
+    int free_order, unchunked_misfit, priority_tie, window_retention;
+};
+
+struct scenario_engine_opts {
+    const char *profile, *quantization, *dtype;
+    int64_t tensor_parallel, pipeline_parallel, data_parallel;
+    int64_t max_model_len, max_num_seqs, max_num_batched_tokens, block_size, long_prefill_token_threshold;
+    int64_t quantization_group_size;
+    int64_t kv_cache_memory_bytes, num_gpu_blocks_override, kv_cache_tokens, reserved_blocks;
+    struct base_rational gpu_memory_utilization, watermark;
+    bool enable_chunked_prefill, enable_prefix_caching, async_scheduling, enforce_eager, startup_check,
+        disable_hybrid_kv_cache_manager, enable_expert_parallel;
+    int scheduling_policy, preemption, kv_policy;
+    const struct conf_node *kv_cache_dtype, *memory, *switches;
+    struct scenario_memory_opts memory_opts;
+    struct scenario_switch_opts switch_opts;
+};
+
+struct scenario_workload_opts {
+    const struct conf_node *arrival, *prompt_tokens, *output_tokens, *max_tokens, *classes, *timeout;
+    double correlation;
+    int64_t abort_after_ns;
+    bool ignore_eos;
+};
+
+struct scenario_class_opts {
+    const char *name;
+    double weight, correlation;
+    int64_t priority, abort_after_ns;
+    bool has_correlation, has_abort;
+    const struct conf_node *prompt_tokens, *output_tokens, *max_tokens, *timeout, *slo;
+};
+
+struct scenario_timeout_opts {
+    int64_t first_token_ns, total_ns;
+};
+
+struct scenario_length_opts {
+    int distribution;
+    double value, mean, cv, sd, median, p95, s, min, max;
+    bool has_value, has_mean, has_cv, has_sd, has_median, has_p95, has_s, has_min, has_max;
+    const struct conf_node *bins, *cdf;
+    const char *file;
+};
+
+struct scenario_run_opts {
+    int64_t requests, duration_ns, replications, seed;
+    const struct conf_node *warmup;
+    bool stop_when_overloaded;
+};
+
+struct scenario_price_opts {
+    double usd_per_gpu_hour, usd_per_instance_hour, utilization;
+};
+
+struct scenario_record_opts {
+    const char *requests, *timeline;
+};
+
+struct scenario_cluster_opts {
+    int64_t replicas;
+    const struct conf_node *router;
+};
+
+/* A scenario and all it owns. */
+struct scenario {
+    struct base_arena arena;
+    struct serve_config config;
+    struct spec_model model;
+    struct spec_hardware hardware;
+    struct cost_options cost;
+    bool has_model, has_hardware, has_workload;
+    struct scenario_params params;
+    struct scenario_caveats caveats;
+    struct base_list slos; /* struct spec_slo */
+};
+
+/* What one load works on. */
+struct scenario_load {
+    struct scenario_reader *reader;
+    struct scenario *scenario;
+    enum scenario_purpose purpose;
+    struct conf_node *root;
+    struct conf_node *model_tree, *hardware_tree, *engine; /* engine: with the profile's defaults under it */
+    struct scenario_profile profile;
+    struct scenario_engine_opts opts;
+    const char *trace_path;
+    const char *model_dtype; /* of the unquantized parts: bf16, fp16 */
+    bool pool_is_stated;
+};
+
+/* engine.c: what does not need the model, then what does. */
+bool scenario_engine_read(struct scenario_load *load);
+bool scenario_engine_resolve(struct scenario_load *load);
+/* pool.c: layout, waterfall, blocks. */
+bool scenario_pool_make(struct scenario_load *load);
+/* cost_part.c */
+bool scenario_cost_read(struct scenario_load *load);
+bool scenario_cost_resolve(struct scenario_load *load);
+/* workload_part.c, lengths.c */
+bool scenario_workload_read(struct scenario_load *load);
+bool scenario_workload_resolve(struct scenario_load *load);
+bool scenario_length_read(struct scenario_reader *reader, struct conf_node *parent, const char *key,
+                          const char *path, bool is_time, struct rng_dist *out);
+/* run_part.c: run, slo, require, price, record, cluster. */
+bool scenario_run_read(struct scenario_load *load);
+bool scenario_slo_add(struct scenario_reader *reader, const struct conf_node *list, const char *path,
+                      const char *class_name, struct base_list *out);
+bool scenario_figure_is_known(const char *name, const char **near);
+/* fingerprint.c */
+void scenario_fingerprint(struct scenario_load *load);
+/* usage.c: a key that the row's `used_by` leaves out is an error. */
+bool scenario_check_used(struct scenario_reader *reader, const struct conf_node *map, const char *path,
+                         const struct base_field *fields, const char *word, const char *what);
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * usage.c - a stated key that the chosen level, shape or process would not read is an error.
+ */
+#include "scenario/parts.h"
+
+#include <string.h>
+
+static bool list_has(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = list; *at != '\0';) {
+        size_t item = strcspn(at, " ");
+        if (item == length && strncmp(at, word, length) == 0)
+            return true;
+        at += item;
+        at += strspn(at, " ");
+    }
+    return false;
+}
+
+bool scenario_check_used(struct scenario_reader *reader, const struct conf_node *map, const char *path,
+                         const struct base_field *fields, const char *word, const char *what)
+{
+    bool ok = true;
+    for (size_t i = 0; i < map->count; i++) {
+        const struct conf_node *key = map->keys[i];
+        const struct base_field *field = base_field_find(fields, key->text);
+        if (field == NULL || field->used_by == NULL || !scenario_is_stated(map->items[i]) ||
+            list_has(field->used_by, word))
+            continue;
+        ok = scenario_fail_hint(reader, key, scenario_join(reader->arena, path, key->text), "unused-key",
+                                base_arena_printf(reader->arena, "used by: %s", field->used_by),
+                                "'%s' is not used by %s '%s'", key->text, what, word);
+    }
+    return ok;
+}
