@@ -13,6 +13,7 @@
 #include "cost/rates.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { GROUPS_MAX = SPEC_KV_GROUPS_MAX };
 
@@ -38,7 +39,20 @@ struct sheet {
     double kv_write_s_per_token; /* stated by cost.kv_dtype, all layers */
     size_t group_count;
     struct group groups[GROUPS_MAX];
+    struct body *bodies; /* [BODIES], by tokens; NULL where a body depends on more than tokens */
 };
+
+/*
+ * What of a step depends on its number of tokens alone, kept from the last step of as many tokens. Adding it first gives
+ * the very sums that adding its operators one by one gives.
+ */
+struct body {
+    double tokens; /* 0: empty */
+    double class_s[COST_BOUND_COUNT];
+    double kernel_count;
+};
+
+enum { BODIES = 4096 };
 
 /* A step being added up. */
 struct work {
@@ -299,8 +313,8 @@ static void add_head(struct work *work, double rows)
     work_add(work, COST_OP_SAMPLER, sampler);
 }
 
-/* Everything that does not depend on contexts. */
-static void add_sides(struct work *work, const struct demand *demand)
+/* Everything that depends neither on contexts nor on how many tokens are sampled. */
+static void add_body(struct work *work, const struct demand *demand)
 {
     const struct sheet *sheet = work->sheet;
     add_embedding(work, demand);
@@ -315,7 +329,20 @@ static void add_sides(struct work *work, const struct demand *demand)
                         sheet->moe_layers);
     work_add(work, COST_OP_NORM, norm);
     add_communication(work, demand->tokens);
-    add_head(work, demand->emitting_rows);
+}
+
+static void add_known_body(struct work *work, const struct demand *demand)
+{
+    struct body *body = &work->sheet->bodies[(uint64_t)demand->tokens % BODIES];
+    if (body->tokens != demand->tokens) {
+        add_body(work, demand);
+        body->tokens = demand->tokens;
+        memcpy(body->class_s, work->parts.class_s, sizeof body->class_s);
+        body->kernel_count = work->kernel_count;
+        return;
+    }
+    memcpy(work->parts.class_s, body->class_s, sizeof body->class_s);
+    work->kernel_count = body->kernel_count;
 }
 
 /* Keys seen by the prefilling sequences in a layer with a window: at most the window and the chunk of each. */
@@ -408,7 +435,7 @@ static void add_overheads(struct work *work, const struct cost *cost, uint32_t s
 
 /* Attention of decodes is left to the caller's lines when `decode_lines` is set; its kernels are counted all the same. */
 static void work_step(struct work *work, const struct cost *cost, const struct cost_shape *shape,
-                      bool decode_lines)
+                      bool decode_lines, bool needs_rows)
 {
     const struct sheet *sheet = cost->state;
     *work = (struct work){.sheet = sheet};
@@ -420,7 +447,11 @@ static void work_step(struct work *work, const struct cost *cost, const struct c
         .sequences = seq_count,
         .absorbed_rows = cost->config.mla_absorbed ? shape->decode_seq_count : 0,
     };
-    add_sides(work, &demand);
+    if (needs_rows || sheet->bodies == NULL)
+        add_body(work, &demand);
+    else
+        add_known_body(work, &demand);
+    add_head(work, demand.emitting_rows);
     add_prefill_attention(work, cost, shape);
     if (!decode_lines)
         add_decode_attention(work, shape);
@@ -433,7 +464,7 @@ static void work_step(struct work *work, const struct cost *cost, const struct c
 static struct cost_result datasheet_step(struct cost *cost, const struct cost_shape *shape)
 {
     struct work work;
-    work_step(&work, cost, shape, false);
+    work_step(&work, cost, shape, false, false);
     return cost_parts_result(&work.parts);
 }
 
@@ -457,7 +488,7 @@ static void datasheet_ramp(struct cost *cost, uint32_t seq_count, struct cost_li
     const struct sheet *sheet = cost->state;
     const struct cost_shape shape = {.decode_seq_count = seq_count};
     struct work work;
-    work_step(&work, cost, &shape, true);
+    work_step(&work, cost, &shape, true, false);
     *lines = (struct cost_lines){.overlap = work.parts.overlap};
     for (int i = 0; i < COST_BOUND_COUNT; i++)
         lines->class_ticks[i] = cost_ticks_from_s(work.parts.class_s[i]);
@@ -480,7 +511,7 @@ static void datasheet_explain(struct cost *cost, const struct cost_shape *shape,
 {
     const struct sheet *sheet = cost->state;
     struct work work;
-    work_step(&work, cost, shape, false);
+    work_step(&work, cost, shape, false, true);
     double flops = 0, bytes = 0;
     for (int i = 0; i < COST_OPERATOR_COUNT; i++) {
         struct cost_operator_row *row = &out->rows[i];
@@ -675,6 +706,9 @@ static enum kvsim_status datasheet_init(struct cost *cost, struct kvsim_error *e
     const struct cost_kv_dtype_options *options = kv_options_of(config);
     if (options)
         sheet->kv_write_s_per_token = options->write_ns_per_token * 1e-9 * sheet->attention_layers;
+    // Absorbed rows and states of sequences make a body depend on more than its tokens.
+    if (!sheet->model->is_mla && sheet->linear_layers == 0)
+        sheet->bodies = base_arena_array(cost->arena, BODIES, sizeof *sheet->bodies);
     return KVSIM_OK;
 }
 

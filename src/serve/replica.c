@@ -93,7 +93,7 @@ void serve_replica_enqueue(struct serve_replica *replica, struct serve_request *
 {
     enum { WAIT_FOR_STEP = 4 };
     if (replica->tally.waiting == 0) {
-        serve_tally_set_wait_cause(&replica->tally, now, WAIT_FOR_STEP);
+        replica->tally.wait_cause = WAIT_FOR_STEP;
     }
     replica->requests++;
     replica->in_flight++;
@@ -186,7 +186,10 @@ void serve_replica_complete(struct serve_replica *replica)
     flight->is_active = false;
     replica->running = replica->next;
     replica->next = NULL;
-    set_waiting(replica, now);
+    // A victim whose last token was in flight has left the queue.
+    if ((int64_t)sched_queue_count(&replica->sched.waiting) != replica->tally.waiting) {
+        set_waiting(replica, now);
+    }
 }
 
 /* ---- a turn ---- */
@@ -370,12 +373,11 @@ static bool can_stretch(const struct serve_replica *replica, const struct serve_
 }
 
 // Tells from now on what the queue waits for: the head's reason, or just the next turn.
-static void note_wait(struct serve_replica *replica, base_i128 now)
+static void note_wait(struct serve_replica *replica)
 {
     enum { WAIT_FOR_STEP = 4 };
     enum sched_wait wait = replica->tally.state.wait;
-    serve_tally_set_wait_cause(&replica->tally, now,
-                               wait == SCHED_WAIT_NONE ? WAIT_FOR_STEP : (size_t)wait - SCHED_WAIT_KV_POOL);
+    replica->tally.wait_cause = wait == SCHED_WAIT_NONE ? WAIT_FOR_STEP : (size_t)wait - SCHED_WAIT_KV_POOL;
 }
 
 void serve_replica_turn(struct serve_replica *replica, base_i128 now, base_i128 next_event_ticks)
@@ -395,8 +397,8 @@ void serve_replica_turn(struct serve_replica *replica, base_i128 now, base_i128 
     if (is_async && replica->running != NULL) {
         replica->next = newest = decide(replica, now);
     }
-    note_wait(replica, now);
     set_waiting(replica, now);
+    note_wait(replica);
     take_state(replica);
     if (replica->running == NULL) {
         return;

@@ -69,44 +69,42 @@ void serve_tally_interval(struct serve_tally *tally, base_i128 ticks)
     tally->since_ticks += ticks;
 }
 
-// Of steps r, r + b, r + 2b, ... (m of them): the sum of tail_sum(r + q b), in closed form.
-static base_i128 tail_sum_of_residue(const struct cost_piece *piece, int64_t count, int64_t r, int64_t b, int64_t m)
+/*
+ * Weighted sums over residues r of what a block taken after step r + q b, q = 0 ... m - 1, is held for: the intervals after
+ * it, cost_piece_sum(count) - cost_piece_sum(k) with k = r + 1 + q b. As cost_piece_sum(k) = first k + delta (k^2 - k) / 2,
+ * the sum over residues needs only the moments of the weights: of 1, r + 1 and (r + 1)^2.
+ */
+struct moments {
+    int64_t w0, w1, w2;
+};
+
+static base_i128 held_of_moments(const struct cost_piece *piece, base_i128 total, struct moments of, int64_t b, int64_t m)
 {
-    // cost_piece_sum(k) = first k + delta (k^2 - k) / 2 with k = r + 1 + q b, q = 0 ... m - 1.
-    base_i128 k0 = r + 1, sum_q = (base_i128)m * (m - 1) / 2, sum_q2 = (base_i128)(m - 1) * m * (2 * m - 1) / 6;
-    base_i128 sum_k = m * k0 + b * sum_q;
-    base_i128 sum_k2 = m * k0 * k0 + 2 * k0 * b * sum_q + (base_i128)b * b * sum_q2;
-    return m * cost_piece_sum(piece, count) - piece->first_ticks * sum_k - piece->delta_ticks * ((sum_k2 - sum_k) / 2);
+    base_i128 q1 = (base_i128)m * (m - 1) / 2, q2 = (base_i128)(m - 1) * m * (2 * m - 1) / 6;
+    base_i128 k = m * (base_i128)of.w1 + b * q1 * of.w0;
+    base_i128 k2 = m * (base_i128)of.w2 + 2 * b * q1 * of.w1 + (base_i128)b * b * q2 * of.w0;
+    return m * total * of.w0 - piece->first_ticks * k - piece->delta_ticks * ((k2 - k) / 2);
 }
 
 // Integral of the blocks that are taken within the stretch; step i (0 ... count - 2) takes boundary[(at + i) mod b].
-static base_i128 taken_blocks_integral(const struct cost_piece *piece, int64_t count, const struct sched_front *front,
-                                       uint64_t at, int64_t *taken)
+static base_i128 taken_blocks_integral(const struct cost_piece *piece, int64_t count, base_i128 total,
+                                       const struct sched_front *front, uint64_t at, int64_t *taken)
 {
-    int64_t b = front->block_tokens, steps = count - 1, blocks = 0;
-    // What a block taken after step i is held for: the intervals that follow.
-    base_i128 sum = 0, tail = cost_piece_sum(piece, count);
-    int64_t duration = piece->first_ticks;
+    int64_t b = front->block_tokens, steps = count - 1, rounds = steps / b, rest = steps % b;
+    struct moments more = {0}, less = {0}; // residues that occur rounds + 1 and rounds times
     uint64_t residue = at % (uint64_t)b;
-    for (int64_t r = 0; r < b && r < steps; r++) {
+    int64_t last = rounds > 0 ? b : rest;
+    for (int64_t r = 0; r < last; r++) {
+        struct moments *of = r < rest ? &more : &less;
         int64_t need = front->boundary[residue];
+        of->w0 += need;
+        of->w1 += need * (r + 1);
+        of->w2 += need * (r + 1) * (r + 1);
         residue = residue + 1 == (uint64_t)b ? 0 : residue + 1;
-        tail -= duration;
-        duration += piece->delta_ticks;
-        if (need == 0) {
-            continue;
-        }
-        if (r + b >= steps) {
-            sum += need * tail;
-            blocks += need;
-        } else {
-            int64_t m = (steps - r + b - 1) / b;
-            sum += need * tail_sum_of_residue(piece, count, r, b, m);
-            blocks += need * m;
-        }
     }
-    *taken = blocks;
-    return sum;
+    *taken = more.w0 * (rounds + 1) + less.w0 * rounds;
+    base_i128 sum = more.w0 > 0 ? held_of_moments(piece, total, more, b, rounds + 1) : 0;
+    return sum + (less.w0 > 0 && rounds > 0 ? held_of_moments(piece, total, less, b, rounds) : 0);
 }
 
 // The first interval at which the stretch's largest number of blocks was reached.
@@ -136,7 +134,7 @@ void serve_tally_stretch(struct serve_tally *tally, const struct cost_piece *pie
     base_i128 weighted = piece->first_ticks * (n * (n - 1) / 2) + piece->delta_ticks * ((n - 1) * n * (2 * n - 1) / 6);
     tally->sum.live_tokens += state->live_tokens * ticks + front->count * weighted;
     int64_t taken;
-    base_i128 later = taken_blocks_integral(piece, count, front, front_step, &taken);
+    base_i128 later = taken_blocks_integral(piece, count, ticks, front, front_step, &taken);
     tally->sum.used_blocks += state->used_blocks * ticks + later;
     tally->since_ticks += ticks;
     state->live_tokens += front->count * (count - 1);
@@ -146,20 +144,14 @@ void serve_tally_stretch(struct serve_tally *tally, const struct cost_piece *pie
 
 void serve_tally_set_waiting(struct serve_tally *tally, base_i128 now, int64_t waiting)
 {
-    base_i128 ticks = now - tally->waiting_since_ticks;
-    tally->sum.waiting += tally->waiting * ticks;
     if (tally->waiting > 0) {
+        base_i128 ticks = now - tally->waiting_since_ticks;
+        tally->sum.waiting += tally->waiting * ticks;
         tally->wait_ticks[tally->wait_cause] += ticks;
     }
     tally->waiting_since_ticks = now;
     tally->waiting = waiting;
     tally->peak_waiting = waiting > tally->peak_waiting ? waiting : tally->peak_waiting;
-}
-
-void serve_tally_set_wait_cause(struct serve_tally *tally, base_i128 now, size_t cause)
-{
-    serve_tally_set_waiting(tally, now, tally->waiting);
-    tally->wait_cause = cause;
 }
 
 void serve_tally_note_peak(struct serve_tally *tally)

@@ -29,7 +29,7 @@ struct serve_tally {
     base_i128 since_ticks;
     int64_t waiting;
     base_i128 waiting_since_ticks;
-    size_t wait_cause;                              /* what the queue waits for now */
+    size_t wait_cause;                              /* what the queue waits for now; set right after set_waiting */
     base_i128 wait_ticks[SERVE_WAIT_CAUSES];        /* time by what the queue waited for */
     base_i128 decode_ticks[SERVE_DECODE_CAUSES];    /* time of steps by what they were */
     int64_t peak_used_blocks, peak_live_tokens, peak_running, peak_waiting;
@@ -45,7 +45,6 @@ void serve_tally_interval(struct serve_tally *tally, base_i128 ticks);
 void serve_tally_stretch(struct serve_tally *tally, const struct cost_piece *piece, int64_t count,
                          const struct sched_front *front, uint64_t front_step);
 void serve_tally_set_waiting(struct serve_tally *tally, base_i128 now, int64_t waiting);
-void serve_tally_set_wait_cause(struct serve_tally *tally, base_i128 now, size_t cause);
 /* Time of steps of one decode cause up to `now`, which may lie inside the last interval. */
 base_i128 serve_tally_decode_ticks(const struct serve_tally *tally, size_t cause, base_i128 now);
 void serve_tally_note_peak(struct serve_tally *tally);

@@ -154,6 +154,21 @@ static void bucket_add_ramp(struct stats_hist *hist, int64_t first, int64_t delt
     }
 }
 
+/* One duration, the commonest ramp: no product of steps. */
+static void add_duration(struct stats_hist *hist, int64_t ticks, uint64_t weight)
+{
+    int64_t value_ns = ticks >> BASE_TICKS_SHIFT;
+
+    if (hist->count <= STATS_EXACT_MAX && exact_reserve(hist, weight)) {
+        for (uint64_t i = 0; i < weight; i++)
+            hist->exact[hist->count + i] = value_ns;
+    }
+    bucket_add(hist, stats_bucket_of(value_ns), weight);
+    widen(hist, value_ns, value_ns);
+    hist->count += weight;
+    hist->sum_ticks += (base_i128)ticks * (base_i128)weight;
+}
+
 void stats_hist_add_ramp(struct stats_hist *hist, int64_t first_ticks, int64_t delta_ticks,
                          uint64_t steps, uint64_t weight)
 {
@@ -162,6 +177,11 @@ void stats_hist_add_ramp(struct stats_hist *hist, int64_t first_ticks, int64_t d
 
     if (steps == 0 || weight == 0)
         return;
+    if (steps == 1) {
+        base_require(first_ticks >= 0);
+        add_duration(hist, first_ticks, weight);
+        return;
+    }
     base_require(steps <= (uint64_t)INT64_MAX && weight <= UINT64_MAX / steps);
     last = (base_i128)first_ticks + (base_i128)delta_ticks * (base_i128)(steps - 1);
     base_require(first_ticks >= 0 && last >= 0 && last <= INT64_MAX);
