@@ -266,22 +266,6 @@ struct series {
     bool is_growing;       /* latencies of an overloaded run */
 };
 
-static const char *basis_of(const struct serve_config *config)
-{
-    enum spec_claim basis = config->model != NULL ? config->model->claim : SPEC_ASSUMED;
-    if (config->hardware == NULL || config->cost.options->level != COST_DATASHEET) {
-        return spec_claim_name(SPEC_ASSUMED);
-    }
-    basis = spec_claim_weaker(basis, config->hardware->rate_claim);
-    basis = spec_claim_weaker(basis, config->hardware->memory_claim);
-    if (!config->hardware->efficiency.present) {
-        basis = spec_claim_weaker(basis, SPEC_ASSUMED);
-    } else {
-        basis = spec_claim_weaker(basis, config->hardware->efficiency.claim);
-    }
-    return spec_claim_name(basis);
-}
-
 static double add_series(const struct study_replications *replications, const struct series *series,
                          struct record_run *out)
 {
@@ -312,7 +296,8 @@ static double add_series(const struct study_replications *replications, const st
                   : series->is_unsupported ? "too_few_observations"
                                            : interval.method,
         .claim = spec_claim_name(SPEC_SIMULATED),
-        .basis = basis_of(replications->config),
+        // The weakest input: host times and efficiencies are assumed at every level without a calibration.
+        .basis = spec_claim_name(SPEC_ASSUMED),
     };
     base_vec_push(&out->metrics, metric);
     return interval.value;
@@ -328,8 +313,9 @@ static void add_figures(const struct study_replications *replications, double *v
             counts[i] = (int64_t)result->arrived;
         }
         char name[64];
-        struct series series = {.statistic = record_summary_metric(figures[f].column, name, sizeof name),
-                                .name = base_arena_copy(&out->arena, name),
+        const char *statistic = record_summary_metric(figures[f].column, name, sizeof name);
+        struct series series = {.name = base_arena_copy(&out->arena, name),
+                                .statistic = statistic,
                                 .class_name = "",
                                 .unit = record_summary_columns[figures[f].column].unit,
                                 .values = values,

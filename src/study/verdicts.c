@@ -194,11 +194,6 @@ void study_gather_verdicts(const struct study_replications *replications, struct
     const struct serve_config *config = replications->config;
     judge_stability(replications, out);
     judge_targets(config, out);
-    if (config->cost.options->level == COST_DATASHEET) {
-        record_run_add_caveat(out, "uncalibrated",
-                              "step times come from datasheet peaks and default efficiencies, not from measurements of "
-                              "this hardware with this engine");
-    }
     if (config->waterfall.memory_is_derived) {
         record_run_add_caveat(out, "memory_assumed",
                               "the memory that the driver shows is derived from the marketed number, not measured");
