@@ -16,7 +16,7 @@
 /* What describes a data file, not the thing. */
 static struct conf_node *plain_copy(struct base_arena *arena, const struct conf_node *tree)
 {
-    static const char *const about[] = {"provenance", "notes", "aliases"};
+    static const char *const about[] = {"provenance", "notes", "aliases", "collectives"};
     struct conf_node *copy = conf_copy(arena, tree);
     for (size_t i = 0; i < sizeof about / sizeof about[0]; i++)
         scenario_drop(copy, about[i]);
@@ -76,6 +76,23 @@ static void hash_params(const struct scenario *scenario, struct base_hash *hash)
     }
 }
 
+/* Efficiencies come from files of their own too; what counts is what was found. */
+static void hash_efficiency(const struct spec_hardware *hardware, struct base_hash *hash)
+{
+    const struct spec_efficiency *e = &hardware->efficiency;
+    base_hash_bytes(hash, e->gemm_prefill, sizeof e->gemm_prefill);
+    base_hash_bytes(hash, e->gemm_chunk, sizeof e->gemm_chunk);
+    for (size_t i = 0; i < SPEC_DTYPE_COUNT; i++) {
+        const double affine[] = {e->weight_stream[i].fixed_s, e->weight_stream[i].fraction,
+                                 e->decode_attention[i].fixed_s, e->decode_attention[i].fraction};
+        base_hash_bytes(hash, affine, sizeof affine);
+    }
+    const double rest[] = {e->prefill_attention_long, e->prefill_attention_mid, e->prefill_attention_short, e->launch_s,
+                           e->graph_launch_s};
+    base_hash_bytes(hash, rest, sizeof rest);
+    base_hash_bytes(hash, &hardware->memory_bytes, sizeof hardware->memory_bytes);
+}
+
 static void hash_file(const char *path, struct base_hash *hash)
 {
     unsigned char piece[65536];
@@ -110,6 +127,8 @@ void scenario_fingerprint(struct scenario_load *load)
     hash_params(scenario, &hash);
     base_hash_text(&hash, model == NULL ? "" : print(arena, model));
     base_hash_text(&hash, hardware == NULL ? "" : print(arena, hardware));
+    if (scenario->has_hardware)
+        hash_efficiency(&scenario->hardware, &hash);
     hash_file(load->trace_path, &hash);
     base_hash_hex(&hash, scenario->config.hash);
 }

@@ -185,8 +185,7 @@ static void derive_memory(struct spec_hardware *out)
 
 struct leaves {
     struct scenario_reader *reader;
-    const struct conf_node *own, *generation, *global;
-    const struct conf_node *provenance;
+    const struct conf_node *own, *generation, *global; /* own may be NULL, the others too */
     bool ok;
 };
 
@@ -276,14 +275,25 @@ static bool check_efficiency(struct scenario_reader *reader, const struct conf_n
     return ok;
 }
 
-static bool fill_efficiency(struct scenario_reader *reader, const struct conf_node *own,
-                            const struct conf_node *provenance, const char *architecture, struct spec_efficiency *out)
+static void fill_leaves(struct leaves *leaves, struct spec_efficiency *out)
 {
     static const struct {
         const char *name;
         enum spec_dtype dtype;
     } rows[] = {{"bf16", SPEC_BF16}, {"fp16", SPEC_FP16}, {"fp8", SPEC_FP8}, {"int8", SPEC_INT8}, {"fp4", SPEC_FP4},
                 {"int4", SPEC_INT4}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        fill_dtype(leaves, rows[i].name, rows[i].dtype, out);
+    out->prefill_attention_long = leaf_value(leaves, "prefill_attention", "bf16", "long", BASE_RATIO);
+    out->prefill_attention_mid = leaf_value(leaves, "prefill_attention", "bf16", "mid", BASE_RATIO);
+    out->prefill_attention_short = leaf_value(leaves, "prefill_attention", "bf16", "short", BASE_RATIO);
+    out->launch_s = leaf_value(leaves, "launch", NULL, "stream", BASE_TIME) * 1e-9;
+    out->graph_launch_s = leaf_value(leaves, "launch", NULL, "graph", BASE_TIME) * 1e-9;
+}
+
+static bool fill_efficiency(struct scenario_reader *reader, const struct conf_node *own,
+                            const struct conf_node *provenance, const char *architecture, struct spec_efficiency *out)
+{
     struct conf_node *defaults;
     if (!scenario_find_hardware_defaults(reader, &defaults))
         return false;
@@ -292,16 +302,9 @@ static bool fill_efficiency(struct scenario_reader *reader, const struct conf_no
         .own = own,
         .generation = conf_get(conf_get(defaults, "generations"), architecture),
         .global = conf_get(defaults, "global"),
-        .provenance = provenance,
         .ok = check_efficiency(reader, own),
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        fill_dtype(&leaves, rows[i].name, rows[i].dtype, out);
-    out->prefill_attention_long = leaf_value(&leaves, "prefill_attention", "bf16", "long", BASE_RATIO);
-    out->prefill_attention_mid = leaf_value(&leaves, "prefill_attention", "bf16", "mid", BASE_RATIO);
-    out->prefill_attention_short = leaf_value(&leaves, "prefill_attention", "bf16", "short", BASE_RATIO);
-    out->launch_s = leaf_value(&leaves, "launch", NULL, "stream", BASE_TIME) * 1e-9;
-    out->graph_launch_s = leaf_value(&leaves, "launch", NULL, "graph", BASE_TIME) * 1e-9;
+    fill_leaves(&leaves, out);
     out->present = true;
     out->claim = SPEC_ASSUMED;
     out->source = "hardware/defaults.yaml";
@@ -386,24 +389,6 @@ static bool read_all_reduces(struct scenario_reader *reader, const struct conf_n
 
 /* ---- all of it ---- */
 
-/* Every measured figure of a data file names its conditions. */
-static bool check_provenance(struct scenario_reader *reader, const struct conf_node *provenance, const char *path)
-{
-    bool ok = true;
-    if (provenance == NULL)
-        return true;
-    if (provenance->kind != CONF_MAP)
-        return scenario_fail(reader, provenance, path, "wrong-type", "'provenance' must be a mapping");
-    for (size_t i = 0; i < provenance->count; i++) {
-        const struct conf_node *claim = conf_get(provenance->items[i], "claim");
-        bool measured = claim != NULL && claim->kind == CONF_SCALAR && strcmp(claim->text, "measured") == 0;
-        if (measured && conf_is_null(conf_get(provenance->items[i], "conditions")))
-            ok = scenario_fail(reader, provenance->keys[i], path, "missing-conditions",
-                               "the measured figure '%.80s' needs its 'conditions'", provenance->keys[i]->text);
-    }
-    return ok;
-}
-
 static void fill_rates(const struct tflops_opts *tflops, double *out)
 {
     out[SPEC_FP32] = tflops->fp32 * 1e12;
@@ -457,7 +442,7 @@ bool scenario_hardware_read(struct scenario_reader *reader, struct conf_node *tr
     if (tree->kind != CONF_MAP)
         return scenario_fail(reader, tree, path, "wrong-type", "a hardware file must hold a mapping");
     bool ok = scenario_read_map(&quiet, tree, &scenario_hardware_section, path, &opts);
-    ok = check_provenance(reader, opts.provenance, path) && ok;
+    ok = scenario_provenance_check(reader, opts.provenance, path) && ok;
     if (!ok)
         return false;
     fill(&opts, out);
@@ -482,4 +467,21 @@ bool scenario_hardware_load(struct scenario_reader *reader, struct conf_node *ro
     return scenario_fail_hint(reader, entry, "hardware.memory", "missing-key",
                               "state it: --set hardware.memory=96GiB (what the system lets the GPU use)",
                               "the memory of %s that an engine can use is not known", out->name);
+}
+
+bool scenario_hardware_check_defaults(struct scenario_reader *reader, const struct conf_node *tree)
+{
+    const struct conf_node *generations = conf_get(tree, "generations"), *global = conf_get(tree, "global");
+    bool ok = global == NULL || check_efficiency(reader, global);
+    if (generations != NULL && generations->kind != CONF_MAP)
+        return scenario_fail(reader, generations, "generations", "wrong-type", "'generations' must be a mapping");
+    for (size_t i = 0; generations != NULL && i < generations->count; i++)
+        ok = check_efficiency(reader, generations->items[i]) && ok;
+    for (size_t i = 0; generations != NULL && ok && i < generations->count; i++) {
+        struct spec_efficiency efficiency = {0};
+        struct leaves leaves = {.reader = reader, .own = generations->items[i], .generation = global, .ok = true};
+        fill_leaves(&leaves, &efficiency);
+        ok = leaves.ok;
+    }
+    return scenario_provenance_check(reader, conf_get(tree, "provenance"), "provenance") && ok;
 }

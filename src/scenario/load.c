@@ -91,7 +91,7 @@ static bool load_hardware(struct scenario_load *load)
     bool stated = !conf_is_null(conf_get(engine, "kv_cache_memory_bytes")) ||
                   !conf_is_null(conf_get(engine, "num_gpu_blocks_override")) ||
                   !conf_is_null(conf_get(engine, "kv_cache_tokens"));
-    bool memory_wanted = load->purpose != SCENARIO_FOR_STEP && !stated;
+    bool memory_wanted = load->purpose != SCENARIO_FOR_STEP && load->purpose != SCENARIO_FOR_KERNEL && !stated;
     scenario->has_hardware =
         scenario_hardware_load(load->reader, load->root, memory_wanted, &scenario->hardware, &load->hardware_tree);
     if (!scenario->has_hardware)
@@ -135,6 +135,19 @@ static bool pool_is_stated(const struct scenario_engine_opts *opts)
     return opts->kv_cache_memory_bytes != 0 || opts->num_gpu_blocks_override != 0 || opts->kv_cache_tokens != 0;
 }
 
+/* A kernel alone on a GPU asks for the device and the cost options, nothing else. */
+static bool resolve_kernel(struct scenario_load *load, const char *path)
+{
+    struct serve_config *config = &load->scenario->config;
+    config->hardware_name = config->model_name = config->engine_name = "";
+    bool ok = read_top(load, path);
+    ok = scenario_cost_read(load) && ok;
+    if (conf_is_null(conf_get(load->root, "hardware")))
+        return scenario_fail(load->reader, load->root, "hardware", "missing-key", "'hardware' is missing");
+    config->cost.options = &load->scenario->cost;
+    return load_hardware(load) && ok;
+}
+
 /* Each part is read even when an earlier one failed, as far as it stands on its own. */
 static bool resolve(struct scenario_load *load, const char *path)
 {
@@ -167,7 +180,7 @@ static bool resolve(struct scenario_load *load, const char *path)
 
 /* ---- the door ---- */
 
-static enum kvsim_status first_status(const struct kvsim_diags *diags)
+enum kvsim_status scenario_first_status(const struct kvsim_diags *diags)
 {
     for (size_t i = 0; i < diags->count; i++) {
         if (diags->at[i].status == KVSIM_ERR_IO)
@@ -189,13 +202,15 @@ enum kvsim_status scenario_load(const struct scenario_request *request, struct s
         .caveats = &scenario->caveats,
     };
     struct scenario_load load = {.reader = &reader, .scenario = scenario, .purpose = request->purpose};
-    bool ok = read_root(&load, request->path) && apply_overrides(&load, request) && resolve(&load, request->path);
+    bool ok = read_root(&load, request->path) && apply_overrides(&load, request) &&
+              (request->purpose == SCENARIO_FOR_KERNEL ? resolve_kernel : resolve)(&load, request->path);
     *out = NULL;
     if (!ok || diags->total > 0) {
         scenario_free(scenario);
-        return first_status(diags);
+        return scenario_first_status(diags);
     }
-    scenario_fingerprint(&load);
+    if (request->purpose != SCENARIO_FOR_KERNEL)
+        scenario_fingerprint(&load);
     scenario->config.params = scenario->params.at;
     scenario->config.param_count = scenario->params.count;
     scenario->config.caveats = scenario->caveats.at;

@@ -171,3 +171,20 @@ void scenario_param_tree(struct scenario_reader *reader, const char *key, const 
     if (reader->params != NULL)
         walk_tree(&walk, key, "", node);
 }
+
+bool scenario_provenance_check(struct scenario_reader *reader, const struct conf_node *provenance, const char *path)
+{
+    bool ok = true;
+    if (provenance == NULL)
+        return true;
+    if (provenance->kind != CONF_MAP)
+        return scenario_fail(reader, provenance, path, "wrong-type", "'provenance' must be a mapping");
+    for (size_t i = 0; i < provenance->count; i++) {
+        const struct conf_node *claim = conf_get(provenance->items[i], "claim");
+        bool measured = claim != NULL && claim->kind == CONF_SCALAR && strcmp(claim->text, "measured") == 0;
+        if (measured && conf_is_null(conf_get(provenance->items[i], "conditions")))
+            ok = scenario_fail(reader, provenance->keys[i], path, "missing-conditions",
+                               "the measured figure '%.80s' needs its 'conditions'", provenance->keys[i]->text);
+    }
+    return ok;
+}

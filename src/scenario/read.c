@@ -365,7 +365,9 @@ static bool read_scalars(struct scenario_reader *reader, const struct conf_node 
     if (node->kind == CONF_MAP)
         return fail_type(reader, node, field, path, "a list");
     bool one = node->kind == CONF_SCALAR;
-    size_t bytes = is_int ? sizeof(int64_t) : sizeof(const char *);
+    size_t bytes = sizeof(const char *);
+    if (is_int)
+        bytes = sizeof(int64_t);
     out->count = one ? 1 : node->count;
     out->at = base_arena_array(reader->arena, out->count, bytes);
     bool ok = true;

@@ -32,7 +32,12 @@ struct scenario_section {
     const struct base_field *later;
     const char *help;
 };
-extern const struct scenario_section scenario_sections[]; /* ended by path NULL */
+/* All of them but those of the arrival processes, in the order of the manual; ended by NULL. */
+extern const struct scenario_section *const scenario_sections[];
+/* The row of a dotted key ("engine.block_size"), or of a bare one; `*section` is where it stands. NULL when unknown. */
+const struct base_field *scenario_field_find(const char *key, const char **section);
+/* "a number of tokens (k = 1024)", "one of a, b", ... */
+void scenario_field_type(const struct base_field *field, struct base_text *out);
 
 extern const struct scenario_section scenario_top_section, scenario_cluster_section, scenario_run_section,
     scenario_price_section, scenario_record_section, scenario_engine_section, scenario_memory_section,
@@ -112,6 +117,11 @@ const char *scenario_origin_name(enum conf_origin origin);
 void scenario_provenance_find(const struct conf_node *provenance, const char *key, enum spec_claim *claim,
                               const char **source);
 
+/* Every measured figure of a data file names its conditions. */
+bool scenario_provenance_check(struct scenario_reader *reader, const struct conf_node *provenance, const char *path);
+/* I/O before the first one. */
+enum kvsim_status scenario_first_status(const struct kvsim_diags *diags);
+
 /* ---- data files (lookup.c, paths.c) ---- */
 
 /* A file found by name: its tree and what to call it. */
@@ -149,6 +159,7 @@ bool scenario_hardware_load(struct scenario_reader *reader, struct conf_node *ro
                             struct spec_hardware *out, struct conf_node **tree);
 bool scenario_hardware_read(struct scenario_reader *reader, struct conf_node *tree, const char *path,
                             struct spec_hardware *out);
+bool scenario_hardware_check_defaults(struct scenario_reader *reader, const struct conf_node *tree);
 
 /* profile.c: a release of an engine as data. */
 struct scenario_profile {
