@@ -128,17 +128,21 @@ static void add_entries(struct list *list, struct scenario_entries *entries)
     for (size_t i = 0; i < entries->count; i++) {
         add_cell(list, entries->at[i].name);
         add_cell(list, entries->at[i].summary);
-        add_cell(list, entries->at[i].aliases);
         add_cell(list, entries->at[i].path);
+        if (list->column_count == 4)
+            add_cell(list, entries->at[i].aliases);
     }
     scenario_entries_free(entries);
 }
 
+/* Aliases are long: they are for programs, and for those who ask. */
 static int list_entries(struct scenario_entries *entries, int format)
 {
-    static const char *const columns[] = {"name", "summary", "aliases", "file", NULL};
+    static const char *const columns[] = {"name", "summary", "file", "aliases", NULL};
     struct list list;
     list_init(&list, columns);
+    if (format != CLI_JSON && format != CLI_CSV)
+        list.column_count--;
     add_entries(&list, entries);
     print_list(&list, format);
     list_free(&list);
