@@ -82,18 +82,73 @@ static struct kv_waterfall_bytes known_or_zero(const struct kv_waterfall_bytes *
 
 /* The parts of a budget, with overrides and derived figures resolved. */
 struct parts {
-    struct kv_waterfall_bytes weights, activation, non_torch, graphs;
-    int64_t state_pool_bytes;
+    struct kv_waterfall_bytes of[KV_PART_COUNT];
 };
 
-static struct kv_waterfall_bytes activation_part(const struct kv_waterfall_inputs *inputs)
+static const enum kv_waterfall_line part_lines[KV_PART_COUNT] = {
+    [KV_PART_WEIGHTS] = KV_WF_WEIGHTS,
+    [KV_PART_ACTIVATION] = KV_WF_ACTIVATION,
+    [KV_PART_NON_TORCH] = KV_WF_NON_TORCH,
+    [KV_PART_GRAPHS] = KV_WF_GRAPHS,
+    [KV_PART_REQUEST_TABLES] = KV_WF_REQUEST_TABLES,
+    [KV_PART_STATE_POOL] = KV_WF_STATE_POOL,
+    [KV_PART_DRAFT] = KV_WF_DRAFT,
+    [KV_PART_LORA] = KV_WF_LORA,
+};
+
+static enum kv_place place_of(const struct kv_waterfall_inputs *inputs, enum kv_part part)
+{
+    enum kv_place place = inputs->sizing.place[part];
+    if (part == KV_PART_GRAPHS && place == KV_PLACE_AFTER && !inputs->charge_graphs)
+        return KV_PLACE_BESIDE;
+    return place;
+}
+
+static int64_t placed_bytes(const struct kv_waterfall_inputs *inputs, const struct parts *parts,
+                            enum kv_place place)
+{
+    int64_t bytes = 0;
+    for (int part = 0; part < KV_PART_COUNT; part++) {
+        if (place_of(inputs, (enum kv_part)part) == place)
+            bytes += parts->of[part].bytes;
+    }
+    return bytes;
+}
+
+// Of a part that nobody has stated: what the rule predicts.
+static struct kv_waterfall_bytes predicted(const struct kv_waterfall_inputs *inputs,
+                                           const struct kv_waterfall_bytes *stated, int64_t bytes)
+{
+    if (stated->is_set || inputs->runtime == NULL)
+        return known_or_zero(stated);
+    return (struct kv_waterfall_bytes){true, bytes, SPEC_ASSUMED, inputs->runtime_source};
+}
+
+static struct kv_runtime predict(const struct kv_waterfall_inputs *inputs)
+{
+    struct kv_runtime runtime = {0};
+    struct kv_runtime_shape shape = {
+        .max_num_batched_tokens = inputs->max_num_batched_tokens,
+        .max_num_seqs = inputs->max_num_seqs,
+        .tensor_parallel = inputs->kv.tensor_parallel,
+        .pipeline_parallel = inputs->kv.pipeline_parallel,
+        .enforce_eager = inputs->enforce_eager,
+        .graphs_are_charged = inputs->charge_graphs,
+    };
+    if (inputs->runtime != NULL)
+        kv_runtime_predict(inputs->runtime, inputs->model, &shape, &runtime);
+    return runtime;
+}
+
+static struct kv_waterfall_bytes activation_part(const struct kv_waterfall_inputs *inputs,
+                                                 int64_t predicted_bytes)
 {
     const struct kv_waterfall_activation *activation = &inputs->activation;
     struct kv_waterfall_bytes part = {
         .is_set = activation->is_set, .claim = activation->claim, .source = activation->source};
     part.bytes = activation->base_bytes + llround(activation->bytes_per_batched_token *
                                                   (double)inputs->max_num_batched_tokens);
-    return known_or_zero(&part);
+    return predicted(inputs, &part, predicted_bytes);
 }
 
 static enum kvsim_status weights_part(const struct kv_waterfall_inputs *inputs,
@@ -113,15 +168,33 @@ static enum kvsim_status weights_part(const struct kv_waterfall_inputs *inputs,
     return status;
 }
 
+// States outside the pool: one for each sequence that may run, and the spare entry where the engine keeps one.
+static struct kv_waterfall_bytes state_pool_part(const struct kv_waterfall_inputs *inputs,
+                                                 const struct kv_pages *pages)
+{
+    int64_t slots = inputs->max_num_seqs + (inputs->sizing.has_spare_page ? 1 : 0);
+    return (struct kv_waterfall_bytes){
+        .is_set = pages->state_bytes_per_gpu != 0,
+        .bytes = (int64_t)pages->state_bytes_per_gpu * slots,
+        .claim = SPEC_CALCULATED,
+        .source = "recurrent states of max_num_seqs sequences",
+    };
+}
+
 static enum kvsim_status find_parts(const struct kv_waterfall_inputs *inputs,
                                     const struct kv_pages *pages, struct parts *parts,
                                     struct kvsim_error *err)
 {
-    parts->activation = activation_part(inputs);
-    parts->non_torch = known_or_zero(&inputs->non_torch);
-    parts->graphs = known_or_zero(&inputs->graphs);
-    parts->state_pool_bytes = (int64_t)pages->state_bytes_per_gpu * inputs->max_num_seqs;
-    return weights_part(inputs, &parts->weights, err);
+    struct kv_runtime runtime = predict(inputs);
+    parts->of[KV_PART_ACTIVATION] = activation_part(inputs, runtime.activation_bytes);
+    parts->of[KV_PART_NON_TORCH] =
+        predicted(inputs, &inputs->non_torch, runtime.non_torch_bytes);
+    parts->of[KV_PART_GRAPHS] = predicted(inputs, &inputs->graphs, runtime.graphs_bytes);
+    parts->of[KV_PART_REQUEST_TABLES] = inputs->request_tables;
+    parts->of[KV_PART_DRAFT] = inputs->draft;
+    parts->of[KV_PART_LORA] = inputs->lora;
+    parts->of[KV_PART_STATE_POOL] = state_pool_part(inputs, pages);
+    return weights_part(inputs, &parts->of[KV_PART_WEIGHTS], err);
 }
 
 // ceil(memory * utilization), exactly.
@@ -131,11 +204,11 @@ static int64_t budget_bytes(int64_t memory_bytes, const struct base_rational *ut
     return (int64_t)((product + utilization->den - 1) / utilization->den);
 }
 
-static int64_t charged_bytes(const struct kv_waterfall_inputs *inputs, const struct parts *parts)
+static int64_t share_bytes(const struct kv_waterfall_inputs *inputs, const struct parts *parts,
+                           uint64_t memory_bytes)
 {
-    return parts->weights.bytes + parts->activation.bytes + parts->non_torch.bytes +
-           (inputs->charge_graphs ? parts->graphs.bytes : 0) + parts->state_pool_bytes +
-           inputs->draft.bytes + inputs->lora.bytes;
+    int64_t base = (int64_t)memory_bytes - placed_bytes(inputs, parts, KV_PLACE_BEFORE);
+    return base > 0 ? budget_bytes(base, &inputs->gpu_memory_utilization) : base;
 }
 
 static int64_t blocks_of(const struct kv_pages *pages, int64_t available_bytes)
@@ -154,19 +227,25 @@ static void set_pool(const struct kv_waterfall_inputs *inputs, struct kv_waterfa
     out->kv_pool_tokens = blocks / pages->table_count * pages->block_tokens;
     out->kv_usable_blocks = usable;
     out->kv_usable_tokens = usable / pages->table_count * pages->block_tokens;
-    out->kv_pool_bytes = blocks * (int64_t)pages->block_bytes;
-    out->kv_pool_bytes_per_gpu = blocks * (int64_t)pages->block_bytes_per_gpu;
+    int64_t held = blocks + (inputs->sizing.has_spare_page && blocks > 0 ? 1 : 0);
+    out->kv_pool_bytes = held * (int64_t)pages->block_bytes;
+    out->kv_pool_bytes_per_gpu = held * (int64_t)pages->block_bytes_per_gpu;
     out->kv_pool_blocks_low = out->kv_pool_blocks_high = blocks;
 }
 
 static void set_concurrency(const struct kv_waterfall_inputs *inputs, struct kv_waterfall *out)
 {
     int64_t blocks = kv_pages_sequence_blocks(&out->pages, inputs->max_model_len);
+    if (out->cells.group_count != 0 && blocks > out->cells.slot_tokens)
+        blocks = out->cells.slot_tokens; // one slot ends there
     out->sequence_blocks = blocks;
     if (blocks > 0) {
         out->max_concurrency = (double)out->kv_pool_blocks / (double)blocks;
         out->concurrency_guaranteed = out->kv_usable_blocks / blocks;
     }
+    if (inputs->sizing.tokens_by_concurrency && blocks > 0)
+        out->kv_pool_tokens =
+            (int64_t)((base_i128)out->kv_pool_blocks * inputs->max_model_len / blocks);
     out->demand_lower_bound_bytes =
         (uint64_t)inputs->demand_sequences *
         spec_kv_lower_bound_bytes(&out->layout, (uint64_t)inputs->demand_tokens);
@@ -211,44 +290,43 @@ static void make_stated_pool(const struct kv_waterfall_inputs *inputs, struct kv
     out->kv_available_bytes_per_gpu = out->kv_pool_bytes_per_gpu + rest_bytes;
 }
 
-// Graphs that are not charged are captured beside the budget: the row stands, and the share outside shrinks by it.
-static void add_part_rows(const struct kv_waterfall_inputs *inputs, const struct parts *parts,
-                          struct kv_waterfall *out)
+static void add_rows_beside_pool(const struct parts *parts, struct kv_waterfall *out)
 {
-    int64_t outside_bytes = (int64_t)inputs->hardware->memory_bytes - out->budget_bytes_per_gpu;
-    if (!inputs->charge_graphs)
-        outside_bytes -= parts->graphs.bytes;
-    add_row(out, KV_WF_OUTSIDE_UTILIZATION, outside_bytes, inputs->hardware->memory_claim,
-            "1 - gpu_memory_utilization");
-    add_part(out, KV_WF_WEIGHTS, &parts->weights);
-    add_part(out, KV_WF_ACTIVATION, &parts->activation);
-    add_part(out, KV_WF_NON_TORCH, &parts->non_torch);
-    add_part(out, KV_WF_GRAPHS, &parts->graphs);
-    if (parts->state_pool_bytes != 0)
-        add_row(out, KV_WF_STATE_POOL, parts->state_pool_bytes, SPEC_CALCULATED,
-                "recurrent states of max_num_seqs sequences");
-    if (inputs->draft.is_set)
-        add_part(out, KV_WF_DRAFT, &inputs->draft);
-    if (inputs->lora.is_set)
-        add_part(out, KV_WF_LORA, &inputs->lora);
+    for (int part = 0; part < KV_PART_COUNT; part++) {
+        const struct kv_waterfall_bytes *bytes = &parts->of[part];
+        // The four usual parts always have a row, the others where they exist.
+        if (part <= KV_PART_GRAPHS || bytes->is_set)
+            add_part(out, part_lines[part], bytes);
+    }
     add_row(out, KV_WF_REMAINDER, out->kv_available_bytes_per_gpu - out->kv_pool_bytes_per_gpu,
             SPEC_CALCULATED, "below one block");
     add_row(out, KV_WF_KV_POOL, out->kv_pool_bytes_per_gpu, SPEC_CALCULATED, "whole blocks");
 }
 
+// What stands beside the budget has rows of its own, and the share outside shrinks by it.
+static void add_part_rows(const struct kv_waterfall_inputs *inputs, const struct parts *parts,
+                          struct kv_waterfall *out)
+{
+    int64_t outside_bytes = (int64_t)inputs->hardware->memory_bytes - out->budget_bytes_per_gpu -
+                            placed_bytes(inputs, parts, KV_PLACE_BEFORE) -
+                            placed_bytes(inputs, parts, KV_PLACE_BESIDE);
+    add_row(out, KV_WF_OUTSIDE_UTILIZATION, outside_bytes, inputs->hardware->memory_claim,
+            "1 - gpu_memory_utilization");
+    add_rows_beside_pool(parts, out);
+}
+
 static int64_t available_bytes(const struct kv_waterfall_inputs *inputs, const struct parts *parts,
                                uint64_t memory_bytes)
 {
-    return budget_bytes((int64_t)memory_bytes, &inputs->gpu_memory_utilization) -
-           charged_bytes(inputs, parts);
+    return share_bytes(inputs, parts, memory_bytes) -
+           placed_bytes(inputs, parts, KV_PLACE_AFTER);
 }
 
 static void make_sized_pool(const struct kv_waterfall_inputs *inputs, const struct parts *parts,
                             struct kv_waterfall *out)
 {
     const struct spec_hardware *hardware = inputs->hardware;
-    out->budget_bytes_per_gpu =
-        budget_bytes((int64_t)hardware->memory_bytes, &inputs->gpu_memory_utilization);
+    out->budget_bytes_per_gpu = share_bytes(inputs, parts, hardware->memory_bytes);
     out->kv_available_bytes_per_gpu = available_bytes(inputs, parts, hardware->memory_bytes);
     set_pool(inputs, out, blocks_of(&out->pages, out->kv_available_bytes_per_gpu));
     out->memory_is_derived = hardware->memory_is_derived;
@@ -258,9 +336,40 @@ static void make_sized_pool(const struct kv_waterfall_inputs *inputs, const stru
         out->kv_pool_blocks_low = blocks_of(&out->pages, low);
         out->kv_pool_blocks_high = blocks_of(&out->pages, high);
     }
-    out->weights_bytes = parts->weights.bytes * (int64_t)out->layout.gpu_count;
+    out->weights_bytes = parts->of[KV_PART_WEIGHTS].bytes * (int64_t)out->layout.gpu_count;
     add_card_rows(hardware, out);
     add_part_rows(inputs, parts, out);
+}
+
+// A cell is one token of every kind of layer; windowed kinds have fewer cells than the pool's bytes would suggest.
+static void set_cells_pool(const struct kv_waterfall_inputs *inputs, struct kv_waterfall *out)
+{
+    struct kv_cells_options options = inputs->sizing.cells;
+    if (options.ctx_tokens == 0)
+        options.ctx_tokens = inputs->max_model_len * (options.unified ? 1 : options.parallel);
+    kv_cells_make(&out->layout, &options, &out->cells);
+    const struct kv_cells *cells = &out->cells;
+    out->kv_pool_blocks = out->kv_usable_blocks = cells->stream_cells * cells->streams;
+    out->kv_pool_tokens = out->kv_usable_tokens = out->kv_pool_blocks;
+    out->kv_pool_blocks_low = out->kv_pool_blocks_high = out->kv_pool_blocks;
+    out->kv_pool_bytes = cells->bytes;
+    out->kv_pool_bytes_per_gpu =
+        (cells->bytes + out->layout.gpu_count - 1) / (int64_t)out->layout.gpu_count;
+}
+
+static void make_cells_pool(const struct kv_waterfall_inputs *inputs, const struct parts *parts,
+                            struct kv_waterfall *out)
+{
+    const struct spec_hardware *hardware = inputs->hardware;
+    set_cells_pool(inputs, out);
+    out->budget_bytes_per_gpu = (int64_t)hardware->memory_bytes;
+    out->kv_available_bytes_per_gpu =
+        out->budget_bytes_per_gpu - placed_bytes(inputs, parts, KV_PLACE_BEFORE) -
+        placed_bytes(inputs, parts, KV_PLACE_AFTER) - placed_bytes(inputs, parts, KV_PLACE_BESIDE);
+    out->memory_is_derived = hardware->memory_is_derived;
+    out->weights_bytes = parts->of[KV_PART_WEIGHTS].bytes * (int64_t)out->layout.gpu_count;
+    add_card_rows(hardware, out);
+    add_rows_beside_pool(parts, out);
 }
 
 static void refuse(struct kv_waterfall *out, enum kv_waterfall_stage stage, const char *limit,
@@ -274,12 +383,31 @@ static void refuse(struct kv_waterfall *out, enum kv_waterfall_stage stage, cons
 }
 
 // Graph capture happens when the profile run's activations are free again.
-static bool graphs_fit(const struct kv_waterfall_inputs *inputs, const struct parts *parts,
-                       const struct kv_waterfall *out, int64_t *room_bytes)
+static bool rest_fits(const struct kv_waterfall_inputs *inputs, const struct parts *parts,
+                      const struct kv_waterfall *out, int64_t *room_bytes)
 {
     *room_bytes = (int64_t)inputs->hardware->memory_bytes - out->budget_bytes_per_gpu -
-                  inputs->in_use_before.bytes + parts->activation.bytes;
-    return inputs->charge_graphs || parts->graphs.bytes <= *room_bytes;
+                  placed_bytes(inputs, parts, KV_PLACE_BEFORE) - inputs->in_use_before.bytes;
+    if (place_of(inputs, KV_PART_ACTIVATION) == KV_PLACE_AFTER)
+        *room_bytes += parts->of[KV_PART_ACTIVATION].bytes;
+    return placed_bytes(inputs, parts, KV_PLACE_BESIDE) <= *room_bytes;
+}
+
+// The weights' limit is the memory that the rule gives them: the budget, or all that is free where they come first.
+static int64_t weights_limit(const struct kv_waterfall_inputs *inputs,
+                             const struct kv_waterfall *out)
+{
+    if (place_of(inputs, KV_PART_WEIGHTS) == KV_PLACE_AFTER)
+        return out->budget_bytes_per_gpu;
+    return (int64_t)inputs->hardware->memory_bytes - inputs->in_use_before.bytes;
+}
+
+// The cache is allocated as it was asked for, or the start fails.
+static void check_cells(struct kv_waterfall *out)
+{
+    if (out->kv_pool_bytes_per_gpu > out->kv_available_bytes_per_gpu)
+        refuse(out, KV_STAGE_KV_CACHE, "gpu_memory", out->kv_pool_bytes_per_gpu,
+               out->kv_available_bytes_per_gpu);
 }
 
 static void check_card(const struct kv_waterfall_inputs *inputs, const struct parts *parts,
@@ -287,15 +415,21 @@ static void check_card(const struct kv_waterfall_inputs *inputs, const struct pa
 {
     int64_t free_bytes = (int64_t)inputs->hardware->memory_bytes - inputs->in_use_before.bytes;
     int64_t budget = out->budget_bytes_per_gpu, room_bytes;
+    int64_t weights = parts->of[KV_PART_WEIGHTS].bytes, limit = weights_limit(inputs, out);
     if (free_bytes < budget)
         refuse(out, KV_STAGE_FREE_MEMORY, "gpu_memory", budget, free_bytes);
-    else if (parts->weights.bytes > budget)
-        refuse(out, KV_STAGE_WEIGHTS, "gpu_memory_utilization", parts->weights.bytes, budget);
+    else if (weights > limit)
+        refuse(out, KV_STAGE_WEIGHTS, "gpu_memory_utilization", weights, limit);
+    else if (inputs->sizing.pool == KV_POOL_CELLS)
+        check_cells(out);
     else if (out->kv_available_bytes_per_gpu <= 0)
-        refuse(out, KV_STAGE_PROFILE, "gpu_memory_utilization", charged_bytes(inputs, parts),
-               budget);
-    else if (!graphs_fit(inputs, parts, out, &room_bytes))
-        refuse(out, KV_STAGE_GRAPHS, "gpu_memory", parts->graphs.bytes, room_bytes);
+        refuse(out, KV_STAGE_PROFILE, "gpu_memory_utilization",
+               placed_bytes(inputs, parts, KV_PLACE_BEFORE) +
+                   placed_bytes(inputs, parts, KV_PLACE_AFTER),
+               limit);
+    else if (!rest_fits(inputs, parts, out, &room_bytes))
+        refuse(out, KV_STAGE_GRAPHS, "gpu_memory",
+               placed_bytes(inputs, parts, KV_PLACE_BESIDE), room_bytes);
 }
 
 // One longest sequence must fit the blocks that can be used.
@@ -366,8 +500,13 @@ enum kvsim_status kv_waterfall_compute(const struct kv_waterfall_inputs *inputs,
 
     if (stated)
         make_stated_pool(inputs, out);
+    else if (inputs->sizing.pool == KV_POOL_CELLS)
+        make_cells_pool(inputs, &parts, out);
     else
         make_sized_pool(inputs, &parts, out);
+    if (out->pages.block_bytes_per_gpu != 0)
+        out->swap_blocks =
+            inputs->swap_bytes_per_gpu / (int64_t)out->pages.block_bytes_per_gpu;
     out->kv_available_bytes = out->kv_available_bytes_per_gpu * (int64_t)out->layout.gpu_count;
     set_concurrency(inputs, out);
     if (!stated)

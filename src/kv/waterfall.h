@@ -18,7 +18,9 @@
 
 #include "base/error.h"
 #include "base/field.h"
+#include "kv/cells.h"
 #include "kv/pages.h"
+#include "kv/runtime.h"
 #include "spec/hardware.h"
 #include "spec/kv.h"
 #include "spec/model.h"
@@ -54,7 +56,7 @@ struct kv_waterfall_row {
     const char *source; /* of the caller's inputs, or static */
 };
 
-/* Bytes per GPU with where they come from; what isn't set is derived (weights) or taken as 0 and `assumed`. */
+/* Bytes per GPU with where they come from; what isn't set is derived, or taken as 0 and `assumed`. */
 struct kv_waterfall_bytes {
     bool is_set;
     int64_t bytes;
@@ -71,6 +73,43 @@ struct kv_waterfall_activation {
     const char *source;
 };
 
+/* What lies on the card beside the pool. */
+enum kv_part {
+    KV_PART_WEIGHTS,
+    KV_PART_ACTIVATION,
+    KV_PART_NON_TORCH,
+    KV_PART_GRAPHS,
+    KV_PART_REQUEST_TABLES,
+    KV_PART_STATE_POOL,
+    KV_PART_DRAFT,
+    KV_PART_LORA,
+    KV_PART_COUNT
+};
+
+/* Where an engine's rule takes a part from: budget = fraction * (memory - what comes before), available = budget - what
+ * comes after; what stands beside must fit the share that the fraction leaves. */
+enum kv_place { KV_PLACE_AFTER, KV_PLACE_BEFORE, KV_PLACE_BESIDE };
+
+/*
+ * How an engine turns memory into a pool; all zero is vLLM's rule. The fraction itself is gpu_memory_utilization:
+ *   vLLM          everything after                     fraction of the card
+ *   SGLang        non_torch before, activation and graphs beside    mem_fraction_static of what is free at start
+ *   TensorRT-LLM  weights, activation, non_torch before             free_gpu_memory_fraction of what is free after load
+ *   TGI           the same, 0.95 of it
+ *   llama.cpp     KV_POOL_CELLS: no fraction at all
+ * Source: engine-semantics 3, 4, 5.
+ */
+struct kv_sizing {
+    enum kv_place place[KV_PART_COUNT]; /* of graphs: with charge_graphs false they stand beside */
+    bool tokens_by_concurrency; /* kv_pool_tokens = floor(max_concurrency * max_model_len), as newer vLLM prints */
+    bool has_spare_page;        /* one page is allocated on top of the pool (SGLang's page 0) */
+    enum {
+        KV_POOL_BLOCKS, /* what is available, in whole blocks */
+        KV_POOL_CELLS,  /* llama.cpp: what the contexts were said to be; it fits or does not */
+    } pool;
+    struct kv_cells_options cells; /* ctx_tokens 0: max_model_len */
+};
+
 struct kv_waterfall_inputs {
     const struct spec_model *model;
     const struct spec_hardware *hardware; /* NULL only where the pool is stated */
@@ -83,10 +122,17 @@ struct kv_waterfall_inputs {
     int64_t reserved_blocks; /* outside use: vLLM's null block is 1 */
     bool charge_graphs;      /* the release subtracts its graph estimate from the budget */
     bool startup_check;      /* false: start although one longest sequence does not fit */
+    struct kv_sizing sizing;
 
     struct kv_waterfall_bytes weights_bytes, non_torch, graphs, in_use_before;
-    struct kv_waterfall_bytes draft, lora; /* further residents */
+    struct kv_waterfall_bytes draft, lora, request_tables; /* further residents */
     struct kv_waterfall_activation activation;
+    /* Predicts activation, non_torch and graphs where they are not set; NULL: not known, taken as 0. */
+    const struct kv_runtime_rule *runtime;
+    const char *runtime_source; /* of the rule's constants */
+    bool enforce_eager;         /* no graphs */
+
+    int64_t swap_bytes_per_gpu; /* on the host, for swapped blocks; 0 = none */
 
     /* The pool said directly; at most one is non-zero. */
     int64_t kv_cache_memory_bytes; /* per GPU */
@@ -137,6 +183,7 @@ struct kv_waterfall {
     struct spec_kv_layout layout;
     struct kv_pages pages;
 
+    struct kv_cells cells; /* KV_POOL_CELLS only */
     bool pool_is_stated;
     bool memory_is_derived;                 /* the driver's figure is assumed: see the interval */
     int64_t budget_bytes_per_gpu;           /* memory x utilization */
@@ -147,6 +194,7 @@ struct kv_waterfall {
     int64_t kv_pool_bytes, kv_pool_bytes_per_gpu;
     int64_t kv_pool_blocks_low,
         kv_pool_blocks_high;        /* over the interval of the memory; equal when it is known */
+    int64_t swap_blocks;            /* on the host, of swap_bytes_per_gpu */
     int64_t sequence_blocks;        /* of one sequence of max_model_len */
     double max_concurrency;         /* kv_pool_blocks / sequence_blocks, as vLLM prints it */
     int64_t concurrency_guaranteed; /* whole sequences of max_model_len in the usable blocks */

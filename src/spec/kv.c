@@ -36,9 +36,10 @@ static uint64_t scale_bytes(const struct spec_kv_format *format, uint64_t heads,
     return in_blocks + heads * format->scale_bytes_per_head;
 }
 
-static struct token_bytes latent_bytes(const struct spec_kv_group *group,
-                                       const struct spec_kv_format *format, uint32_t align_bytes)
+static struct token_bytes latent_bytes(const struct spec_kv_group *group, uint32_t value_elements,
+                                       const struct spec_kv_layout *layout, uint32_t align_bytes)
 {
+    const struct spec_kv_format *format = &layout->k_format;
     struct token_bytes token = {0};
     if (format->latent_bytes != 0) {
         token.scales = DS_MLA_SCALES;
@@ -47,9 +48,12 @@ static struct token_bytes latent_bytes(const struct spec_kv_group *group,
         token.elements = element_bytes(format, group->k_dim);
         token.scales = scale_bytes(format, 1, group->k_dim);
     }
+    // A second copy is held by choice of the engine, not needed: padding, as far as the ledger goes.
+    token.padded = element_bytes(&layout->v_format, value_elements) +
+                   scale_bytes(&layout->v_format, 1, value_elements);
     if (align_bytes != 0) {
-        uint64_t bytes = token.elements + token.scales;
-        token.padded = div_up(bytes, align_bytes) * align_bytes - bytes;
+        uint64_t bytes = token.elements + token.scales + token.padded;
+        token.padded += div_up(bytes, align_bytes) * align_bytes - bytes;
     }
     return token;
 }
@@ -132,7 +136,8 @@ static enum kvsim_status check_latent_format(const struct spec_model *model,
     return KVSIM_ERR_SCENARIO;
 }
 
-static enum kvsim_status token_bytes_of(const struct spec_kv_group *group, uint64_t heads,
+static enum kvsim_status token_bytes_of(const struct spec_model *model,
+                                        const struct spec_kv_group *group, uint64_t heads,
                                         const struct head_share *share,
                                         const struct spec_kv_layout *layout,
                                         const struct spec_kv_options *options,
@@ -141,7 +146,8 @@ static enum kvsim_status token_bytes_of(const struct spec_kv_group *group, uint6
     if (group->stated_bytes_per_token != 0)
         return stated_bytes(group, heads, share->all, out, err);
     if (group->is_latent)
-        *out = latent_bytes(group, &layout->k_format, options->latent_align_bytes);
+        *out = latent_bytes(group, options->latent_with_value ? model->kv_lora_rank : 0, layout,
+                            options->latent_align_bytes);
     else if (group->kind == SPEC_KV_INDEX)
         *out = index_bytes(group);
     else
@@ -162,9 +168,9 @@ static enum kvsim_status make_token_slot(const struct spec_model *model,
     if (status == KVSIM_OK)
         status = share_heads(group, options->tensor_parallel, &share, err);
     if (status == KVSIM_OK)
-        status = token_bytes_of(group, share.all, &share, layout, options, &once, err);
+        status = token_bytes_of(model, group, share.all, &share, layout, options, &once, err);
     if (status == KVSIM_OK)
-        status = token_bytes_of(group, share.per_rank, &share, layout, options, &on_rank, err);
+        status = token_bytes_of(model, group, share.per_rank, &share, layout, options, &on_rank, err);
     if (status != KVSIM_OK)
         return status;
 

@@ -14,6 +14,8 @@
 #include "spec/dtype.h"
 #include "spec/model.h"
 
+#include <stdbool.h>
+
 /* How elements are stored: b bytes per element plus scales per token and head. */
 struct spec_kv_format {
     const char *
@@ -65,6 +67,7 @@ struct spec_kv_options {
     uint32_t tensor_parallel, pipeline_parallel;
     uint32_t block_tokens;         /* of groups that don't state their own */
     const char *k_dtype, *v_dtype; /* resolved names, not "auto" */
+    bool latent_with_value; /* the latent is stored a second time as V (llama.cpp before its MLA cache) */
     uint32_t latent_align_bytes; /* an MLA entry is padded to a multiple (vLLM V0: 256); 0 = none */
     const char *state_dtype;     /* of the recurrent part of states: fp32 (also NULL), bf16, fp16 */
 };

@@ -1,0 +1,31 @@
+/*
+ * hold.h - what sequences of a given length hold in closed form, cause by cause: the ledger without a simulation.
+ *
+ * `tokens` are all computed, the last one in the step just scheduled: a window's blocks that lie below it are given back
+ * (engine-semantics 3: blocks entirely below C - W + 1 are freed at the start of the allocation). The allocator, driven
+ * token by token, takes exactly this; tests/property/test_size_against_allocator.c.
+ */
+#ifndef KVSIM_KV_HOLD_H
+#define KVSIM_KV_HOLD_H
+
+#include "kv/ledger.h"
+#include "kv/pages.h"
+#include "spec/kv.h"
+
+#include <stdint.h>
+
+/* Blocks of one table of this kind that a sequence of `tokens` holds. */
+int64_t kv_hold_table_blocks(const struct kv_pages *pages, const struct kv_pages_kind *kind,
+                             int64_t tokens);
+
+/* Blocks over all tables. At most kv_pages_sequence_blocks(), which is what admission counts. */
+int64_t kv_hold_blocks(const struct kv_pages *pages, int64_t tokens);
+
+/*
+ * The lines up to `allocated` for `sequences` alike sequences; nothing shared, cached or free is known here. Recurrent
+ * states that lie outside the pool are counted as well. allocated = blocks * block bytes + those states, to the byte.
+ */
+void kv_hold_ledger(const struct spec_kv_layout *layout, const struct kv_pages *pages,
+                    int64_t tokens, int64_t sequences, struct kv_ledger *out);
+
+#endif

@@ -1,0 +1,112 @@
+#include "kv/runtime.h"
+
+#include <math.h>
+
+enum { ELEMENT_BYTES = 2 };
+
+static double min_real(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static double max_real(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+// Elements that a token needs beside its hidden states in each kind of layer, over the ranks of a stage.
+static double attention_width(const struct spec_model *model)
+{
+    if (model->is_mla) {
+        double q = model->qk_nope_dim + model->qk_rope_dim, v = model->v_head_dim;
+        return model->q_head_count * (2 * q + 2 * v) + model->kv_lora_rank;
+    }
+    double q = (double)model->q_head_count * model->head_dim;
+    double kv = (double)model->kv_head_count * model->head_dim;
+    return (model->gated_attention ? 3 : 2) * q + 2 * kv;
+}
+
+static double dense_width(const struct spec_model *model)
+{
+    return (model->mlp == SPEC_MLP_GATED ? 3.0 : 2.0) * model->intermediate;
+}
+
+static double linear_width(const struct spec_model *model)
+{
+    enum { COPIES = 4 }; // projections, convolution in and out, output of the recurrence
+    return model->linear_layer_count == 0 ? 0 : (double)COPIES * model->linear_conv_dim;
+}
+
+// Routed experts: gate and up, their product, and the outputs before they are summed; vLLM reuses the first for the
+// last (fused_moe's intermediate caches 1 and 3).
+static double expert_bytes(const struct kv_runtime_rule *rule, const struct spec_model *model,
+                           double tokens, double ranks)
+{
+    if (model->expert_count == 0)
+        return 0;
+    double at_once = rule->moe_chunk_tokens != 0 ? min_real(tokens, (double)rule->moe_chunk_tokens)
+                                                 : tokens;
+    double width = model->expert_intermediate / ranks;
+    double gate_up = (model->mlp == SPEC_MLP_GATED ? 2 : 1) * width;
+    double per_token = model->experts_per_token * (max_real(gate_up, model->hidden) + width);
+    return at_once * per_token * ELEMENT_BYTES;
+}
+
+static double layer_bytes(const struct kv_runtime_rule *rule, const struct spec_model *model,
+                          const struct kv_runtime_shape *shape)
+{
+    double tokens = (double)shape->max_num_batched_tokens, ranks = shape->tensor_parallel;
+    double width = max_real(attention_width(model), max_real(dense_width(model), linear_width(model)));
+    double widest = max_real(tokens * width / ranks * ELEMENT_BYTES,
+                             expert_bytes(rule, model, tokens, ranks));
+    return widest + tokens * rule->hidden_copies * model->hidden * ELEMENT_BYTES;
+}
+
+// Every rank gathers the whole vocabulary's logits.
+static double sampler_bytes(const struct kv_runtime_rule *rule, const struct spec_model *model,
+                            const struct kv_runtime_shape *shape)
+{
+    int64_t rows = shape->max_num_seqs < shape->max_num_batched_tokens
+                       ? shape->max_num_seqs
+                       : shape->max_num_batched_tokens;
+    return (double)rows * model->vocabulary * rule->logit_bytes;
+}
+
+int64_t kv_runtime_capture_sizes(int64_t max_batch)
+{
+    enum { FINE_STEP = 8, FINE_MAX = 256, COARSE_STEP = 16 };
+    if (max_batch < FINE_STEP)
+        return max_batch >= 4 ? 3 : max_batch >= 2 ? 2 : max_batch;
+    int64_t fine = (max_batch < FINE_MAX ? max_batch : FINE_MAX) / FINE_STEP;
+    int64_t coarse = max_batch > FINE_MAX ? (max_batch - FINE_MAX) / COARSE_STEP : 0;
+    return 3 + fine + coarse;
+}
+
+static double graphs_bytes(const struct kv_runtime_rule *rule, const struct spec_model *model,
+                           const struct kv_runtime_shape *shape)
+{
+    if (shape->enforce_eager)
+        return 0;
+    int64_t most = shape->max_num_seqs < rule->graph_max_batch ? shape->max_num_seqs
+                                                               : rule->graph_max_batch;
+    uint32_t stages = shape->pipeline_parallel;
+    double layers = (model->layer_count + stages - 1) / stages;
+    double bytes = layers * (double)kv_runtime_capture_sizes(most) * (double)rule->graph_bytes;
+    bool estimated = shape->graphs_are_charged && rule->graph_charged_share > 0;
+    return estimated ? bytes * rule->graph_charged_share : bytes;
+}
+
+void kv_runtime_predict(const struct kv_runtime_rule *rule, const struct spec_model *model,
+                        const struct kv_runtime_shape *shape, struct kv_runtime *out)
+{
+    *out = (struct kv_runtime){.non_torch_bytes = rule->context_bytes};
+    if (shape->tensor_parallel > 1)
+        out->non_torch_bytes += rule->collective_bytes;
+    if (model->only_groups)
+        return;
+    out->layer_bytes = llround(layer_bytes(rule, model, shape));
+    out->sampler_bytes = llround(sampler_bytes(rule, model, shape));
+    out->activation_bytes =
+        out->layer_bytes > out->sampler_bytes ? out->layer_bytes : out->sampler_bytes;
+    out->graphs_bytes = llround(graphs_bytes(rule, model, shape));
+}

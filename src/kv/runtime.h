@@ -1,0 +1,54 @@
+/*
+ * runtime.h - what an engine holds beside weights and KV, predicted from model, step and card: activation peak, non-torch
+ * memory, graphs.
+ *
+ *   activation = max(layer, sampler)
+ *     layer    = tokens * 2 B * (widest layer / TP + copies * hidden); experts: at most moe_chunk_tokens tokens at once
+ *     sampler  = min(max_num_seqs, tokens) * vocabulary * logit_bytes
+ *   non_torch  = context, and collectives with more than one rank
+ *   graphs     = layers * capture sizes * bytes of one
+ *
+ * The shapes are those of the tensors that are alive at once: gate and up (2 widths), their product (1), residual and
+ * hidden states (copies); logits in the dtype and in fp32, and what a sort-based sampler keeps of them (values, 64-bit
+ * indices, probabilities, scratch of the sort). The constants differ by release and lie in the engine profile, with the
+ * logs they come from and their error. Vision towers and their encoder cache are not modelled.
+ */
+#ifndef KVSIM_KV_RUNTIME_H
+#define KVSIM_KV_RUNTIME_H
+
+#include "spec/model.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct kv_runtime_rule {
+    double logit_bytes;            /* per sampled row and entry of the vocabulary */
+    double hidden_copies;          /* hidden-wide tensors alive beside the widest layer */
+    int64_t moe_chunk_tokens;      /* 0: experts take all tokens at once */
+    int64_t context_bytes;         /* non-torch memory that counts, one rank */
+    int64_t collective_bytes;      /* further with tensor parallelism */
+    int64_t graph_bytes;           /* of one layer at one capture size */
+    int64_t graph_max_batch;       /* largest capture size */
+    double graph_charged_share;    /* of what capture takes: the estimate that is charged; 0 = all */
+};
+
+struct kv_runtime_shape {
+    int64_t max_num_batched_tokens, max_num_seqs;
+    uint32_t tensor_parallel, pipeline_parallel;
+    bool enforce_eager;
+    bool graphs_are_charged; /* then `graphs` is the estimate */
+};
+
+struct kv_runtime {
+    int64_t layer_bytes, sampler_bytes; /* the two candidates */
+    int64_t activation_bytes, non_torch_bytes, graphs_bytes;
+};
+
+/* Zeros for a model that states only its KV groups, but non-torch. */
+void kv_runtime_predict(const struct kv_runtime_rule *rule, const struct spec_model *model,
+                        const struct kv_runtime_shape *shape, struct kv_runtime *out);
+
+/* Capture sizes: 1, 2, 4, then every 8 to 256 and every 16 beyond. Source: vLLM, vllm/config. */
+int64_t kv_runtime_capture_sizes(int64_t max_batch);
+
+#endif
