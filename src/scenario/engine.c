@@ -158,7 +158,7 @@ static bool resolve_model_len(struct scenario_load *load)
     }
     if (longest == 0 || opts->max_model_len <= longest)
         return true;
-    return scenario_fail_hint(load->reader, conf_get(load->engine, "max_model_len"), "engine.max_model_len", "out-of-range",
+    return scenario_fail_hint(load->reader, conf_get(load->engine, "max_model_len"), "engine.max_model_len", "beyond-model",
                               base_arena_printf(load->reader->arena, "at most %" PRId64 ", or state model.max_position_embeddings", longest),
                               "'max_model_len' is %" PRId64 ", but %s reaches %" PRId64 " tokens", opts->max_model_len,
                               load->scenario->model.name, longest);
@@ -210,7 +210,7 @@ static bool check_parallel(struct scenario_load *load)
     const struct conf_node *node = conf_get(load->engine, "tensor_parallel_size");
     if (!load->scenario->has_model || model->only_groups || model->q_head_count % opts->tensor_parallel == 0)
         return true;
-    return scenario_fail(load->reader, node, "engine.tensor_parallel_size", "out-of-range",
+    return scenario_fail(load->reader, node, "engine.tensor_parallel_size", "heads-not-divided",
                          "'tensor_parallel_size' %" PRId64 " does not divide the %u query heads of %s",
                          opts->tensor_parallel, model->q_head_count, model->name);
 }
