@@ -33,7 +33,8 @@ static bool can_open(const char *path)
 const char *scenario_find_file(struct scenario_reader *reader, const struct conf_node *node, const char *key,
                                const char *name)
 {
-    if (name[0] != '/' && reader->beside[0] != '\0') {
+    // In the working directory the name stays as it was written.
+    if (name[0] != '/' && reader->beside[0] != '\0' && strcmp(reader->beside, ".") != 0) {
         const char *path = base_arena_printf(reader->arena, "%s/%s", reader->beside, name);
         if (can_open(path))
             return path;

@@ -19,7 +19,7 @@ cp "$source_tree/tests/cli/small.yaml" small.yaml
 
 # Everything that a command must leave as it was.
 snapshot() {
-    find . -not -name '.' -printf '%p %y %s %T@ %m\n' | LC_ALL=C sort
+    find . -type d -printf '%p %m\n' -o -printf '%p %y %s %T@ %m\n' | LC_ALL=C sort
 }
 
 fault() {

@@ -11,8 +11,9 @@ expect 4 '^folder: error: ' "$kvsim" run folder
 expect 4 '^folder: error: ' "$kvsim" check folder
 expect 4 'nothing\.csv' "$kvsim" step --model llama-3.1-8b --hardware h100-sxm --from nothing.csv
 expect 4 '^folder: error: ' "$kvsim" step --model llama-3.1-8b --hardware h100-sxm --from folder
-expect 4 'nothing\.csv' "$kvsim" small.yaml --set workload.arrival.process=trace \
-    --set workload.arrival.file=nothing.csv
+expect 4 'nothing\.csv' "$kvsim" small.yaml --set 'workload={arrival: {process: trace, file: nothing.csv}}'
+expect 4 'folder: error: .*directory' "$kvsim" small.yaml --set 'workload={arrival: {process: trace, file: folder}}' \
+    --set 'run={seed: 1}'
 if [ "$(id -u)" != 0 ]; then
     cp small.yaml secret.yaml
     chmod 000 secret.yaml
