@@ -1,6 +1,7 @@
 #include "support/unit.h"
 
 #include "cli/cli_int.h"
+#include "scenario/scenario.h"
 
 #include <string.h>
 
