@@ -161,6 +161,7 @@ static void finish(struct serve_replica *replica, struct serve_request *request,
     sched_finish(&replica->sched, &request->seq);
     replica->in_flight--;
     serve_request_ended(replica->serve, request, now, RECORD_OUTCOME_COMPLETED, request->seq.end_outputs);
+    base_pool_give(&replica->serve->requests, request);
 }
 
 void serve_replica_complete(struct serve_replica *replica)
