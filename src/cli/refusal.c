@@ -1,6 +1,7 @@
 #include "cli/refusal.h"
 
 #include "base/units.h"
+#include "report/csv.h"
 #include "report/refusal.h"
 
 #include <stdint.h>
@@ -119,8 +120,8 @@ static void writer_init(struct writer *writer, const struct serve_config *config
     writer->refusal = (struct report_refusal){
         .title = base_arena_printf(&writer->arena, "%s: %s on %u x %s cannot start", config->name,
                                    config->model_name, config->gpu_count_per_replica,
-                                   config->hardware_name == NULL ? "unnamed hardware"
-                                                                 : config->hardware_name),
+                                   config->hardware_name[0] == '\0' ? "unnamed hardware"
+                                                                    : config->hardware_name),
         .stage = kv_waterfall_stage_name(refusal->stage),
         .limit = refusal->limit,
         .needed_bytes = refusal->needed_bytes,
@@ -142,6 +143,20 @@ void cli_refusal_text(FILE *out, const struct serve_config *config)
     struct writer writer;
     writer_init(&writer, config);
     report_refusal_text(out, &writer.refusal);
+    writer_release(&writer);
+}
+
+void cli_refusal_csv(FILE *out, const struct serve_config *config)
+{
+    struct writer writer;
+    writer_init(&writer, config);
+    fputs("line,bytes_per_gpu,claim,source\n", out);
+    for (size_t i = 0; i < writer.refusal.row_count; i++) {
+        const struct report_refusal_row *row = &writer.refusal.rows[i];
+        fprintf(out, "%s,%lld,%s,", row->line, (long long)row->bytes, row->claim);
+        report_csv_field(out, row->source);
+        fputc('\n', out);
+    }
     writer_release(&writer);
 }
 

@@ -10,8 +10,9 @@
 
 #include <stdio.h>
 
-/* As text; Markdown and CSV readers get the text too, since there is no table of results. */
 void cli_refusal_text(FILE *out, const struct serve_config *config);
+/* The rows of the waterfall; what would fit is said on stderr. */
+void cli_refusal_csv(FILE *out, const struct serve_config *config);
 /* An object: scenario, model, hardware, engine, starts, refusal, waterfall. */
 void cli_refusal_json_object(struct report_json *json, const char *key,
                              const struct serve_config *config);

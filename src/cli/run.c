@@ -96,7 +96,8 @@ static const char *db_path_of(const struct cli_args *args)
 
 static void print_refusals(const struct session *session)
 {
-    bool is_json = format_of(session->args) == CLI_JSON;
+    int format = format_of(session->args);
+    bool is_json = format == CLI_JSON;
     struct report_json json;
     report_json_init(&json, stdout);
     if (is_json && session->count > 1)
@@ -107,6 +108,8 @@ static void print_refusals(const struct session *session)
             continue;
         if (is_json)
             cli_refusal_json_object(&json, NULL, config);
+        else if (format == CLI_CSV)
+            cli_refusal_csv(stdout, config);
         else
             cli_refusal_text(stdout, config);
     }

@@ -247,7 +247,7 @@ static void print_page(const struct view *view, enum report_style style)
     const struct serve_config *config = view->engine->config;
     char title[256];
     snprintf(title, sizeof title, "%s on %s, TP %u: one step takes %.6g ms", config->model_name,
-             config->hardware_name == NULL ? "unnamed hardware" : config->hardware_name,
+             config->hardware_name[0] == '\0' ? "unnamed hardware" : config->hardware_name,
              config->tensor_parallel, view->step_ms);
     struct report_page page;
     report_page_init(&page, stdout, style);

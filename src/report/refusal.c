@@ -1,11 +1,20 @@
 #include "report/refusal.h"
 
+#include "base/text.h"
 #include "base/units.h"
 #include "report/number.h"
 #include "report/table.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+/* A long source ends in dots, so that the row stays a line; JSON has it whole. */
+static const char *print_source(const char *source, char *text, size_t bytes)
+{
+    if (!base_copy(text, bytes, source))
+        base_copy(text + bytes - 4, 4, "...");
+    return text;
+}
 
 static void print_rows(struct report_page *page, const struct report_refusal *refusal)
 {
@@ -20,8 +29,9 @@ static void print_rows(struct report_page *page, const struct report_refusal *re
         report_page_cell(page, row->label);
         report_page_cell(page, report_print_gib((double)row->bytes, gib, sizeof gib));
         report_page_cell(page, base_print_count((double)row->bytes, bytes, sizeof bytes));
+        char source[44];
         report_page_cell(page, row->claim);
-        report_page_cell(page, row->source);
+        report_page_cell(page, print_source(row->source, source, sizeof source));
     }
     report_page_table_end(page);
 }
