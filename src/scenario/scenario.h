@@ -75,6 +75,9 @@ enum kvsim_status scenario_load_hardware(struct base_arena *arena, const char *n
 /* `kvsim check FILE`: a scenario, model, hardware or engine file by its contents; all diagnostics at once. */
 enum kvsim_status scenario_check_file(const char *path, struct kvsim_diags *diags) KVSIM_MUST_CHECK;
 
+/* The unit in which a key's numbers are read (for ranges of an axis); BASE_NONE where the key has none or is unknown. */
+enum base_unit scenario_key_unit(const char *key);
+
 /* `kvsim explain KEY`: text from the field tables; false when the key is unknown (then `near` names one or is NULL). */
 bool scenario_explain(const char *key, struct base_text *out, const char **near);
 /* Every key of a scenario as a manual page section / JSON Schema, from the same tables. */

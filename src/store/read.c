@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-static const char *copy_text(struct base_arena *arena, sqlite3_stmt *stmt, int column)
+const char *store_read_text(struct base_arena *arena, sqlite3_stmt *stmt, int column)
 {
     const unsigned char *text = sqlite3_column_text(stmt, column);
     return text == NULL ? "" : base_arena_copy(arena, (const char *)text);
@@ -13,8 +13,8 @@ static const char *copy_text(struct base_arena *arena, sqlite3_stmt *stmt, int c
  * Connects to what is there; asking must not make a database. *is_empty: there is none, or one that kvsim has begun but
  * not finished, as after a crash.
  */
-static enum kvsim_status connect_to_read(struct store *store, bool *is_empty,
-                                         struct kvsim_error *err)
+enum kvsim_status store_connect_to_read(struct store *store, bool *is_empty,
+                                        struct kvsim_error *err)
 {
     *is_empty = true;
     if (store->db == NULL && store_is_absent(store))
@@ -34,7 +34,7 @@ enum kvsim_status store_list_runs(struct store *store, struct base_arena *arena,
     *count = 0;
     bool is_empty;
     sqlite3_stmt *stmt;
-    enum kvsim_status status = connect_to_read(store, &is_empty, err);
+    enum kvsim_status status = store_connect_to_read(store, &is_empty, err);
     if (status != KVSIM_OK || is_empty)
         return status;
     int64_t run_count;
@@ -52,12 +52,12 @@ enum kvsim_status store_list_runs(struct store *store, struct base_arena *arena,
     while ((rc = sqlite3_step(stmt)) == SQLITE_ROW && *count < (size_t)run_count) {
         (*out)[(*count)++] = (struct store_entry){
             .run_id = sqlite3_column_int64(stmt, 0),
-            .created_at = copy_text(arena, stmt, 1),
-            .scenario = copy_text(arena, stmt, 2),
-            .model = copy_text(arena, stmt, 3),
-            .hardware = copy_text(arena, stmt, 4),
-            .engine = copy_text(arena, stmt, 5),
-            .status = copy_text(arena, stmt, 6),
+            .created_at = store_read_text(arena, stmt, 1),
+            .scenario = store_read_text(arena, stmt, 2),
+            .model = store_read_text(arena, stmt, 3),
+            .hardware = store_read_text(arena, stmt, 4),
+            .engine = store_read_text(arena, stmt, 5),
+            .status = store_read_text(arena, stmt, 6),
             .slo_met = sqlite3_column_int64(stmt, 7),
         };
     }
@@ -67,8 +67,8 @@ enum kvsim_status store_list_runs(struct store *store, struct base_arena *arena,
     return status;
 }
 
-static struct record_value read_value(struct base_arena *arena, sqlite3_stmt *stmt, int column,
-                                      enum record_kind kind)
+struct record_value store_read_value(struct base_arena *arena, sqlite3_stmt *stmt, int column,
+                                     enum record_kind kind)
 {
     struct record_value value = {.kind = kind};
     if (sqlite3_column_type(stmt, column) == SQLITE_NULL)
@@ -78,7 +78,7 @@ static struct record_value read_value(struct base_arena *arena, sqlite3_stmt *st
     else if (kind == RECORD_REAL)
         value.real = sqlite3_column_double(stmt, column);
     else
-        value.text = copy_text(arena, stmt, column);
+        value.text = store_read_text(arena, stmt, column);
     return value;
 }
 
@@ -89,19 +89,19 @@ static void read_summary_row(struct record_run *run, sqlite3_stmt *stmt)
         const char *name = sqlite3_column_name(stmt, i);
         enum record_summary at = record_summary_find(name);
         if (at < RECORD_SUMMARY_COUNT)
-            run->summary[at] = read_value(&run->arena, stmt, i, record_summary_columns[at].kind);
+            run->summary[at] = store_read_value(&run->arena, stmt, i, record_summary_columns[at].kind);
         else if (strcmp(name, "run_id") == 0)
             run->run_id = sqlite3_column_int64(stmt, i);
         else if (strcmp(name, "created_at") == 0)
-            run->created_at = copy_text(&run->arena, stmt, i);
+            run->created_at = store_read_text(&run->arena, stmt, i);
         else if (strcmp(name, "wall_s") == 0)
             run->wall_s = sqlite3_column_double(stmt, i);
         else if (strcmp(name, "host") == 0)
-            run->host = copy_text(&run->arena, stmt, i);
+            run->host = store_read_text(&run->arena, stmt, i);
         else if (strcmp(name, "jobs") == 0)
             run->jobs = sqlite3_column_int64(stmt, i);
         else if (strcmp(name, "yaml") == 0)
-            run->scenario_yaml = copy_text(&run->arena, stmt, i);
+            run->scenario_yaml = store_read_text(&run->arena, stmt, i);
     }
 }
 
@@ -171,7 +171,7 @@ static void read_column(struct base_arena *arena, sqlite3_stmt *stmt, int at,
         break;
     }
     case STORE_TEXT: {
-        const char *value = copy_text(arena, stmt, at);
+        const char *value = store_read_text(arena, stmt, at);
         memcpy(to, &value, sizeof value);
         break;
     }
@@ -181,12 +181,12 @@ static void read_column(struct base_arena *arena, sqlite3_stmt *stmt, int at,
         break;
     }
     case STORE_OUTCOME: {
-        enum record_outcome value = find_outcome(copy_text(arena, stmt, at));
+        enum record_outcome value = find_outcome(store_read_text(arena, stmt, at));
         memcpy(to, &value, sizeof value);
         break;
     }
     case STORE_FINISH: {
-        enum record_finish value = find_finish(copy_text(arena, stmt, at));
+        enum record_finish value = find_finish(store_read_text(arena, stmt, at));
         memcpy(to, &value, sizeof value);
         break;
     }
@@ -254,17 +254,22 @@ static enum kvsim_status load_list(struct store *store, const struct store_table
     return status;
 }
 
-enum kvsim_status store_load_run(struct store *store, int64_t run_id, struct record_run *run,
-                                 struct kvsim_error *err)
+enum kvsim_status store_load_summary(struct store *store, int64_t run_id, struct record_run *run,
+                                     struct kvsim_error *err)
 {
     bool is_empty;
-    enum kvsim_status status = connect_to_read(store, &is_empty, err);
+    enum kvsim_status status = store_connect_to_read(store, &is_empty, err);
     if (status == KVSIM_OK && is_empty) {
         status = base_fail(err, KVSIM_ERR_IO, "the database holds no run");
         base_error_at(err, store->path, 0, 0);
     }
-    if (status == KVSIM_OK)
-        status = load_summary(store, run_id, run, err);
+    return status == KVSIM_OK ? load_summary(store, run_id, run, err) : status;
+}
+
+enum kvsim_status store_load_run(struct store *store, int64_t run_id, struct record_run *run,
+                                 struct kvsim_error *err)
+{
+    enum kvsim_status status = store_load_summary(store, run_id, run, err);
     for (size_t i = 0; i < store_table_count && status == KVSIM_OK; i++)
         status = load_list(store, &store_tables[i], run, err);
     return status;
@@ -277,7 +282,7 @@ enum kvsim_status store_find_run(struct store *store, const char *scenario_hash,
     *run_id = 0;
     bool is_empty;
     sqlite3_stmt *stmt;
-    enum kvsim_status status = connect_to_read(store, &is_empty, err);
+    enum kvsim_status status = store_connect_to_read(store, &is_empty, err);
     if (status != KVSIM_OK || is_empty)
         return status;
     status = store_prepare(

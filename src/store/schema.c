@@ -163,6 +163,7 @@ static void add_views(struct base_text *sql)
     }
     add_request_view(sql);
     add_timeline_view(sql);
+    store_sweep_add_views(sql);
 }
 
 static void add_version(struct base_text *sql)
@@ -177,6 +178,7 @@ enum kvsim_status store_schema_create(struct store *store, struct kvsim_error *e
     add_run_table(&sql);
     for (size_t i = 0; i < store_table_count; i++)
         add_list_table(&sql, &store_tables[i]);
+    store_sweep_add_tables(&sql);
     add_views(&sql);
     add_version(&sql);
     enum kvsim_status status = store_exec(store, sql.at, err);
@@ -212,8 +214,10 @@ static enum kvsim_status add_missing_columns(struct store *store, struct base_te
     return status;
 }
 
-/* What leads from a version to the next one; row v - 1 leads from v. Ended by NULL. */
-static const char *const migrations[STORE_SCHEMA_VERSION] = {NULL};
+/* What leads from a version to the next one; row v - 1 leads from v. */
+static void (*const migrations[STORE_SCHEMA_VERSION - 1])(struct base_text *sql) = {
+    store_sweep_add_tables, /* 1 had runs only */
+};
 
 enum kvsim_status store_schema_migrate(struct store *store, struct kvsim_error *err)
 {
@@ -226,7 +230,7 @@ enum kvsim_status store_schema_migrate(struct store *store, struct kvsim_error *
 
     struct base_text changes = {0};
     for (int64_t v = version; v < STORE_SCHEMA_VERSION; v++)
-        base_text_add(&changes, migrations[v - 1]);
+        migrations[v - 1](&changes);
     status = add_missing_columns(store, &changes, err);
     if (status == KVSIM_OK && changes.count > 0) {
         add_views(&changes);

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 /* "kvsm": what PRAGMA application_id says of a database of kvsim. */
-enum { STORE_APPLICATION_ID = 0x6b76736d, STORE_SCHEMA_VERSION = 1 };
+enum { STORE_APPLICATION_ID = 0x6b76736d, STORE_SCHEMA_VERSION = 2 };
 
 enum store_mode {
     STORE_READ, /* the database must exist; it is never changed */
@@ -72,6 +72,10 @@ enum kvsim_status store_list_runs(struct store *store, struct base_arena *arena,
  */
 enum kvsim_status store_load_run(struct store *store, int64_t run_id, struct record_run *run,
                                  struct kvsim_error *err) KVSIM_MUST_CHECK;
+
+/* The same without the lists: the figures, created_at, host and the resolved scenario. */
+enum kvsim_status store_load_summary(struct store *store, int64_t run_id, struct record_run *run,
+                                     struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 /* The first run whose scenario_hash and kvsim_version are these; 0 when there is none, or no database yet. */
 enum kvsim_status store_find_run(struct store *store, const char *scenario_hash,

@@ -69,6 +69,48 @@ void store_column_add_name(struct base_text *sql, const struct store_column *col
 void store_table_add_names(struct base_text *sql, const struct store_table *table);
 bool store_table_has_position(const struct store_table *table);
 
+/*
+ * One transaction: what `body` writes is kept whole or not at all. The first one of a new file makes folders, file and
+ * schema, and takes them away again when it fails.
+ */
+typedef enum kvsim_status store_write_body(struct store *store, void *context,
+                                           struct kvsim_error *err);
+enum kvsim_status store_transact(struct store *store, store_write_body *body, void *context,
+                                 struct kvsim_error *err);
+/* Within a transaction: the run gets the next id, and all its rows. */
+enum kvsim_status store_add_run(struct store *store, struct record_run *run,
+                                struct kvsim_error *err);
+
+/* A failed bind or step sticks in rc, so that a row is checked once, at its end. */
+struct store_insert {
+    sqlite3_stmt *stmt;
+    int next; /* parameter, from 1 */
+    int rc;
+};
+/* `sql` ends after the last column's name, without the closing bracket; it is freed. */
+enum kvsim_status store_insert_begin(struct store *store, struct store_insert *insert,
+                                     struct base_text *sql, struct kvsim_error *err);
+void store_insert_null(struct store_insert *insert);
+void store_insert_integer(struct store_insert *insert, int64_t value);
+void store_insert_real(struct store_insert *insert, double value);     /* NaN is NULL */
+void store_insert_text(struct store_insert *insert, const char *value); /* NULL is ''; must live on */
+void store_insert_value(struct store_insert *insert, const struct record_value *value);
+void store_insert_row(struct store_insert *insert);
+enum kvsim_status store_insert_end(struct store *store, struct store_insert *insert,
+                                   struct kvsim_error *err);
+
+/* Connects to what is there; asking must not make a database. *is_empty: there is none, or one without a schema. */
+enum kvsim_status store_connect_to_read(struct store *store, bool *is_empty,
+                                        struct kvsim_error *err);
+/* A column of the current row as a text in the arena; "" for NULL. */
+const char *store_read_text(struct base_arena *arena, sqlite3_stmt *stmt, int column);
+struct record_value store_read_value(struct base_arena *arena, sqlite3_stmt *stmt, int column,
+                                     enum record_kind kind);
+
+/* sweep_schema.c: tables and views of sweeps and comparisons. */
+void store_sweep_add_tables(struct base_text *sql);
+void store_sweep_add_views(struct base_text *sql);
+
 /* Tables, views, ids and versions; within the caller's transaction. */
 enum kvsim_status store_schema_create(struct store *store, struct kvsim_error *err);
 enum kvsim_status store_schema_migrate(struct store *store, struct kvsim_error *err);

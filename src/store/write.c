@@ -3,46 +3,39 @@
 #include <math.h>
 #include <string.h>
 
-/* A prepared INSERT; the first failure sticks in rc. */
-struct insert {
-    sqlite3_stmt *stmt;
-    int next; /* parameter, from 1 */
-    int rc;
-};
-
-static void keep(struct insert *insert, int rc)
+static void keep(struct store_insert *insert, int rc)
 {
     if (insert->rc == SQLITE_OK && rc != SQLITE_OK)
         insert->rc = rc;
     insert->next++;
 }
 
-static void put_null(struct insert *insert)
+void store_insert_null(struct store_insert *insert)
 {
     keep(insert, sqlite3_bind_null(insert->stmt, insert->next));
 }
 
-static void put_integer(struct insert *insert, int64_t value)
+void store_insert_integer(struct store_insert *insert, int64_t value)
 {
     keep(insert, sqlite3_bind_int64(insert->stmt, insert->next, value));
 }
 
-static void put_real(struct insert *insert, double value)
+void store_insert_real(struct store_insert *insert, double value)
 {
     if (isnan(value))
-        put_null(insert);
+        store_insert_null(insert);
     else
         keep(insert, sqlite3_bind_double(insert->stmt, insert->next, value));
 }
 
 /* The text must live until the row is written. */
-static void put_text(struct insert *insert, const char *value)
+void store_insert_text(struct store_insert *insert, const char *value)
 {
     keep(insert, sqlite3_bind_text(insert->stmt, insert->next, value == NULL ? "" : value, -1,
                                    SQLITE_STATIC));
 }
 
-static void put_row(struct insert *insert)
+void store_insert_row(struct store_insert *insert)
 {
     if (insert->rc == SQLITE_OK) {
         int rc = sqlite3_step(insert->stmt);
@@ -55,26 +48,7 @@ static void put_row(struct insert *insert)
     insert->next = 1;
 }
 
-static enum kvsim_status begin_insert(struct store *store, struct insert *insert,
-                                      struct base_text *sql, struct kvsim_error *err)
-{
-    *insert = (struct insert){.next = 1};
-    enum kvsim_status status = store_prepare(store, sql->at, &insert->stmt, err);
-    base_text_free(sql);
-    return status;
-}
-
-static enum kvsim_status end_insert(struct store *store, struct insert *insert,
-                                    struct kvsim_error *err)
-{
-    int rc = insert->rc;
-    enum kvsim_status status =
-        rc == SQLITE_OK ? KVSIM_OK : store_fail(store, rc, err, "store the run");
-    sqlite3_finalize(insert->stmt);
-    return status;
-}
-
-/* "?, ?, ?)" for as many names as the text before it has, run_id included. */
+/* "?, ?, ?)" for as many names as the text before it has. */
 static void add_parameters(struct base_text *sql)
 {
     size_t count = 1;
@@ -86,21 +60,41 @@ static void add_parameters(struct base_text *sql)
     base_text_add(sql, ")");
 }
 
-static void put_value(struct insert *insert, const struct record_value *value)
+enum kvsim_status store_insert_begin(struct store *store, struct store_insert *insert,
+                                     struct base_text *sql, struct kvsim_error *err)
+{
+    *insert = (struct store_insert){.next = 1};
+    add_parameters(sql);
+    enum kvsim_status status = store_prepare(store, sql->at, &insert->stmt, err);
+    base_text_free(sql);
+    return status;
+}
+
+enum kvsim_status store_insert_end(struct store *store, struct store_insert *insert,
+                                   struct kvsim_error *err)
+{
+    int rc = insert->rc;
+    enum kvsim_status status =
+        rc == SQLITE_OK ? KVSIM_OK : store_fail(store, rc, err, "store the run");
+    sqlite3_finalize(insert->stmt);
+    return status;
+}
+
+void store_insert_value(struct store_insert *insert, const struct record_value *value)
 {
     switch (value->kind) {
     case RECORD_INTEGER:
-        put_integer(insert, value->integer);
+        store_insert_integer(insert, value->integer);
         break;
     case RECORD_REAL:
-        put_real(insert, value->real);
+        store_insert_real(insert, value->real);
         break;
     case RECORD_TEXT:
-        put_text(insert, value->text);
+        store_insert_text(insert, value->text);
         break;
     case RECORD_NULL:
     default:
-        put_null(insert);
+        store_insert_null(insert);
     }
 }
 
@@ -111,16 +105,15 @@ static enum kvsim_status write_summary(struct store *store, const struct record_
     base_text_add(&sql, "INSERT INTO run (run_id");
     for (size_t i = 0; i < RECORD_SUMMARY_COUNT; i++)
         base_text_printf(&sql, ", %s", record_summary_columns[i].name);
-    add_parameters(&sql);
-    struct insert insert;
-    enum kvsim_status status = begin_insert(store, &insert, &sql, err);
+    struct store_insert insert;
+    enum kvsim_status status = store_insert_begin(store, &insert, &sql, err);
     if (status != KVSIM_OK)
         return status;
-    put_integer(&insert, run_id);
+    store_insert_integer(&insert, run_id);
     for (size_t i = 0; i < RECORD_SUMMARY_COUNT; i++)
-        put_value(&insert, &run->summary[i]);
-    put_row(&insert);
-    return end_insert(store, &insert, err);
+        store_insert_value(&insert, &run->summary[i]);
+    store_insert_row(&insert);
+    return store_insert_end(store, &insert, err);
 }
 
 static enum kvsim_status write_host(struct store *store, const struct record_run *run,
@@ -128,18 +121,17 @@ static enum kvsim_status write_host(struct store *store, const struct record_run
 {
     struct base_text sql = {0};
     base_text_add(&sql, "INSERT INTO run_host (run_id, created_at, wall_s, host, jobs");
-    add_parameters(&sql);
-    struct insert insert;
-    enum kvsim_status status = begin_insert(store, &insert, &sql, err);
+    struct store_insert insert;
+    enum kvsim_status status = store_insert_begin(store, &insert, &sql, err);
     if (status != KVSIM_OK)
         return status;
-    put_integer(&insert, run_id);
-    put_text(&insert, run->created_at);
-    put_real(&insert, run->wall_s);
-    put_text(&insert, run->host);
-    put_integer(&insert, run->jobs);
-    put_row(&insert);
-    return end_insert(store, &insert, err);
+    store_insert_integer(&insert, run_id);
+    store_insert_text(&insert, run->created_at);
+    store_insert_real(&insert, run->wall_s);
+    store_insert_text(&insert, run->host);
+    store_insert_integer(&insert, run->jobs);
+    store_insert_row(&insert);
+    return store_insert_end(store, &insert, err);
 }
 
 static enum kvsim_status write_scenario(struct store *store, const struct record_run *run,
@@ -147,15 +139,14 @@ static enum kvsim_status write_scenario(struct store *store, const struct record
 {
     struct base_text sql = {0};
     base_text_add(&sql, "INSERT INTO run_scenario (run_id, yaml");
-    add_parameters(&sql);
-    struct insert insert;
-    enum kvsim_status status = begin_insert(store, &insert, &sql, err);
+    struct store_insert insert;
+    enum kvsim_status status = store_insert_begin(store, &insert, &sql, err);
     if (status != KVSIM_OK)
         return status;
-    put_integer(&insert, run_id);
-    put_text(&insert, run->scenario_yaml);
-    put_row(&insert);
-    return end_insert(store, &insert, err);
+    store_insert_integer(&insert, run_id);
+    store_insert_text(&insert, run->scenario_yaml);
+    store_insert_row(&insert);
+    return store_insert_end(store, &insert, err);
 }
 
 /* Members are read by memcpy: their addresses are computed, not typed. */
@@ -166,58 +157,58 @@ static int64_t read_int64(const char *from)
     return value;
 }
 
-static void put_column(struct insert *insert, enum store_column_type type, const char *from)
+static void put_column(struct store_insert *insert, enum store_column_type type, const char *from)
 {
     switch (type) {
     case STORE_INT64:
-        put_integer(insert, read_int64(from));
+        store_insert_integer(insert, read_int64(from));
         break;
     case STORE_OPTIONAL:
         if (read_int64(from) < 0)
-            put_null(insert);
+            store_insert_null(insert);
         else
-            put_integer(insert, read_int64(from));
+            store_insert_integer(insert, read_int64(from));
         break;
     case STORE_UINT32: {
         uint32_t value;
         memcpy(&value, from, sizeof value);
-        put_integer(insert, value);
+        store_insert_integer(insert, value);
         break;
     }
     case STORE_REAL: {
         double value;
         memcpy(&value, from, sizeof value);
-        put_real(insert, value);
+        store_insert_real(insert, value);
         break;
     }
     case STORE_TEXT: {
         const char *value;
         memcpy(&value, from, sizeof value);
-        put_text(insert, value);
+        store_insert_text(insert, value);
         break;
     }
     case STORE_BOOL: {
         bool value;
         memcpy(&value, from, sizeof value);
-        put_integer(insert, value ? 1 : 0);
+        store_insert_integer(insert, value ? 1 : 0);
         break;
     }
     case STORE_OUTCOME: {
         enum record_outcome value;
         memcpy(&value, from, sizeof value);
-        put_text(insert, record_outcome_name(value));
+        store_insert_text(insert, record_outcome_name(value));
         break;
     }
     case STORE_FINISH: {
         enum record_finish value;
         memcpy(&value, from, sizeof value);
-        put_text(insert, record_finish_name(value));
+        store_insert_text(insert, record_finish_name(value));
         break;
     }
     }
 }
 
-static void put_item(struct insert *insert, const struct store_table *table, const char *item)
+static void put_item(struct store_insert *insert, const struct store_table *table, const char *item)
 {
     for (const struct store_column *column = table->columns; !store_column_is_last(column);
          column++) {
@@ -242,22 +233,21 @@ static enum kvsim_status write_list(struct store *store, const struct store_tabl
     struct base_text sql = {0};
     base_text_printf(&sql, "INSERT INTO %s (run_id", table->name);
     store_table_add_names(&sql, table);
-    add_parameters(&sql);
-    struct insert insert;
-    enum kvsim_status status = begin_insert(store, &insert, &sql, err);
+    struct store_insert insert;
+    enum kvsim_status status = store_insert_begin(store, &insert, &sql, err);
     if (status != KVSIM_OK)
         return status;
     const uint32_t *replication = replications.at;
     for (size_t i = 0; i < list.count && insert.rc == SQLITE_OK; i++) {
-        put_integer(&insert, run_id);
+        store_insert_integer(&insert, run_id);
         if (store_table_has_position(table))
-            put_integer(&insert, (int64_t)i + 1);
+            store_insert_integer(&insert, (int64_t)i + 1);
         if (replication != NULL)
-            put_integer(&insert, replication[i]);
+            store_insert_integer(&insert, replication[i]);
         put_item(&insert, table, (const char *)list.at + i * table->item_bytes);
-        put_row(&insert);
+        store_insert_row(&insert);
     }
-    return end_insert(store, &insert, err);
+    return store_insert_end(store, &insert, err);
 }
 
 static enum kvsim_status write_rows(struct store *store, const struct record_run *run,
@@ -295,24 +285,21 @@ static enum kvsim_status begin_write(struct store *store, struct kvsim_error *er
     return table_count == 0 ? store_schema_create(store, err) : store_schema_migrate(store, err);
 }
 
-/* Ids are given in order; a run whose rows cannot be written has none. */
-static enum kvsim_status write_all(struct store *store, struct record_run *const *runs,
-                                   size_t count, struct kvsim_error *err)
+enum kvsim_status store_add_run(struct store *store, struct record_run *run,
+                                struct kvsim_error *err)
 {
     int64_t run_id = 0;
     enum kvsim_status status =
         store_query_int(store, "SELECT coalesce(max(run_id), 0) + 1 FROM run", &run_id, err);
-    for (size_t i = 0; i < count && status == KVSIM_OK; i++) {
-        status = write_rows(store, runs[i], run_id, err);
-        if (status == KVSIM_OK)
-            runs[i]->run_id = run_id++;
-    }
+    if (status == KVSIM_OK)
+        status = write_rows(store, run, run_id, err);
+    if (status == KVSIM_OK)
+        run->run_id = run_id;
     return status;
 }
 
-enum kvsim_status store_write_runs(struct store *store, struct record_run *const *runs,
-                                   size_t count, store_before_commit *before_commit, void *context,
-                                   struct kvsim_error *err)
+enum kvsim_status store_transact(struct store *store, store_write_body *body, void *context,
+                                 struct kvsim_error *err)
 {
     base_require(store->mode == STORE_WRITE);
     enum kvsim_status status = store_connect(store, err);
@@ -321,9 +308,7 @@ enum kvsim_status store_write_runs(struct store *store, struct record_run *const
 
     status = begin_write(store, err);
     if (status == KVSIM_OK)
-        status = write_all(store, runs, count, err);
-    if (status == KVSIM_OK && before_commit != NULL)
-        status = before_commit(context, err);
+        status = body(store, context, err);
     if (status == KVSIM_OK)
         status = store_exec(store, "COMMIT", err);
     if (status != KVSIM_OK) {
@@ -331,8 +316,6 @@ enum kvsim_status store_write_runs(struct store *store, struct record_run *const
         sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
         store_disconnect(store);
         store_remove_made(store);
-        for (size_t i = 0; i < count; i++)
-            runs[i]->run_id = 0;
         return status;
     }
     store->made_file = false;
@@ -341,6 +324,35 @@ enum kvsim_status store_write_runs(struct store *store, struct record_run *const
     // holds the file just now, the journal stays as it is: slower, not wrong.
     sqlite3_exec(store->db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
     return KVSIM_OK;
+}
+
+struct write_runs {
+    struct record_run *const *runs;
+    size_t count;
+    store_before_commit *before_commit;
+    void *context;
+};
+
+static enum kvsim_status write_runs(struct store *store, void *context, struct kvsim_error *err)
+{
+    const struct write_runs *write = context;
+    enum kvsim_status status = KVSIM_OK;
+    for (size_t i = 0; i < write->count && status == KVSIM_OK; i++)
+        status = store_add_run(store, write->runs[i], err);
+    if (status == KVSIM_OK && write->before_commit != NULL)
+        status = write->before_commit(write->context, err);
+    return status;
+}
+
+enum kvsim_status store_write_runs(struct store *store, struct record_run *const *runs,
+                                   size_t count, store_before_commit *before_commit, void *context,
+                                   struct kvsim_error *err)
+{
+    struct write_runs write = {runs, count, before_commit, context};
+    enum kvsim_status status = store_transact(store, write_runs, &write, err);
+    for (size_t i = 0; i < count && status != KVSIM_OK; i++)
+        runs[i]->run_id = 0;
+    return status;
 }
 
 enum kvsim_status store_write_run(struct store *store, struct record_run *run,
