@@ -64,14 +64,19 @@ static void sift_down(struct des_heap *heap, size_t index, struct des_event *eve
     place(heap, index, event);
 }
 
-void des_heap_push(struct des_heap *heap, struct des_event *event, base_i128 at_ticks)
+void des_heap_push_as(struct des_heap *heap, struct des_event *event, base_i128 at_ticks, uint64_t order)
 {
     base_require(!des_event_is_queued(event));
     base_require(heap->count < DES_IDLE);
     event->at_ticks = at_ticks;
-    event->seq = heap->next_seq++;
+    event->seq = order;
     base_vec_push(heap, event);
     sift_up(heap, heap->count - 1, event);
+}
+
+void des_heap_push(struct des_heap *heap, struct des_event *event, base_i128 at_ticks)
+{
+    des_heap_push_as(heap, event, at_ticks, heap->next_seq++);
 }
 
 static void remove_at(struct des_heap *heap, size_t index)

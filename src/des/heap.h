@@ -35,6 +35,8 @@ void des_event_init(struct des_event *event, enum des_priority priority);
 void des_heap_init(struct des_heap *heap);
 void des_heap_release(struct des_heap *heap);
 void des_heap_push(struct des_heap *heap, struct des_event *event, base_i128 at_ticks);
+/* The same with an order of the caller's among events of equal time and priority; no two may share it. */
+void des_heap_push_as(struct des_heap *heap, struct des_event *event, base_i128 at_ticks, uint64_t order);
 struct des_event *des_heap_pop(struct des_heap *heap);
 void des_heap_cancel(struct des_heap *heap, struct des_event *event); /* no effect when idle */
 

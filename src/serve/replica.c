@@ -409,7 +409,8 @@ void serve_replica_turn(struct serve_replica *replica, base_i128 now, base_i128 
     } else {
         serve_tally_interval(&replica->tally, replica->running->ticks);
     }
-    des_heap_push(&replica->serve->boundary, &replica->boundary_event, replica->running->end_ticks);
+    des_heap_push_as(&replica->serve->boundary, &replica->boundary_event, replica->running->end_ticks,
+                     replica->number);
 }
 
 /* ---- clients that go ---- */

@@ -120,10 +120,11 @@ static void fill_seq(const struct serve *serve, struct serve_request *request)
     seq->first_front_plan = UINT64_MAX;
 }
 
+// Replicas go by number where they meet: who began a stretch first is no part of the result.
 static void push_turn(struct serve_replica *replica, base_i128 now)
 {
     if (!des_event_is_queued(&replica->turn_event)) {
-        des_heap_push(&replica->serve->boundary, &replica->turn_event, now);
+        des_heap_push_as(&replica->serve->boundary, &replica->turn_event, now, replica->number);
     }
 }
 
@@ -329,6 +330,7 @@ static void run_events(struct serve *serve)
         }
     }
     serve_window_end(serve, now);
+    serve->result->outcomes[RECORD_OUTCOME_UNFINISHED] = (uint64_t)serve->in_flight;
     if (serve->status == KVSIM_OK && serve->in_flight > 0 && serve->result->status == SERVE_DONE) {
         serve->result->status = SERVE_STUCK;
     }
