@@ -3,6 +3,7 @@
 #include "scenario/scenario.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void put_diagnostic(struct report_json *json, const struct kvsim_error *err,
                            const char *severity)
@@ -37,7 +38,8 @@ static void put_file(struct report_json *json, const char *path, const struct kv
 static int check_file(const char *path, struct report_json *json)
 {
     struct kvsim_diags diags = {0};
-    enum kvsim_status status = scenario_check_file(path, &diags);
+    bool is_input = strcmp(path, "-") == 0;
+    enum kvsim_status status = scenario_check_file(is_input ? "/dev/stdin" : path, &diags);
     cli_warn_all(&diags);
     int code = status == KVSIM_OK ? 0 : cli_fail_all(&diags, status);
     if (json != NULL)
