@@ -6,30 +6,13 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "report/number.h"
+#include "report/run_view.h"
 #include "report/table.h"
 
 #include <math.h>
 #include <string.h>
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-
-static bool is_text(const struct record_run *run, enum record_summary column, const char *value)
-{
-    return strcmp(record_get_text(run, column), value) == 0;
-}
-
-/* A column's figure with its interval where run_metric has one. */
-static const char *figure(const struct record_run *run, enum record_summary column, char *text,
-                          size_t bytes)
-{
-    char name[64];
-    const char *statistic = record_summary_metric(column, name, sizeof name);
-    double value = record_get_real(run, column);
-    const struct record_metric *row = record_run_metric(run, name, statistic, "");
-    if (row != NULL)
-        return report_print_interval(value, row->ci_low, row->ci_high, text, bytes);
-    return report_print_rounded(value, 3, text, bytes);
-}
 
 static void print_title(struct report_page *page, const struct record_run *run)
 {
@@ -72,30 +55,15 @@ static void print_setting(struct report_page *page, const struct record_run *run
                      (long long)run->summary[RECORD_SEED].integer, seconds, wall);
 }
 
-/* What a status other than "done" means for whoever reads the figures. */
-static void print_status(struct report_page *page, const struct record_run *run)
-{
-    static const char *const meanings[][2] = {
-        {"not_settled", "NOT SETTLED: the run had not reached a steady state; its figures depend "
-                        "on where it was cut"},
-        {"overloaded", "OVERLOADED: the queue grows without end; latencies grow with the run's "
-                       "length and are no steady figures"},
-        {"stuck", "STUCK: the engine could not go on; the figures end there"},
-        {"engine_died", "ENGINE DIED: the engine gave up; the figures end there"},
-    };
-    for (size_t i = 0; i < COUNT_OF(meanings); i++) {
-        if (is_text(run, RECORD_STATUS, meanings[i][0]))
-            report_page_line(page, "%s", meanings[i][1]);
-    }
-}
-
 static void print_verdict(struct report_page *page, const struct record_run *run)
 {
     const struct record_value *met = &run->summary[RECORD_SLO_MET];
     report_page_heading(page, met->kind == RECORD_NULL ? "VERDICT: no SLO was stated"
                               : met->integer != 0      ? "VERDICT: every SLO is met"
                                                        : "VERDICT: AN SLO IS MISSED");
-    print_status(page, run);
+    const char *warning = report_run_warning(run);
+    if (warning != NULL)
+        report_page_line(page, "%s", warning);
     for (size_t i = 0; i < run->slo_lines.count; i++)
         report_page_line(page, "%s", run->slo_lines.at[i]);
     report_page_line(page, "load: %s; what limits most of the time: %s",
@@ -109,14 +77,6 @@ static void print_cells(struct report_page *page, const char *const *cells, size
         report_page_cell(page, cells[i]);
 }
 
-static bool has_interval(const struct record_run *run, enum record_summary column)
-{
-    char name[64];
-    const char *statistic = record_summary_metric(column, name, sizeof name);
-    const struct record_metric *row = record_run_metric(run, name, statistic, "");
-    return row != NULL && !isnan(row->ci_low) && !isnan(row->ci_high);
-}
-
 /* The claim and basis that most latency figures share, and why some have no interval. */
 static void print_latency_notes(struct report_page *page, const struct record_run *run)
 {
@@ -128,8 +88,8 @@ static void print_latency_notes(struct report_page *page, const struct record_ru
                      row != NULL && row->basis != NULL ? row->basis : "assumed");
     bool is_withheld = false;
     for (int i = RECORD_TTFT_MEAN; i <= RECORD_QUEUE_P99; i++)
-        is_withheld |=
-            run->summary[i].kind != RECORD_NULL && !has_interval(run, (enum record_summary)i);
+        is_withheld |= run->summary[i].kind != RECORD_NULL &&
+                       !report_run_has_interval(run, (enum record_summary)i);
     if (is_withheld && replications <= 1)
         report_page_line(page, "without ±: one replication gives no interval "
                                "(--replications 5 does)");
@@ -164,7 +124,7 @@ static void print_latency(struct report_page *page, const struct record_run *run
         for (int statistic = 0; statistic < 5; statistic++) {
             char text[REPORT_NUMBER_BYTES];
             enum record_summary column = (enum record_summary)((int)rows[i].mean + statistic);
-            report_page_cell(page, figure(run, column, text, sizeof text));
+            report_page_cell(page, report_run_figure(run, column, text, sizeof text));
         }
     }
     report_page_table_end(page);
@@ -185,8 +145,9 @@ static void print_pairs(struct report_page *page, const struct record_run *run,
         char text[REPORT_NUMBER_BYTES];
         double value = record_get_real(run, pairs[i].column);
         report_page_cell(page, pairs[i].label);
-        report_page_cell(page, pairs[i].is_share ? report_print_share(value, text, sizeof text)
-                                                 : figure(run, pairs[i].column, text, sizeof text));
+        report_page_cell(page, pairs[i].is_share
+                                   ? report_print_share(value, text, sizeof text)
+                                   : report_run_figure(run, pairs[i].column, text, sizeof text));
     }
 }
 
@@ -224,14 +185,6 @@ static void print_rates(struct report_page *page, const struct record_run *run)
     report_page_table_end(page);
 }
 
-/* + or − before a line's bytes: what takes from the memory, and what is left. */
-static const char *waterfall_sign(const char *line)
-{
-    if (strcmp(line, "nominal") == 0)
-        return " ";
-    return strcmp(line, "kv_pool") == 0 || strcmp(line, "driver") == 0 ? "=" : "−";
-}
-
 static void print_waterfall(struct report_page *page, const struct record_run *run)
 {
     if (run->waterfall.count == 0)
@@ -243,7 +196,7 @@ static void print_waterfall(struct report_page *page, const struct record_run *r
     for (size_t i = 0; i < run->waterfall.count; i++) {
         const struct record_waterfall_row *row = &run->waterfall.at[i];
         char gib[REPORT_NUMBER_BYTES], bytes[REPORT_NUMBER_BYTES], source[48];
-        report_page_cell(page, waterfall_sign(row->line));
+        report_page_cell(page, report_waterfall_sign(row->line));
         report_page_cell(page, row->line);
         report_page_cell(page, report_print_gib((double)row->bytes_per_gpu, gib, sizeof gib));
         report_page_cell(page, base_print_count((double)row->bytes_per_gpu, bytes, sizeof bytes));
@@ -255,55 +208,9 @@ static void print_waterfall(struct report_page *page, const struct record_run *r
     report_page_table_end(page);
 }
 
-struct ledger {
-    int64_t mean_bytes[RECORD_LEDGER_LINES], peak_bytes[RECORD_LEDGER_LINES];
-    uint32_t peak_replica, replica_count;
-};
-
-static size_t ledger_line(const char *component)
-{
-    size_t line = 0;
-    while (line < RECORD_LEDGER_LINES && strcmp(record_ledger_name(line), component) != 0)
-        line++;
-    return line;
-}
-
-static void read_replica(const struct record_run *run, uint32_t replica, const char *at,
-                         int64_t bytes[RECORD_LEDGER_LINES])
-{
-    memset(bytes, 0, RECORD_LEDGER_LINES * sizeof *bytes);
-    for (size_t i = 0; i < run->ledger.count; i++) {
-        const struct record_ledger_row *row = &run->ledger.at[i];
-        size_t line = ledger_line(row->component);
-        if (row->replica == replica && strcmp(row->at, at) == 0 && line < RECORD_LEDGER_LINES)
-            bytes[line] = row->bytes;
-    }
-}
-
-/* The mean is summed over replicas; a peak is an instant of one replica, the fullest. */
-static void read_ledger(const struct record_run *run, struct ledger *ledger)
-{
-    *ledger = (struct ledger){0};
-    for (size_t i = 0; i < run->ledger.count; i++) {
-        if (run->ledger.at[i].replica >= ledger->replica_count)
-            ledger->replica_count = run->ledger.at[i].replica + 1;
-    }
-    for (uint32_t replica = 0; replica < ledger->replica_count; replica++) {
-        int64_t bytes[RECORD_LEDGER_LINES];
-        read_replica(run, replica, "mean", bytes);
-        for (size_t line = 0; line < RECORD_LEDGER_LINES; line++)
-            ledger->mean_bytes[line] += bytes[line];
-        read_replica(run, replica, "peak", bytes);
-        if (replica == 0 ||
-            record_ledger_allocated(bytes) > record_ledger_allocated(ledger->peak_bytes)) {
-            memcpy(ledger->peak_bytes, bytes, sizeof bytes);
-            ledger->peak_replica = replica;
-        }
-    }
-}
-
 static void print_ledger_line(struct report_page *page, const char *sign, const char *name,
-                              int64_t mean_bytes, int64_t peak_bytes, const struct ledger *ledger)
+                              int64_t mean_bytes, int64_t peak_bytes,
+                              const struct report_ledger *ledger)
 {
     char text[REPORT_NUMBER_BYTES];
     report_page_cell(page, sign);
@@ -318,15 +225,12 @@ static void print_ledger_line(struct report_page *page, const char *sign, const 
 }
 
 /* Prints all lines but those that are 0 throughout, which are named in one sentence. */
-static void print_ledger_table(struct report_page *page, const struct ledger *ledger,
+static void print_ledger_table(struct report_page *page, const struct report_ledger *ledger,
                                struct base_text *zeros)
 {
     for (size_t line = 0; line < RECORD_LEDGER_LINES; line++) {
         int64_t mean_bytes = ledger->mean_bytes[line], peak_bytes = ledger->peak_bytes[line];
-        const char *sign = line == RECORD_LEDGER_POOL     ? "="
-                           : line == RECORD_LEDGER_SHARED ? "−"
-                           : line == 0                    ? " "
-                                                          : "+";
+        const char *sign = report_ledger_sign(line);
         if (mean_bytes != 0 || peak_bytes != 0)
             print_ledger_line(page, sign, record_ledger_name(line), mean_bytes, peak_bytes, ledger);
         else
@@ -342,8 +246,8 @@ static void print_ledger(struct report_page *page, const struct record_run *run)
 {
     if (run->ledger.count == 0)
         return;
-    struct ledger ledger;
-    read_ledger(run, &ledger);
+    struct report_ledger ledger;
+    report_ledger_read(run, &ledger);
     static const char *const header[] = {"",         "",        "mean GiB",  "of pool",
                                          "peak GiB", "of pool", "peak bytes"};
     char heading[128];
@@ -384,7 +288,7 @@ static void print_fit(struct report_page *page, const struct record_run *run)
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         report_page_cell(page, rows[i].name);
-        report_page_cell(page, figure(run, rows[i].column, text, sizeof text));
+        report_page_cell(page, report_run_figure(run, rows[i].column, text, sizeof text));
         report_page_cell(page, rows[i].means);
     }
     report_page_table_end(page);
@@ -419,16 +323,6 @@ static void print_limit_group(struct report_page *page, const struct record_run 
     base_text_free(&text);
 }
 
-static bool is_first_of_group(const struct record_run *run, size_t at)
-{
-    for (size_t i = 0; i < at; i++) {
-        if (strcmp(run->limits.at[i].kind, run->limits.at[at].kind) == 0 &&
-            strcmp(run->limits.at[i].phase, run->limits.at[at].phase) == 0)
-            return false;
-    }
-    return true;
-}
-
 static void print_limits(struct report_page *page, const struct record_run *run)
 {
     if (run->limits.count == 0)
@@ -438,7 +332,7 @@ static void print_limits(struct report_page *page, const struct record_run *run)
              record_get_text(run, RECORD_BINDING_LIMIT));
     report_page_heading(page, heading);
     for (size_t i = 0; i < run->limits.count; i++) {
-        if (is_first_of_group(run, i))
+        if (report_limit_is_first(run, i))
             print_limit_group(page, run, i);
     }
 }
