@@ -65,6 +65,24 @@ static bool apply_overrides(struct scenario_load *load, const struct scenario_re
     return ok;
 }
 
+/* Points of a sweep keep no rows of requests unless somebody asked for them. */
+static bool apply_defaults(struct scenario_load *load, const struct scenario_request *request)
+{
+    static const char *const keys[] = {"requests", "timeline"};
+    struct base_arena *arena = load->reader->arena;
+    for (size_t i = 0; request->rows_unwanted && i < sizeof keys / sizeof keys[0]; i++) {
+        struct conf_node *record = conf_get(load->root, "record");
+        struct kvsim_error err;
+        const char *path = base_arena_printf(arena, "record.%s", keys[i]);
+        if (record != NULL && (record->kind == CONF_SCALAR || !conf_is_null(conf_get(record, keys[i]))))
+            continue;
+        if (conf_set(arena, load->root, path, "none", &err) != KVSIM_OK)
+            return scenario_fail_error(load->reader, NULL, path, &err);
+        conf_set_origin(conf_get(conf_get(load->root, "record"), keys[i]), CONF_ORIGIN_DEFAULT);
+    }
+    return true;
+}
+
 /* ---- the sections ---- */
 
 static bool read_top(struct scenario_load *load, const char *path)
@@ -203,6 +221,7 @@ enum kvsim_status scenario_load(const struct scenario_request *request, struct s
     };
     struct scenario_load load = {.reader = &reader, .scenario = scenario, .purpose = request->purpose};
     bool ok = read_root(&load, request->path) && apply_overrides(&load, request) &&
+              apply_defaults(&load, request) &&
               (request->purpose == SCENARIO_FOR_KERNEL ? resolve_kernel : resolve)(&load, request->path);
     *out = NULL;
     if (!ok || diags->total > 0) {

@@ -37,6 +37,7 @@ struct scenario_request {
     size_t override_count;
     enum scenario_purpose purpose;
     bool warnings_wanted;
+    bool rows_unwanted; /* record.requests and record.timeline are none unless stated: points of sweeps and plans */
 };
 
 struct scenario; /* = struct kvsim_scenario of the installed API */
