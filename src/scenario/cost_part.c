@@ -83,7 +83,11 @@ bool scenario_cost_resolve(struct scenario_load *load)
     struct serve_config *config = &scenario->config;
     const struct spec_hardware *hardware = scenario->has_hardware ? &scenario->hardware : NULL;
     enum cost_level level = cost_level_resolve(&scenario->cost, hardware);
-    if (!check_level(load, level) || !check_keys(load, level) || !check_hardware(load, level))
+    if (!check_level(load, level) || !check_keys(load, level))
+        return false;
+    // Sizing prices no step: a card known by its memory alone is enough.
+    bool prices = load->purpose != SCENARIO_FOR_SIZE;
+    if (prices && !check_hardware(load, level))
         return false;
     if (!scenario->cost.has_level)
         scenario_param_derived(load->reader, "cost.level", cost_level_name(level), "", SPEC_ASSUMED,
@@ -102,6 +106,8 @@ bool scenario_cost_resolve(struct scenario_load *load)
     config->cost.dtype = load->model_dtype;
     config->cost.kv_dtype = config->layout.k_format.name;
     config->cost.max_decode_seqs = (uint32_t)load->opts.max_num_seqs;
+    if (!prices)
+        return true;
     if (level_wants_hardware(level))
         scenario_caveat(load->reader, "uncalibrated",
                         "step times follow from datasheet rates and default efficiencies; nothing was fitted to this device");

@@ -105,6 +105,20 @@ static void hash_file(const char *path, struct base_hash *hash)
     fclose(file);
 }
 
+/* What a scenario may not state, as nothing would use it: it came from the profile. */
+static void drop_idle(const struct scenario_load *load, struct conf_node *resolved)
+{
+    static const char *const switches[] = {"count_every_lookup", "window_retention", "reserve_for_loads"};
+    struct conf_node *engine = conf_get(resolved, "engine");
+    struct conf_node *list = conf_get(engine, "switch");
+    for (size_t i = 0; list != NULL && i < sizeof switches / sizeof switches[0]; i++)
+        scenario_drop(list, switches[i]);
+    if (!load->pool_is_stated || engine == NULL)
+        return;
+    scenario_drop(engine, "memory");
+    scenario_drop(engine, "gpu_memory_utilization");
+}
+
 void scenario_fingerprint(struct scenario_load *load)
 {
     struct scenario *scenario = load->scenario;
@@ -118,6 +132,7 @@ void scenario_fingerprint(struct scenario_load *load)
     if (hardware != NULL)
         conf_put(arena, resolved, "hardware", hardware);
     strip_paths(arena, resolved);
+    drop_idle(load, resolved);
     drop_empty(resolved);
     scenario->config.yaml = print(arena, resolved);
     if (scenario->params.count > 0)

@@ -482,7 +482,9 @@ static bool stretch_positions(struct build *b)
     const char *type = text_of(scaling, "rope_type");
     if (type == NULL)
         type = text_of(scaling, "type");
-    if (type == NULL)
+    // Gemma 3 states its context after the stretch.
+    bool is_stretched = b->opts.model_type != NULL && base_starts_with(b->opts.model_type, "gemma3");
+    if (type == NULL || is_stretched)
         return true;
     bool yarn = strcmp(type, "yarn") == 0 || strcmp(type, "deepseek_yarn") == 0;
     if (!yarn && strcmp(type, "linear") != 0 && strcmp(type, "dynamic") != 0)

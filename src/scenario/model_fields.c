@@ -21,7 +21,7 @@ const struct base_field scenario_model_fields[] = {
      .help = "format of the released weights: {quant_method, weight_block_size, ...}"},
 
     COUNT_ALSO(num_hidden_layers, "n_layer num_layers n_layers", "layers"),
-    COUNT_ALSO(hidden_size, "n_embd d_model", "width of the residual stream"),
+    COUNT_ALSO(hidden_size, "n_embd n_embed d_model", "width of the residual stream"),
     {.key = "num_attention_heads", .type = BASE_INT, .unit = BASE_COUNT, AT(num_attention_heads),
      .has_offset = offsetof(struct scenario_model_opts, has_heads), .min = 1, .max = 1e6, .also = "n_head num_heads n_heads", .help = "query heads"},
     COUNT_ALSO(num_key_value_heads, "num_kv_heads n_head_kv n_kv_heads multi_query_group_num kv_n_heads", "KV heads; absent: as many as query heads"),
