@@ -107,6 +107,9 @@ void kv_hold_ledger(const struct spec_kv_layout *layout, const struct kv_pages *
     }
     if (!pages->is_hybrid && tokens > 0)
         total += (int64_t)layout->sequence_bytes;
+    // Copies of what the cache holds already.
+    out->replicated_bytes +=
+        tokens * (int64_t)(pages->transient_bytes_per_token * layout->gpu_count);
     // Places of tables without a layer, pages larger than a state, stages with fewer layers than the fullest.
     out->padded_bytes += total - kv_ledger_allocated_bytes(out);
     scale_lines(out, sequences);

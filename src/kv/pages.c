@@ -148,6 +148,9 @@ enum kvsim_status kv_pages_make(const struct spec_kv_layout *layout,
     bool windowed = out->kind_count == 1 && out->kinds[0].window_tokens != 0;
     struct kv_pages_kind only = out->kinds[0];
     make_plain(layout, out);
+    out->transient_bytes_per_token = options->transient_bytes_per_token;
+    out->block_bytes_per_gpu += options->transient_bytes_per_token * out->block_tokens;
+    out->block_bytes += options->transient_bytes_per_token * out->block_tokens * layout->gpu_count;
     if (options->hybrid && windowed) {
         // Every layer has the same window: still one table, but its blocks come back.
         out->kinds[0].kind = only.kind;

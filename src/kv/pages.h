@@ -26,6 +26,8 @@ struct kv_pages_options {
     uint32_t state_align_tokens; /* hybrid: attention blocks grow in steps of this; 0 = 16 */
     int64_t
         window_extra_tokens; /* tokens a step may add before a window lets blocks go: depth x batched tokens */
+    uint64_t
+        transient_bytes_per_token; /* plain: what a step holds beside the cache for each token (concatenation) */
 };
 
 /* Layers that share block tables of one kind. */
@@ -49,6 +51,7 @@ struct kv_pages {
     uint64_t state_bytes_per_gpu; /* plain: states of one sequence, outside the pool */
     uint32_t state_blocks_per_sequence;
     int64_t window_extra_tokens;
+    uint64_t transient_bytes_per_token; /* in block_bytes */
 };
 
 /* KVSIM_ERR_SCENARIO when the layers' pages can't be made equal (hybrid only): state it with the kinds at fault. */

@@ -35,11 +35,11 @@ static bool read_parts(struct scenario_load *load)
 static bool check_profile(struct scenario_load *load)
 {
     const struct conf_node *node = conf_get(load->engine, "profile");
-    if (strcmp(load->profile.scheduler, "vllm_v1") == 0)
+    if (strcmp(load->profile.scheduler, "vllm_v1") == 0 || load->purpose == SCENARIO_FOR_SIZE)
         return true;
     return scenario_fail(load->reader, node, "engine.profile", "unsupported-profile",
-                         "the scheduler '%.60s' of %.60s is not simulated by this version", load->profile.scheduler,
-                         load->profile.name);
+                         "the scheduler '%.60s' of %.60s is not simulated by this version; kvsim size knows its memory",
+                         load->profile.scheduler, load->profile.name);
 }
 
 bool scenario_engine_read(struct scenario_load *load)
@@ -49,13 +49,16 @@ bool scenario_engine_read(struct scenario_load *load)
     if (stated == NULL || !scenario_profile_load(reader, stated, &load->profile))
         return false;
     const struct spec_hardware *hardware = load->scenario->has_hardware ? &load->scenario->hardware : NULL;
+    scenario_sizing_respell(load, stated);
     struct conf_node *defaults = scenario_profile_defaults(reader, &load->profile, hardware);
+    scenario_sizing_respell(load, defaults);
     drop_replaced(defaults, stated);
     load->engine = conf_overlay(reader->arena, defaults, stated);
     conf_put(reader->arena, load->root, "engine", load->engine);
     reader->provenance = conf_get(load->profile.tree, "provenance");
     bool ok = scenario_read_map(reader, load->engine, &scenario_engine_section, "engine", &load->opts);
-    ok = read_parts(load) && ok;
+    ok = scenario_check_used(reader, load->engine, "engine", scenario_engine_section.fields, load->profile.family, "engine") && ok;
+    ok = read_parts(load) && scenario_sizing_read(load) && ok;
     load->scenario->config.engine_name = load->profile.name;
     scenario_param_derived(reader, "engine.profile.resolved", load->profile.name, "", SPEC_CALCULATED,
                            "newest known release that is not newer");
@@ -94,7 +97,7 @@ static bool check_switches(struct scenario_load *load)
 /* A profile's `true` is turned off and told; a stated one is refused. */
 static bool resolve_prefix_caching(struct scenario_load *load)
 {
-    if (!load->opts.enable_prefix_caching)
+    if (!load->opts.enable_prefix_caching || load->purpose == SCENARIO_FOR_SIZE)
         return true;
     struct conf_node *node = conf_get(load->engine, "enable_prefix_caching");
     if (scenario_is_stated(node))
@@ -123,6 +126,8 @@ static bool check_run_support(struct scenario_load *load)
                               "data parallelism inside a replica is not simulated by this version; cluster.replicas is");
     if (load->purpose != SCENARIO_FOR_RUN && load->purpose != SCENARIO_FOR_CHECK)
         return ok;
+    if (scenario_stated(load->engine, "swap_space") != NULL)
+        ok = fail_unsupported(load, "swap_space", "'engine.swap_space' is not used: swapping is not simulated by this version");
     if (opts->pipeline_parallel > 1)
         ok = fail_unsupported(load, "pipeline_parallel_size",
                               "pipeline parallelism is not simulated by this version; kvsim size and step compute it");
@@ -141,6 +146,18 @@ static void derived_int(struct scenario_load *load, const char *key, int64_t val
     scenario_param_derived(load->reader, key, text, unit, SPEC_CALCULATED, source);
 }
 
+/* A value that the engine derives goes into the tree, so that the resolved scenario says what was used. */
+static void derived_limit(struct scenario_load *load, const char *key, int64_t value, const char *unit, const char *source)
+{
+    bool was_absent = conf_is_null(conf_get(load->engine, key));
+    char text[32];
+    snprintf(text, sizeof text, "%" PRId64, value);
+    struct conf_node *node = conf_new_scalar(load->reader->arena, text);
+    node->origin = CONF_ORIGIN_DEFAULT;
+    conf_put(load->reader->arena, load->engine, key, node);
+    derived_int(load, base_arena_printf(load->reader->arena, was_absent ? "engine.%s" : "engine.%s.used", key), value, unit, source);
+}
+
 static bool resolve_model_len(struct scenario_load *load)
 {
     struct scenario_engine_opts *opts = &load->opts;
@@ -153,7 +170,7 @@ static bool resolve_model_len(struct scenario_load *load)
     }
     if (opts->max_model_len == 0) {
         opts->max_model_len = longest;
-        derived_int(load, "engine.max_model_len", longest, "tokens", "max_position_embeddings of the model");
+        derived_limit(load, "max_model_len", longest, "tokens", "max_position_embeddings of the model");
         return true;
     }
     if (longest == 0 || opts->max_model_len <= longest)
@@ -177,13 +194,13 @@ static void resolve_batch(struct scenario_load *load)
         if (!opts->enable_chunked_prefill && value < opts->max_model_len)
             value = opts->max_model_len;
         if (value != opts->max_num_batched_tokens)
-            derived_int(load, "engine.max_num_batched_tokens.used", value, "tokens",
-                        opts->enable_chunked_prefill ? "max_num_seqs x max_model_len" : "max_model_len, as chunking is off");
+            derived_limit(load, "max_num_batched_tokens", value, "tokens",
+                          opts->enable_chunked_prefill ? "max_num_seqs x max_model_len" : "max_model_len, as chunking is off");
         opts->max_num_batched_tokens = value;
     }
     if (!scenario_is_stated(seqs) && opts->max_num_seqs > opts->max_num_batched_tokens) {
         opts->max_num_seqs = opts->max_num_batched_tokens;
-        derived_int(load, "engine.max_num_seqs.used", opts->max_num_seqs, "", "max_num_batched_tokens");
+        derived_limit(load, "max_num_seqs", opts->max_num_seqs, "", "max_num_batched_tokens");
     }
     if (scenario_is_stated(tokens) && opts->max_num_batched_tokens < opts->max_num_seqs)
         scenario_warn(load->reader, tokens, "engine.max_num_batched_tokens", "budget-below-seats",
@@ -295,7 +312,10 @@ bool scenario_engine_resolve(struct scenario_load *load)
     ok = check_parallel(load) && ok;
     ok = resolve_dtype(load) && ok;
     ok = resolve_quantization(load) && ok;
+    scenario_sizing_chunking(load);
     resolve_batch(load);
+    scenario_sizing_share(load);
+    scenario_sizing_block(load);
     fill_sched(load);
     config->tensor_parallel = (uint32_t)opts->tensor_parallel;
     config->pipeline_parallel = (uint32_t)opts->pipeline_parallel;

@@ -32,14 +32,36 @@ struct scenario_engine_opts {
     int64_t tensor_parallel, pipeline_parallel, data_parallel;
     int64_t max_model_len, max_num_seqs, max_num_batched_tokens, block_size, long_prefill_token_threshold;
     int64_t quantization_group_size;
-    int64_t kv_cache_memory_bytes, num_gpu_blocks_override, kv_cache_tokens, reserved_blocks;
+    int64_t kv_cache_memory_bytes, num_gpu_blocks_override, kv_cache_tokens, reserved_blocks, ctx_size, swap_space_bytes;
     struct base_rational gpu_memory_utilization, watermark;
     bool enable_chunked_prefill, enable_prefix_caching, async_scheduling, enforce_eager, startup_check,
-        disable_hybrid_kv_cache_manager, enable_expert_parallel;
+        disable_hybrid_kv_cache_manager, enable_expert_parallel, kv_unified, swa_full;
     int scheduling_policy, preemption, kv_policy;
     const struct conf_node *kv_cache_dtype, *memory, *switches;
     struct scenario_memory_opts memory_opts;
     struct scenario_switch_opts switch_opts;
+};
+
+/* `sizing` and `runtime` of an engine profile. */
+struct scenario_reserve_opts {
+    double base, per_token, per_gpu, per_captured, least, least_from;
+    int64_t least_tokens;
+    const struct conf_node *by_gpus;
+};
+
+struct scenario_sizing_opts {
+    int pool, printed;
+    struct base_list before, beside;
+    bool windows, spare_page, latent_with_value, concatenates;
+    int64_t state_blocks, state_blocks_cached, request_table_bytes, latent_block, index_block, latent_align, cell_padding,
+        chunked_above;
+    struct base_rational wiggle;
+    struct scenario_reserve_opts reserve;
+};
+
+struct scenario_runtime_opts {
+    double logit, copies, context, collective, graph, graph_share;
+    int64_t moe_chunk, graph_batch;
 };
 
 struct scenario_workload_opts {
@@ -110,6 +132,10 @@ struct scenario_load {
     struct conf_node *model_tree, *hardware_tree, *engine; /* engine: with the profile's defaults under it */
     struct scenario_profile profile;
     struct scenario_engine_opts opts;
+    struct scenario_sizing_opts sizing;
+    struct scenario_runtime_opts runtime;
+    struct kv_sizing sizing_rule;
+    bool has_runtime;
     const char *trace_path;
     const char *model_dtype; /* of the unquantized parts: bf16, fp16 */
     bool pool_is_stated;
@@ -118,6 +144,13 @@ struct scenario_load {
 /* engine.c: what does not need the model, then what does. */
 bool scenario_engine_read(struct scenario_load *load);
 bool scenario_engine_resolve(struct scenario_load *load);
+/* sizing.c: what the profile says of memory; own spellings of the engine's keys; into the waterfall's inputs. */
+bool scenario_sizing_read(struct scenario_load *load);
+void scenario_sizing_chunking(struct scenario_load *load);
+void scenario_sizing_block(struct scenario_load *load);
+void scenario_sizing_share(struct scenario_load *load);
+void scenario_sizing_respell(struct scenario_load *load, struct conf_node *engine);
+void scenario_sizing_fill(struct scenario_load *load, struct kv_waterfall_inputs *inputs);
 /* pool.c: layout, waterfall, blocks. */
 bool scenario_pool_make(struct scenario_load *load);
 /* cost_part.c */

@@ -189,6 +189,7 @@ static bool fill_inputs(struct scenario_load *load, struct kv_waterfall_inputs *
         .reserved_blocks = opts->reserved_blocks,
         .charge_graphs = memory->charge_graphs,
         .startup_check = opts->startup_check,
+        .enforce_eager = opts->enforce_eager,
         .weights_bytes = stated_bytes(load, "weights", memory->has_weights, memory->weights_bytes),
         .non_torch = stated_bytes(load, "non_torch", memory->has_non_torch, memory->non_torch_bytes),
         .graphs = stated_bytes(load, "graphs", memory->has_graphs && !opts->enforce_eager, memory->graphs_bytes),
@@ -202,6 +203,7 @@ static bool fill_inputs(struct scenario_load *load, struct kv_waterfall_inputs *
         state = conf_get(load->model_tree, "mamba_ssm_dtype");
     if (!conf_is_null(state) && state->kind == CONF_SCALAR)
         inputs->kv.state_dtype = state->text;
+    scenario_sizing_fill(load, inputs);
     fill_demand(load, inputs);
     return find_kv_dtypes(load, &inputs->kv.k_dtype, &inputs->kv.v_dtype) && read_activation(load, &inputs->activation);
 }

@@ -194,7 +194,7 @@ bool scenario_profile_check(struct scenario_reader *reader, const struct conf_no
 {
     static const char *const keys[] = {"name",     "aliases",  "family",     "release", "released",
                                        "scheduler", "defaults", "defaults_by_memory", "switches",
-                                       "memory",   "provenance", "notes", NULL};
+                                       "memory",   "provenance", "notes", "sizing", "runtime", "spelling", NULL};
     static const char *const needed[] = {"name", "family", "release", "scheduler"};
     bool ok = true;
     if (tree->kind != CONF_MAP)
@@ -214,6 +214,8 @@ bool scenario_profile_check(struct scenario_reader *reader, const struct conf_no
     }
     ok = check_part(reader, tree, "defaults", &scenario_engine_section) && ok;
     ok = check_part(reader, tree, "switches", &scenario_switch_section) && ok;
+    ok = check_part(reader, tree, "sizing", &scenario_sizing_section) && ok;
+    ok = check_part(reader, tree, "runtime", &scenario_runtime_section) && ok;
     return check_part(reader, tree, "memory", &scenario_memory_section) && ok;
 }
 

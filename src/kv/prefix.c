@@ -1,0 +1,491 @@
+#include "kv/prefix.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+
+#include <string.h>
+
+enum { NODE_RUNS = 4 };
+
+struct kv_node {
+    struct kv_node *parent, *map_next;
+    uint64_t key;                       /* of its first block */
+    int64_t begin, end;                 /* blocks of the path */
+    struct kv_content content;          /* tokens [begin, end) of the path */
+    struct spec_token_run few[NODE_RUNS];
+    struct spec_token_run *many;          /* when they are more */
+    struct kv_extent *oldest, *youngest;
+    int64_t child_count;
+};
+
+/* ---- nodes ---- */
+
+static size_t slot_of(const struct kv_prefix *prefix, const struct kv_node *parent, uint64_t key)
+{
+    return (size_t)(base_mix2((uint64_t)(uintptr_t)parent, key) & (prefix->map_capacity - 1));
+}
+
+static void map_put(struct kv_prefix *prefix, struct kv_node *node)
+{
+    size_t slot = slot_of(prefix, node->parent, node->key);
+    node->map_next = prefix->map[slot];
+    prefix->map[slot] = node;
+}
+
+static void map_drop(struct kv_prefix *prefix, const struct kv_node *node)
+{
+    struct kv_node **at = &prefix->map[slot_of(prefix, node->parent, node->key)];
+    while (*at != node) {
+        at = &(*at)->map_next;
+    }
+    *at = node->map_next;
+}
+
+static void map_grow(struct kv_prefix *prefix)
+{
+    struct kv_node **old = prefix->map;
+    size_t old_capacity = prefix->map_capacity;
+    prefix->map_capacity = old_capacity == 0 ? 256 : old_capacity * 2;
+    prefix->map = base_alloc(base_mul_size(prefix->map_capacity, sizeof *prefix->map));
+    for (size_t i = 0; i < old_capacity; i++) {
+        for (struct kv_node *node = old[i], *next; node != NULL; node = next) {
+            next = node->map_next;
+            map_put(prefix, node);
+        }
+    }
+    base_free(old);
+}
+
+static void node_set_content(struct kv_node *node, struct kv_cursor from, int64_t tokens)
+{
+    struct kv_cursor cursor = from;
+    size_t count = kv_cursor_copy(&cursor, tokens, NULL);
+    struct spec_token_run *runs = node->few;
+    if (count > NODE_RUNS) {
+        runs = node->many = base_alloc(base_mul_size(count, sizeof *runs));
+    }
+    cursor = from;
+    kv_cursor_copy(&cursor, tokens, runs);
+    node->content = (struct kv_content){runs, count, tokens};
+}
+
+static struct kv_node *node_new(struct kv_prefix *prefix, struct kv_node *parent, struct kv_cursor content,
+                                int64_t begin, int64_t end)
+{
+    struct kv_node *node = base_pool_take(&prefix->nodes);
+    node->parent = parent;
+    node->begin = begin;
+    node->end = end;
+    node_set_content(node, content, (end - begin) * prefix->block_tokens);
+    struct kv_cursor first = kv_cursor_at(&node->content, 0);
+    node->key = kv_cursor_key(&first, prefix->block_tokens);
+    if (prefix->node_count++ >= prefix->map_capacity) {
+        map_grow(prefix);
+    }
+    map_put(prefix, node);
+    parent->child_count++;
+    return node;
+}
+
+// A node without copies and children holds nothing that anybody can find.
+static void drop_empty_nodes(struct kv_prefix *prefix, struct kv_node *node)
+{
+    while (node->parent != NULL && node->oldest == NULL && node->child_count == 0) {
+        struct kv_node *parent = node->parent;
+        map_drop(prefix, node);
+        base_free(node->many);
+        base_pool_give(&prefix->nodes, node);
+        prefix->node_count--;
+        parent->child_count--;
+        node = parent;
+    }
+}
+
+static struct kv_node *find_child(const struct kv_prefix *prefix, const struct kv_node *parent,
+                                  struct kv_cursor at)
+{
+    if (prefix->map_capacity == 0) {
+        return NULL;
+    }
+    struct kv_cursor cursor = at;
+    uint64_t key = kv_cursor_key(&cursor, prefix->block_tokens);
+    struct kv_node *node = prefix->map[slot_of(prefix, parent, key)];
+    for (; node != NULL; node = node->map_next) {
+        if (node->parent == parent && node->key == key) {
+            struct kv_cursor a = at, b = kv_cursor_at(&node->content, 0);
+            if (kv_cursor_match(&a, &b, prefix->block_tokens) == prefix->block_tokens) {
+                return node;
+            }
+        }
+    }
+    return NULL;
+}
+
+// Whole blocks from the node's beginning on that `at` shares with it; `at` moves past them.
+static int64_t matching_blocks(const struct kv_prefix *prefix, const struct kv_node *node, struct kv_cursor *at,
+                               int64_t most)
+{
+    int64_t blocks = node->end - node->begin;
+    blocks = blocks < most ? blocks : most;
+    struct kv_cursor a = *at, b = kv_cursor_at(&node->content, 0);
+    int64_t matched = kv_cursor_match(&a, &b, blocks * prefix->block_tokens) / prefix->block_tokens;
+    *at = kv_cursor_at(at->content, (node->begin + matched) * prefix->block_tokens);
+    return matched;
+}
+
+/* ---- extents ---- */
+
+static void queue_insert_before(struct kv_prefix *prefix, struct kv_extent *extent, struct kv_extent *next)
+{
+    extent->after = next;
+    extent->before = next != NULL ? next->before : prefix->tail;
+    *(extent->before != NULL ? &extent->before->after : &prefix->head) = extent;
+    *(next != NULL ? &next->before : &prefix->tail) = extent;
+}
+
+static void queue_remove(struct kv_prefix *prefix, struct kv_extent *extent)
+{
+    *(extent->before != NULL ? &extent->before->after : &prefix->head) = extent->after;
+    *(extent->after != NULL ? &extent->after->before : &prefix->tail) = extent->before;
+    extent->before = extent->after = NULL;
+}
+
+static void node_insert_after(struct kv_node *node, struct kv_extent *extent, struct kv_extent *older)
+{
+    extent->node = node;
+    extent->older = older;
+    extent->younger = older != NULL ? older->younger : node->oldest;
+    *(extent->older != NULL ? &extent->older->younger : &node->oldest) = extent;
+    *(extent->younger != NULL ? &extent->younger->older : &node->youngest) = extent;
+}
+
+static void node_remove(struct kv_extent *extent)
+{
+    struct kv_node *node = extent->node;
+    *(extent->older != NULL ? &extent->older->younger : &node->oldest) = extent->younger;
+    *(extent->younger != NULL ? &extent->younger->older : &node->youngest) = extent->older;
+    extent->older = extent->younger = NULL;
+}
+
+static void piece_link_after(struct kv_extent *extent, struct kv_extent *piece)
+{
+    piece->prev_piece = extent;
+    piece->next_piece = extent->next_piece;
+    if (piece->next_piece != NULL) {
+        piece->next_piece->prev_piece = piece;
+    }
+    extent->next_piece = piece;
+}
+
+static void extent_drop(struct kv_prefix *prefix, struct kv_extent *extent)
+{
+    struct kv_node *node = extent->node;
+    if (extent->prev_piece != NULL) {
+        extent->prev_piece->next_piece = extent->next_piece;
+    }
+    if (extent->next_piece != NULL) {
+        extent->next_piece->prev_piece = extent->prev_piece;
+    }
+    node_remove(extent);
+    base_pool_give(&prefix->extents, extent);
+    drop_empty_nodes(prefix, node);
+}
+
+// Cuts at block `at`, lo < at < hi: the extent keeps the front, the back is a piece of its own with the same fate.
+static struct kv_extent *extent_cut(struct kv_prefix *prefix, struct kv_extent *extent, int64_t at)
+{
+    struct kv_extent *back = base_pool_take(&prefix->extents);
+    *back = (struct kv_extent){.owner = extent->owner, .lo = at, .hi = extent->hi, .holders = extent->holders};
+    extent->hi = at;
+    node_insert_after(extent->node, back, extent);
+    piece_link_after(extent, back);
+    if (extent->holders == 0) {
+        queue_insert_before(prefix, back, extent); // later blocks are taken first
+    }
+    return back;
+}
+
+// The front part of a node becomes a node of its own above it, so that its children stay where they are.
+static struct kv_node *node_cut(struct kv_prefix *prefix, struct kv_node *node, int64_t at)
+{
+    struct kv_node *parent = node->parent;
+    map_drop(prefix, node);
+    parent->child_count--;
+    struct kv_content whole = node->content;
+    struct spec_token_run *many = node->many;
+    struct spec_token_run few[NODE_RUNS];
+    if (many == NULL) {
+        memcpy(few, node->few, sizeof few);
+        whole.runs = few;
+    }
+    struct kv_node *front = node_new(prefix, parent, kv_cursor_at(&whole, 0), node->begin, at);
+    node->many = NULL;
+    node_set_content(node, kv_cursor_at(&whole, (at - node->begin) * prefix->block_tokens),
+                     (node->end - at) * prefix->block_tokens);
+    base_free(many);
+    node->begin = at;
+    node->parent = front;
+    struct kv_cursor first = kv_cursor_at(&node->content, 0);
+    node->key = kv_cursor_key(&first, prefix->block_tokens);
+    map_put(prefix, node);
+    front->child_count++;
+    for (struct kv_extent *extent = node->oldest, *next; extent != NULL; extent = next) {
+        if (extent->lo < at && extent->hi > at) {
+            extent_cut(prefix, extent, at);
+        }
+        next = extent->younger;
+        if (extent->lo < at) {
+            node_remove(extent);
+            node_insert_after(front, extent, front->youngest);
+        }
+    }
+    return front;
+}
+
+/* ---- interface ---- */
+
+void kv_prefix_init(struct kv_prefix *prefix, int64_t block_tokens, int64_t usable_blocks, bool is_old_order)
+{
+    *prefix = (struct kv_prefix){
+        .block_tokens = block_tokens, .is_old_order = is_old_order, .blank_blocks = usable_blocks};
+    base_pool_init(&prefix->nodes, sizeof(struct kv_node));
+    base_pool_init(&prefix->extents, sizeof(struct kv_extent));
+    prefix->root = base_pool_take(&prefix->nodes);
+    if (is_old_order && usable_blocks > 0) {
+        struct kv_extent *blank = base_pool_take(&prefix->extents);
+        blank->hi = usable_blocks;
+        queue_insert_before(prefix, blank, NULL);
+    }
+}
+
+void kv_prefix_release(struct kv_prefix *prefix)
+{
+    for (size_t i = 0; i < prefix->map_capacity; i++) {
+        for (struct kv_node *node = prefix->map[i]; node != NULL; node = node->map_next) {
+            base_free(node->many);
+        }
+    }
+    base_free(prefix->map);
+    base_pool_release(&prefix->nodes);
+    base_pool_release(&prefix->extents);
+}
+
+// Up to where an extent can be hit: a running sequence's own blocks as far as they are hashed.
+static int64_t visible_end(const struct kv_prefix *prefix, const struct kv_extent *extent)
+{
+    if (extent->owner == NULL) {
+        return extent->hi;
+    }
+    int64_t hashed = prefix->hashed_blocks(prefix->context, extent->owner);
+    return hashed < extent->hi ? hashed : extent->hi;
+}
+
+// The oldest copy of block `at`, and up to where it stays the oldest.
+static struct kv_extent *oldest_copy(const struct kv_prefix *prefix, const struct kv_node *node, int64_t at,
+                                     int64_t *end)
+{
+    int64_t limit = INT64_MAX;
+    for (struct kv_extent *extent = node->oldest; extent != NULL; extent = extent->younger) {
+        int64_t visible = visible_end(prefix, extent);
+        if (extent->lo <= at && at < visible) {
+            *end = visible < limit ? visible : limit;
+            return extent;
+        }
+        if (extent->lo > at && extent->lo < visible && extent->lo < limit) {
+            limit = extent->lo;
+        }
+    }
+    return NULL;
+}
+
+void kv_prefix_lookup(struct kv_prefix *prefix, const struct kv_content *content, int64_t most, struct kv_hits *out)
+{
+    out->count = 0;
+    out->blocks = out->idle_blocks = 0;
+    const struct kv_node *node = prefix->root;
+    struct kv_cursor at = kv_cursor_at(content, 0);
+    while (out->blocks < most && (node = find_child(prefix, node, at)) != NULL) {
+        int64_t end = node->begin + matching_blocks(prefix, node, &at, most - out->blocks);
+        while (out->blocks < end) {
+            int64_t until;
+            struct kv_extent *extent = oldest_copy(prefix, node, out->blocks, &until);
+            if (extent == NULL) {
+                return;
+            }
+            until = until < end ? until : end;
+            struct kv_hold hold = {extent, out->blocks, until};
+            base_vec_push(out, hold);
+            out->idle_blocks += extent->holders == 0 ? until - out->blocks : 0;
+            out->blocks = until;
+        }
+        if (end < node->end) {
+            return;
+        }
+    }
+}
+
+// Makes [lo, hi) of a copy an extent of its own and gives it one more holder.
+static void hold_hit(struct kv_prefix *prefix, struct kv_hold *hold)
+{
+    struct kv_extent *extent = hold->first;
+    while (extent->hi <= hold->lo) {
+        extent = extent->next_piece; // it was cut for a hit before this one
+    }
+    if (extent->lo < hold->lo) {
+        extent = extent_cut(prefix, extent, hold->lo);
+    }
+    if (extent->hi > hold->hi) {
+        extent_cut(prefix, extent, hold->hi);
+    }
+    hold->first = extent;
+    int64_t blocks = hold->hi - hold->lo;
+    if (extent->holders++ == 0) {
+        queue_remove(prefix, extent);
+        prefix->idle_blocks -= blocks;
+    } else {
+        prefix->shared_blocks += blocks;
+    }
+}
+
+static void own(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struct kv_node *node, int64_t lo, int64_t hi)
+{
+    struct kv_extent *extent = base_pool_take(&prefix->extents);
+    *extent = (struct kv_extent){.owner = seq, .lo = lo, .hi = hi, .holders = 1};
+    node_insert_after(node, extent, node->youngest);
+    struct kv_hold hold = {extent, lo, hi};
+    base_vec_push(&seq->holds, hold);
+}
+
+// The path of the sequence's whole content, from block `from` on held as its own.
+static void own_path(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t from)
+{
+    int64_t blocks = seq->content.token_count / prefix->block_tokens, done = 0;
+    struct kv_node *node = prefix->root;
+    struct kv_cursor at = kv_cursor_at(&seq->content, 0);
+    while (done < blocks) {
+        struct kv_node *child = find_child(prefix, node, at);
+        if (child == NULL) {
+            child = node_new(prefix, node, at, done, blocks);
+            done = blocks;
+        } else {
+            done += matching_blocks(prefix, child, &at, blocks - done);
+            if (done < child->end && done < blocks) {
+                child = node_cut(prefix, child, done); // contents part here
+            }
+        }
+        if (done > from) {
+            own(prefix, seq, child, child->begin > from ? child->begin : from, done);
+        }
+        node = child;
+    }
+}
+
+void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, const struct kv_hits *hits)
+{
+    base_require(seq->holds.count == 0);
+    for (size_t i = 0; i < hits->count; i++) {
+        struct kv_hold hold = hits->at[i];
+        hold_hit(prefix, &hold);
+        base_vec_push(&seq->holds, hold);
+    }
+    own_path(prefix, seq, hits->blocks);
+}
+
+// Blank blocks come before all extents; with free order `old` they are extents themselves, without a node.
+static void take_from_extent(struct kv_prefix *prefix, struct kv_extent *extent, int64_t blocks)
+{
+    extent->hi -= blocks;
+    if (extent->node == NULL) {
+        prefix->blank_blocks -= blocks;
+    } else {
+        prefix->idle_blocks -= blocks;
+        prefix->evicted_blocks += blocks;
+    }
+    if (extent->hi > extent->lo) {
+        return;
+    }
+    queue_remove(prefix, extent);
+    if (extent->node == NULL) {
+        base_pool_give(&prefix->extents, extent);
+    } else {
+        extent_drop(prefix, extent);
+    }
+}
+
+void kv_prefix_take(struct kv_prefix *prefix, int64_t blocks)
+{
+    base_require(blocks <= kv_prefix_free_blocks(prefix));
+    if (!prefix->is_old_order) {
+        int64_t blank = blocks < prefix->blank_blocks ? blocks : prefix->blank_blocks;
+        prefix->blank_blocks -= blank;
+        blocks -= blank;
+    }
+    while (blocks > 0) {
+        int64_t here = prefix->head->hi - prefix->head->lo;
+        here = here < blocks ? here : blocks;
+        take_from_extent(prefix, prefix->head, here);
+        blocks -= here;
+    }
+}
+
+static void free_blank(struct kv_prefix *prefix, int64_t blocks)
+{
+    prefix->blank_blocks += blocks;
+    if (!prefix->is_old_order || blocks == 0) {
+        return;
+    }
+    if (prefix->tail != NULL && prefix->tail->node == NULL) {
+        prefix->tail->hi += blocks;
+        return;
+    }
+    struct kv_extent *blank = base_pool_take(&prefix->extents);
+    blank->hi = blocks;
+    queue_insert_before(prefix, blank, NULL);
+}
+
+static void let_go(struct kv_prefix *prefix, const struct kv_prefix_seq *seq, struct kv_extent *extent, int64_t hashed)
+{
+    if (extent->owner == seq) {
+        extent->owner = NULL;
+        extent->hi = extent->hi < hashed ? extent->hi : hashed;
+        if (extent->hi <= extent->lo) {
+            base_require(extent->holders == 1);
+            extent_drop(prefix, extent); // never hashed
+            return;
+        }
+    }
+    int64_t blocks = extent->hi - extent->lo;
+    if (--extent->holders > 0) {
+        prefix->shared_blocks -= blocks;
+        return;
+    }
+    prefix->idle_blocks += blocks;
+    queue_insert_before(prefix, extent, NULL);
+}
+
+void kv_prefix_detach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks, int64_t blank_blocks)
+{
+    free_blank(prefix, blank_blocks);
+    for (size_t i = seq->holds.count; i-- > 0;) {
+        struct kv_hold hold = seq->holds.at[i];
+        struct kv_extent *last = hold.first;
+        while (last->hi < hold.hi) {
+            last = last->next_piece;
+        }
+        for (struct kv_extent *extent = last, *previous; extent != NULL; extent = previous) {
+            previous = extent == hold.first ? NULL : extent->prev_piece;
+            let_go(prefix, seq, extent, hashed_blocks);
+        }
+    }
+    seq->holds.count = 0;
+}
+
+int64_t kv_prefix_uniform_blocks(const struct kv_prefix *prefix, bool *evicts)
+{
+    if (!prefix->is_old_order) {
+        *evicts = prefix->blank_blocks == 0;
+        return *evicts ? prefix->idle_blocks : prefix->blank_blocks;
+    }
+    *evicts = prefix->head != NULL && prefix->head->node != NULL;
+    return prefix->head != NULL ? prefix->head->hi - prefix->head->lo : 0;
+}

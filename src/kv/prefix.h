@@ -1,0 +1,102 @@
+/*
+ * prefix.h - the prefix cache of vLLM V1 over runs of blocks: hits, holders, the free queue, eviction.
+ *
+ * The engine keeps blocks one by one: a full block is hashed together with everything before it, a block that nobody holds
+ * waits in the free queue with its content until it is taken. Here a run of consecutive blocks that share their fate is
+ * one extent, so cost follows requests and shared prefixes, not contexts:
+ *
+ *   node    a stretch of content in the tree of all contents that are cached or being computed; it is cut where contents
+ *           part (at block borders) and where a run must be cut
+ *   extent  one physical copy of the blocks [lo, hi) of a node's path: how many hold it, its place in the free queue.
+ *           Several copies of one position can exist; the one hashed first is hit, each keeps its place
+ *
+ * While a sequence runs, its own extents reach to where its content will end; what of them is hashed so far is asked of the
+ * sequence (`hashed_blocks`). An extent in the free queue is eaten from its end (blocks are freed last block first), a hit
+ * takes from its front. Free order `new`: blocks without content go to the head of the queue, so they are a number before
+ * all extents; `old`: everything goes to the tail in turn.
+ *
+ * Sources: engine-semantics 1.3, 3, 12. A block-by-block reference agrees on every step of random scenarios.
+ * Invariants: free_blocks == blank_blocks + idle_blocks; an extent is queued just when it has no holder.
+ */
+#ifndef KVSIM_KV_PREFIX_H
+#define KVSIM_KV_PREFIX_H
+
+#include "base/mem.h"
+#include "base/pool.h"
+#include "kv/content.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct kv_node;
+struct kv_prefix_seq;
+
+struct kv_extent {
+    struct kv_node *node;                   /* NULL: blocks without content (free order `old`) */
+    struct kv_extent *older, *younger;      /* copies of the node, by when they were hashed */
+    struct kv_extent *before, *after;       /* in the free queue, taken from the head */
+    struct kv_extent *next_piece, *prev_piece; /* of one copy that was cut */
+    struct kv_prefix_seq *owner;            /* the running sequence that computes it, or NULL */
+    int64_t lo, hi;                         /* blocks of the path; blank ones: a count in hi, lo == 0 */
+    int64_t holders;
+};
+
+/* Blocks [lo, hi) of a copy, from its piece `first` on. */
+struct kv_hold {
+    struct kv_extent *first;
+    int64_t lo, hi;
+};
+
+/* What a sequence holds: embedded in the scheduler's own. Zeroed = nothing. */
+struct kv_prefix_seq {
+    struct kv_content content; /* prompt and answer */
+    struct {
+        struct kv_hold *at;
+        size_t count, capacity;
+    } holds;
+};
+
+struct kv_hits {
+    struct kv_hold *at;
+    size_t count, capacity;
+    int64_t blocks;      /* hit from block 0 on */
+    int64_t idle_blocks; /* of them in the free queue */
+};
+
+struct kv_prefix {
+    int64_t block_tokens;
+    bool is_old_order;
+    int64_t blank_blocks;  /* free, without content */
+    int64_t idle_blocks;   /* free, with content */
+    int64_t shared_blocks; /* sum over held blocks of holders - 1 */
+    int64_t evicted_blocks;
+    struct kv_extent *head, *tail; /* the free queue */
+    struct kv_node *root;
+    struct kv_node **map;          /* children by (parent, key of their first block) */
+    size_t map_capacity, node_count;
+    struct base_pool nodes, extents;
+    int64_t (*hashed_blocks)(void *context, const struct kv_prefix_seq *seq);
+    void *context;
+};
+
+void kv_prefix_init(struct kv_prefix *prefix, int64_t block_tokens, int64_t usable_blocks, bool is_old_order);
+void kv_prefix_release(struct kv_prefix *prefix);
+
+static inline int64_t kv_prefix_free_blocks(const struct kv_prefix *prefix)
+{
+    return prefix->blank_blocks + prefix->idle_blocks;
+}
+
+/* The longest run of cached blocks from the start of `content`, at most `most`. Changes nothing. */
+void kv_prefix_lookup(struct kv_prefix *prefix, const struct kv_content *content, int64_t most, struct kv_hits *out);
+/* The sequence holds the hits from now on and will compute the rest of its content itself. */
+void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, const struct kv_hits *hits);
+/* Takes blocks from the head of the queue; what they held is evicted. blocks <= free. */
+void kv_prefix_take(struct kv_prefix *prefix, int64_t blocks);
+/* The sequence gives everything back, last block first: `blank_blocks` without content, then its hashed ones. */
+void kv_prefix_detach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks, int64_t blank_blocks);
+/* How many blocks can be taken while all of them are blank, or (evicts) all of them hold content. */
+int64_t kv_prefix_uniform_blocks(const struct kv_prefix *prefix, bool *evicts);
+
+#endif
