@@ -1,5 +1,7 @@
 #include "support/engine_run.h"
 
+#include "support/result_compare.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +14,7 @@ static void keep_request(struct record_sink *sink, const struct record_request *
     struct engine_run *run = (struct engine_run *)(void *)sink;
     struct record_request copy = *row;
     copy.id = base_arena_copy(&run->arena, row->id);
-    copy.class_name = "";
+    copy.class_name = base_arena_copy(&run->arena, row->class_name);
     base_vec_push(&run->requests, copy);
 }
 
@@ -40,13 +42,13 @@ static void keep_step(struct record_sink *sink, const struct record_step *row)
     base_vec_push(&run->steps, step);
 }
 
-static void ignore_sample(struct record_sink *sink, const struct record_sample *row)
+static void keep_sample(struct record_sink *sink, const struct record_sample *row)
 {
-    (void)sink;
-    (void)row;
+    struct engine_run *run = (struct engine_run *)(void *)sink;
+    base_vec_push(&run->samples, *row);
 }
 
-static const struct record_sink_ops keeping = {keep_request, keep_step, ignore_sample};
+static const struct record_sink_ops keeping = {keep_request, keep_step, keep_sample};
 
 /* ---- the requests ---- */
 
@@ -174,24 +176,40 @@ static void fill_config(const struct ref_input *input, struct cost_options *cost
     out->warmup.kind = SERVE_WARMUP_REQUESTS; // 0 requests: everything counts
 }
 
-void engine_run_reference_input(const struct ref_input *input, enum serve_mode mode, struct engine_run *out)
+void engine_run_config(const struct serve_config *config, const struct engine_options *wanted, struct engine_run *out)
 {
-    *out = (struct engine_run){
-        .sink = {.ops = &keeping, .request_limit = UINT64_MAX, .wants_steps = mode == SERVE_STEP}};
+    *out = (struct engine_run){.sink = {.ops = &keeping,
+                                        .request_limit = wanted->request_rows,
+                                        .wants_steps = wanted->wants_steps,
+                                        .sample_ns = wanted->sample_ns}};
     base_arena_init(&out->arena);
-    struct list_source list;
-    order_requests(input, &out->arena, &list);
-    struct serve_source source = {&list, list_next, list_done};
-    struct cost_options cost;
-    struct serve_config config;
-    fill_config(input, &cost, &config);
-    struct serve_run_options options = {.replication = 1, .mode = mode, .sink = &out->sink, .source = &source};
+    bool is_silent = wanted->request_rows == 0 && !wanted->wants_steps && wanted->sample_ns == 0;
+    struct serve_run_options options = {.replication = 1,
+                                        .mode = wanted->mode,
+                                        .sink = is_silent ? NULL : &out->sink,
+                                        .source = wanted->source};
     struct kvsim_error err = {0};
-    enum kvsim_status status = serve_run(&config, &options, &out->result, &err);
+    enum kvsim_status status = serve_run(config, &options, &out->result, &err);
     if (status != KVSIM_OK) {
         fprintf(stderr, "engine failed: %s\n", err.message);
         abort();
     }
+}
+
+void engine_run_reference_input(const struct ref_input *input, enum serve_mode mode, struct engine_run *out)
+{
+    struct base_arena arena;
+    base_arena_init(&arena);
+    struct list_source list;
+    order_requests(input, &arena, &list);
+    struct serve_source source = {&list, list_next, list_done};
+    struct cost_options cost;
+    struct serve_config config;
+    fill_config(input, &cost, &config);
+    struct engine_options wanted = {
+        .mode = mode, .request_rows = UINT64_MAX, .wants_steps = mode == SERVE_STEP, .source = &source};
+    engine_run_config(&config, &wanted, out);
+    base_arena_release(&arena);
 }
 
 void engine_run_release(struct engine_run *run)
@@ -199,6 +217,7 @@ void engine_run_release(struct engine_run *run)
     serve_result_release(&run->result);
     base_vec_free(&run->steps);
     base_vec_free(&run->requests);
+    base_vec_free(&run->samples);
     base_arena_release(&run->arena);
 }
 
@@ -369,42 +388,21 @@ void engine_compare_with_reference(const struct ref_input *input, const struct r
     compare_wide(&diff, "Little's law", run->result.sojourn_ticks, run->result.in_flight_ticks);
 }
 
-static void compare_hist(struct diff *diff, const char *what, const struct stats_hist *a, const struct stats_hist *b)
-{
-    compare(diff, what, (int64_t)a->count, (int64_t)b->count);
-    compare_wide(diff, what, a->sum_ticks, b->sum_ticks);
-    for (int q = 1; q < 100 && a->count > 0 && b->count > 0; q += 7) {
-        double x = stats_hist_quantile_ns(a, q / 100.0), y = stats_hist_quantile_ns(b, q / 100.0);
-        compare(diff, what, (int64_t)(x * 16), (int64_t)(y * 16));
-    }
-}
-
 void engine_compare_runs(const struct engine_run *a, const struct engine_run *b, char *difference, size_t bytes)
 {
-    difference[0] = '\0';
+    result_compare(&a->result, &b->result, difference, bytes);
     struct diff diff = {difference, bytes, "run", 0};
-    const struct serve_replica_result *x = &a->result.replicas[0], *y = &b->result.replicas[0];
-    compare(&diff, "steps", (int64_t)x->steps, (int64_t)y->steps);
-    compare(&diff, "computed tokens", x->computed_tokens, y->computed_tokens);
-    compare(&diff, "peak used blocks", x->peak_used_blocks, y->peak_used_blocks);
-    compare(&diff, "peak live tokens", x->peak_live_tokens, y->peak_live_tokens);
-    compare(&diff, "peak running", x->peak_running, y->peak_running);
-    compare_wide(&diff, "live tokens", x->whole.live_tokens, y->whole.live_tokens);
-    compare_wide(&diff, "used blocks", x->whole.used_blocks, y->whole.used_blocks);
-    compare_wide(&diff, "waiting", x->whole.waiting, y->whole.waiting);
-    for (size_t i = 0; i < SERVE_LIMIT_COUNT; i++) {
-        compare_wide(&diff, serve_limit_name((enum serve_limit)i), x->whole.limit[i], y->whole.limit[i]);
-    }
-    for (size_t m = 0; m < SPEC_METRIC_COUNT; m++) {
-        compare_hist(&diff, "histogram", &a->result.classes[0].metric[m], &b->result.classes[0].metric[m]);
-    }
     compare(&diff, "requests", (int64_t)a->requests.count, (int64_t)b->requests.count);
-    diff.where = "request";
+    diff.where = "row";
     for (size_t i = 0; i < a->requests.count && difference[0] == '\0'; i++) {
         struct record_request p = a->requests.at[i], q = b->requests.at[i];
-        diff.number = index_of(p.id);
-        compare(&diff, "id", index_of(p.id), index_of(q.id));
-        p.id = q.id = NULL;
-        compare(&diff, "row", 0, memcmp(&p, &q, sizeof p) != 0);
+        diff.number = (int64_t)i;
+        compare(&diff, "id", 0, strcmp(p.id, q.id));
+        compare(&diff, "class", 0, strcmp(p.class_name, q.class_name));
+        compare(&diff, "index", (int64_t)p.index, (int64_t)q.index);
+        compare(&diff, "arrival_ns", p.arrival_ns, q.arrival_ns);
+        compare(&diff, "finish_ns", p.finish_ns, q.finish_ns);
+        p.id = q.id = p.class_name = q.class_name = NULL;
+        compare(&diff, "something in the row", 0, memcmp(&p, &q, sizeof p) != 0);
     }
 }

@@ -1,0 +1,214 @@
+#include "support/random_service.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* splitmix64 (Steele, Lea, Flood, OOPSLA 2014), apart from the simulator's own streams. */
+struct dice {
+    uint64_t state;
+};
+
+static uint64_t roll(struct dice *dice)
+{
+    uint64_t x = dice->state += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+static int64_t between(struct dice *dice, int64_t low, int64_t high)
+{
+    return low + (int64_t)(roll(dice) % (uint64_t)(high - low + 1));
+}
+
+static bool one_in(struct dice *dice, int64_t n)
+{
+    return between(dice, 1, n) == 1;
+}
+
+static int64_t one_of(struct dice *dice, const int64_t *values, size_t count)
+{
+    return values[between(dice, 0, (int64_t)count - 1)];
+}
+
+#define ONE_OF(dice, ...) \
+    one_of((dice), (const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+
+/* ---- the engine ---- */
+
+static void roll_scheduler(struct dice *dice, struct service *service)
+{
+    struct sched_options *sched = &service->config.sched;
+    sched->max_num_seqs = ONE_OF(dice, 1, 3, 8, 16, 64);
+    sched->max_num_batched_tokens = ONE_OF(dice, 7, 16, 64, 256, 2048);
+    sched->max_model_len = ONE_OF(dice, 200, 500, 1000);
+    sched->long_prefill_token_threshold = one_in(dice, 4) ? between(dice, 1, 40) : 0;
+    sched->enable_chunked_prefill = !one_in(dice, 5) || sched->max_num_batched_tokens < sched->max_model_len;
+    sched->unchunked_misfit = one_in(dice, 2) ? SCHED_MISFIT_STOP : SCHED_MISFIT_SKIP;
+    sched->order = one_in(dice, 4) ? SCHED_PRIORITY : SCHED_FCFS;
+    sched->watermark = (struct base_rational){one_in(dice, 3) ? between(dice, 1, 10) : 0, 100};
+    sched->reserve_full_isl = one_in(dice, 3);
+    sched->preempted_budget_returned = !one_in(dice, 4);
+    sched->reject_over_length = one_in(dice, 4);
+    service->config.cost.max_decode_seqs = (uint32_t)sched->max_num_seqs;
+    service_set_async(service, one_in(dice, 2));
+}
+
+// Room for one longest request and the watermark; seldom for all that run.
+static void roll_pool(struct dice *dice, struct service *service)
+{
+    int64_t block = ONE_OF(dice, 1, 4, 16, 32);
+    int64_t one = (service->config.sched.max_model_len + block - 1) / block;
+    int64_t blocks = 1 + one + one * between(dice, 0, one_in(dice, 4) ? 800 : 120) / 100;
+    service_set_pool(service, blocks + blocks / 5, block);
+}
+
+static void roll_cost(struct dice *dice, struct service *service)
+{
+    struct cost_options *cost = &service->cost;
+    switch (between(dice, 0, 2)) {
+    case 0:
+        // Whole milliseconds: many things happen at one instant.
+        *cost = (struct cost_options){
+            .level = COST_FIXED, .has_level = true, .fixed_step_ns = between(dice, 1, 20) * 1000000};
+        break;
+    case 1:
+        *cost = (struct cost_options){.level = COST_AFFINE, .has_level = true};
+        cost->affine.base_ns = (double)between(dice, 1, 8000000) / 3;
+        cost->affine.per_prefill_token_ns = (double)between(dice, 0, 100000) / 7;
+        cost->affine.per_decode_seq_ns = (double)between(dice, 0, 400000) / 7;
+        cost->affine.per_context_token_ns = (double)between(dice, 0, 10000) / 9;
+        break;
+    default:
+        service_set_llama_8b(service, service->config.sched.async_scheduling);
+        service->config.sched.max_model_len = ONE_OF(dice, 200, 500, 1000);
+        break;
+    }
+}
+
+static void roll_cluster(struct dice *dice, struct serve_config *config)
+{
+    config->replica_count = one_in(dice, 2) ? 1 : (uint32_t)between(dice, 2, 3);
+    config->router = one_in(dice, 2) ? SERVE_ROUND_ROBIN : SERVE_LEAST_OUTSTANDING;
+}
+
+/* ---- the workload ---- */
+
+static void roll_class(struct dice *dice, struct random_service *random, size_t index, size_t count)
+{
+    struct service *service = &random->service;
+    struct workload_class *class = &service->config.workload.classes[index];
+    char *name = random->class_names[index];
+    snprintf(name, sizeof random->class_names[index], "%s", "");
+    if (count > 1) {
+        snprintf(name, sizeof random->class_names[index], "class%zu", index);
+    }
+    struct rng_dist_options prompt = {.kind = RNG_LOGNORMAL,
+                                      .has_mean = true,
+                                      .has_cv = true,
+                                      .has_min = true,
+                                      .has_max = true,
+                                      .mean = (double)between(dice, 5, 150),
+                                      .cv = 1,
+                                      .min = 1,
+                                      .max = 600};
+    struct rng_dist_options output = {
+        .kind = RNG_GEOMETRIC, .has_mean = true, .has_max = true, .mean = (double)between(dice, 2, 150), .max = 600};
+    *class = (struct workload_class){.name = name,
+                                     .weight = (double)between(dice, 1, 3),
+                                     .priority = (int32_t)between(dice, 0, 2),
+                                     .prompt = service_dist(service, &prompt, true),
+                                     .output = service_dist(service, &output, true),
+                                     .correlation = one_in(dice, 3) ? 0.5 : 0};
+    if (one_in(dice, 3)) {
+        class->has_max_tokens = true;
+        class->max_tokens = service_fixed((double)between(dice, 1, 100));
+    }
+    int64_t patience_ms = one_in(dice, 2) ? between(dice, 20, 3000) : 0;
+    switch (between(dice, 0, 2)) {
+    case 0:
+        class->abort_after_ns = patience_ms * 1000000;
+        break;
+    case 1:
+        class->timeout_first_ns = patience_ms * 1000000;
+        break;
+    default:
+        class->timeout_total_ns = patience_ms * 1000000;
+        break;
+    }
+}
+
+static void roll_process(struct dice *dice, struct random_service *random)
+{
+    struct workload_spec *workload = &random->service.config.workload;
+    double rate = (double)ONE_OF(dice, 4, 15, 50, 200, 1000);
+    workload->process = (enum workload_process)between(dice, WORKLOAD_POISSON, WORKLOAD_CLOSED_LOOP);
+    workload->rate_per_s = rate;
+    workload->burstiness = (double)ONE_OF(dice, 1, 4);
+    workload->cv = 2;
+    workload->interval_ns = (int64_t)(1e9 / rate);
+    random->states[0] = (struct workload_mmpp_state){rate, 1};
+    random->states[1] = (struct workload_mmpp_state){rate / 10, 2};
+    workload->states = random->states;
+    workload->state_count = 2;
+    random->stages[0] = (struct workload_stage){.rate_per_s = rate, .duration_ns = 2000000000};
+    random->stages[1] = (struct workload_stage){
+        .rate_per_s = rate, .rate_end_per_s = rate / 4, .duration_ns = 4000000000, .deterministic = one_in(dice, 2)};
+    workload->stages = random->stages;
+    workload->stage_count = 2;
+    workload->concurrency = (uint32_t)ONE_OF(dice, 1, 3, 20, 80);
+    workload->has_think = one_in(dice, 2);
+    struct rng_dist_options think = {.kind = RNG_EXPONENTIAL, .has_mean = true, .mean = 0.05};
+    workload->think = service_dist(&random->service, &think, false);
+    workload->max_concurrency = one_in(dice, 4) ? (uint64_t)between(dice, 1, 30) : 0;
+    workload->ignore_eos = one_in(dice, 3);
+    workload->request_limit = (uint64_t)between(dice, 50, 300);
+    if (one_in(dice, 8)) {
+        workload->duration_ns = between(dice, 500, 5000) * 1000000;
+    }
+}
+
+static void roll_workload(struct dice *dice, struct random_service *random)
+{
+    struct workload_spec *workload = &random->service.config.workload;
+    workload->class_count = one_in(dice, 2) ? 1 : (size_t)between(dice, 2, 3);
+    for (size_t i = 0; i < workload->class_count; i++) {
+        roll_class(dice, random, i, workload->class_count);
+    }
+    roll_process(dice, random);
+}
+
+static void roll_statistics(struct dice *dice, struct random_service *random)
+{
+    struct serve_config *config = &random->service.config;
+    config->warmup.kind = ONE_OF(dice, SERVE_WARMUP_DEFAULT, SERVE_WARMUP_SHARE, SERVE_WARMUP_REQUESTS,
+                                 SERVE_WARMUP_TIME);
+    config->warmup.share = 0.2;
+    config->warmup.requests = between(dice, 0, 40);
+    config->warmup.time_ns = between(dice, 0, 2000) * 1000000;
+    config->stop_when_overloaded = one_in(dice, 2);
+    random->slo = (struct spec_slo){.metric = one_in(dice, 2) ? SPEC_TTFT : SPEC_TPOT,
+                                    .statistic = SPEC_P99,
+                                    .bound_ns = between(dice, 5, 500) * 1000000,
+                                    .text = ""};
+    config->slos = &random->slo;
+    config->slo_count = 1;
+}
+
+void random_service_init(struct random_service *random, uint64_t seed)
+{
+    struct dice dice = {seed * UINT64_C(0x2545f4914f6cdd1d)};
+    service_init(&random->service);
+    random->service.config.seed = seed;
+    roll_scheduler(&dice, &random->service);
+    roll_cost(&dice, &random->service);
+    roll_pool(&dice, &random->service);
+    roll_cluster(&dice, &random->service.config);
+    roll_workload(&dice, random);
+    roll_statistics(&dice, random);
+}
+
+void random_service_release(struct random_service *random)
+{
+    service_release(&random->service);
+}

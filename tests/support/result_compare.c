@@ -1,0 +1,232 @@
+#include "support/result_compare.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct check {
+    char *text;
+    size_t bytes;
+    char place[32];
+};
+
+static void at_place(struct check *check, const char *format, size_t number)
+{
+    snprintf(check->place, sizeof check->place, "%s %zu: ", format, number);
+}
+
+static void same(struct check *check, const char *what, base_i128 a, base_i128 b)
+{
+    char x[48], y[48];
+    if (a != b && check->text[0] == '\0') {
+        snprintf(check->text, check->bytes, "%s%s: %s and %s", check->place, what, base_i128_print(a, x, sizeof x),
+                 base_i128_print(b, y, sizeof y));
+    }
+}
+
+static void at_most(struct check *check, const char *what, base_i128 a, base_i128 b)
+{
+    char x[48], y[48];
+    if (a > b && check->text[0] == '\0') {
+        snprintf(check->text, check->bytes, "%s%s: %s is above %s", check->place, what,
+                 base_i128_print(a, x, sizeof x), base_i128_print(b, y, sizeof y));
+    }
+}
+
+static void same_bytes(struct check *check, const char *what, const void *a, const void *b, size_t bytes)
+{
+    bool equal = (a == NULL) == (b == NULL) && (a == NULL || memcmp(a, b, bytes) == 0);
+    if (!equal && check->text[0] == '\0') {
+        snprintf(check->text, check->bytes, "%s%s differ", check->place, what);
+    }
+}
+
+/* ---- parts of a result ---- */
+
+static void same_integrals(struct check *check, const struct serve_integrals *a, const struct serve_integrals *b)
+{
+    same(check, "live tokens", a->live_tokens, b->live_tokens);
+    same(check, "used blocks", a->used_blocks, b->used_blocks);
+    same(check, "running", a->running, b->running);
+    same(check, "waiting", a->waiting, b->waiting);
+    same(check, "busy", a->busy, b->busy);
+    same(check, "prefill busy", a->prefill_busy, b->prefill_busy);
+    for (size_t i = 0; i < SERVE_LIMIT_COUNT; i++) {
+        same(check, serve_limit_name((enum serve_limit)i), a->limit[i], b->limit[i]);
+    }
+    for (size_t i = 0; i < COST_BOUND_COUNT; i++) {
+        same(check, "bound of prefill", a->bound[0][i], b->bound[0][i]);
+        same(check, "bound of decode", a->bound[1][i], b->bound[1][i]);
+    }
+}
+
+static void same_replica(struct check *check, const struct serve_replica_result *a, const struct serve_replica_result *b)
+{
+    same(check, "steps", a->steps, b->steps);
+    same(check, "computed tokens", a->computed_tokens, b->computed_tokens);
+    same(check, "prefill tokens", a->prefill_tokens, b->prefill_tokens);
+    same(check, "preemptions", a->preemptions, b->preemptions);
+    same(check, "requests", a->requests, b->requests);
+    same(check, "peak used blocks", a->peak_used_blocks, b->peak_used_blocks);
+    same(check, "peak live tokens", a->peak_live_tokens, b->peak_live_tokens);
+    same(check, "peak running", a->peak_running, b->peak_running);
+    same(check, "peak waiting", a->peak_waiting, b->peak_waiting);
+    same_integrals(check, &a->whole, &b->whole);
+    same_integrals(check, &a->window, &b->window);
+}
+
+// Exact values lie in the order in which they came, which is no part of the result: they are compared by some quantiles,
+// beside all buckets.
+static void same_hist(struct check *check, const char *what, const struct stats_hist *a, const struct stats_hist *b)
+{
+    same(check, what, a->count, b->count);
+    same(check, what, a->sum_ticks, b->sum_ticks);
+    same(check, what, a->min, b->min);
+    same(check, what, a->max, b->max);
+    for (size_t i = 0; i < STATS_OCTAVES; i++) {
+        same_bytes(check, what, a->octaves[i], b->octaves[i], sizeof(uint64_t) << STATS_SUB_BITS);
+    }
+    for (int i = 1; i < 8 && a->count > 0 && check->text[0] == '\0'; i += 3) {
+        double x = stats_hist_quantile_ns(a, i / 8.0), y = stats_hist_quantile_ns(b, i / 8.0);
+        same_bytes(check, what, &x, &y, sizeof x);
+    }
+}
+
+static void same_class(struct check *check, const struct serve_class_result *a, const struct serve_class_result *b)
+{
+    same(check, "arrived", a->arrived, b->arrived);
+    same(check, "completed", a->completed, b->completed);
+    same(check, "failed", a->failed, b->failed);
+    same(check, "counted", a->counted, b->counted);
+    same(check, "good", a->good, b->good);
+    for (size_t m = 0; m < SPEC_METRIC_COUNT; m++) {
+        same_hist(check, spec_metric_name((enum spec_metric)m), &a->metric[m], &b->metric[m]);
+    }
+}
+
+static void same_cohort(struct check *check, const char *what, const struct stats_cohort *a,
+                        const struct stats_cohort *b)
+{
+    size_t sub = (size_t)1 << STATS_SUB_BITS;
+    same(check, what, (base_i128)a->cause_count, (base_i128)b->cause_count);
+    for (size_t i = 0; i < STATS_OCTAVES; i++) {
+        same_bytes(check, what, a->counts[i], b->counts[i], sub * sizeof(uint64_t));
+        same_bytes(check, what, a->sums[i], b->sums[i], sub * a->cause_count * sizeof(int64_t));
+    }
+}
+
+void result_compare(const struct serve_result *a, const struct serve_result *b, char *difference, size_t bytes)
+{
+    difference[0] = '\0';
+    struct check check = {.text = difference, .bytes = bytes};
+    same(&check, "classes", (base_i128)a->class_count, (base_i128)b->class_count);
+    same(&check, "replicas", (base_i128)a->replica_count, (base_i128)b->replica_count);
+    if (difference[0] != '\0') {
+        return;
+    }
+    same(&check, "status", a->status, b->status);
+    same(&check, "arrived", a->arrived, b->arrived);
+    for (size_t i = 0; i < RECORD_OUTCOME_COUNT; i++) {
+        same(&check, record_outcome_name((enum record_outcome)i), a->outcomes[i], b->outcomes[i]);
+    }
+    same(&check, "end", a->end_ticks, b->end_ticks);
+    same(&check, "sojourn", a->sojourn_ticks, b->sojourn_ticks);
+    same(&check, "in flight", a->in_flight_ticks, b->in_flight_ticks);
+    same(&check, "prompt tokens", a->prompt_tokens, b->prompt_tokens);
+    same(&check, "output tokens", a->output_tokens, b->output_tokens);
+    same(&check, "recomputed tokens", a->recomputed_tokens, b->recomputed_tokens);
+    same(&check, "window", a->window_ticks, b->window_ticks);
+    same(&check, "in flight in the window", a->window_in_flight_ticks, b->window_in_flight_ticks);
+    same(&check, "arrived in the window", a->window_arrived, b->window_arrived);
+    same(&check, "completed in the window", a->window_completed, b->window_completed);
+    same(&check, "good in the window", a->window_good, b->window_good);
+    same(&check, "prompt tokens of the window", a->window_prompt_tokens, b->window_prompt_tokens);
+    same(&check, "output tokens of the window", a->window_output_tokens, b->window_output_tokens);
+    same(&check, "segments", (base_i128)a->segment_count, (base_i128)b->segment_count);
+    same(&check, "arrivals of a segment", a->segment_arrivals, b->segment_arrivals);
+    same_bytes(&check, "loads of segments", a->segment_in_flight, b->segment_in_flight,
+               a->segment_count * sizeof *a->segment_in_flight);
+    same_cohort(&check, "cohort by ttft", &a->ttft_cohort, &b->ttft_cohort);
+    same_cohort(&check, "cohort by e2e", &a->e2e_cohort, &b->e2e_cohort);
+    for (size_t i = 0; i < a->replica_count; i++) {
+        at_place(&check, "replica", i);
+        same_replica(&check, &a->replicas[i], &b->replicas[i]);
+    }
+    for (size_t i = 0; i < a->class_count; i++) {
+        at_place(&check, "class", i);
+        same_class(&check, &a->classes[i], &b->classes[i]);
+    }
+}
+
+/* ---- identities ---- */
+
+static void check_time(struct check *check, const struct serve_integrals *integrals, base_i128 ticks)
+{
+    base_i128 limits = 0, bounds[2] = {0};
+    for (size_t i = 0; i < SERVE_LIMIT_COUNT; i++) {
+        at_most(check, "a negative share", 0, integrals->limit[i]);
+        limits += integrals->limit[i];
+    }
+    for (size_t i = 0; i < COST_BOUND_COUNT; i++) {
+        bounds[0] += integrals->bound[0][i];
+        bounds[1] += integrals->bound[1][i];
+    }
+    same(check, "time by limits and in all", limits, ticks);
+    same(check, "prefill by bounds and in all", bounds[0], integrals->prefill_busy);
+    same(check, "busy by bounds and in all", bounds[0] + bounds[1], integrals->busy);
+    at_most(check, "busy time", integrals->busy, ticks);
+}
+
+static void check_pool(struct check *check, const struct serve_config *config, const struct serve_replica_result *replica,
+                       base_i128 ticks)
+{
+    int64_t usable = config->pool_blocks - config->reserved_blocks, block = config->sched.block_size;
+    at_most(check, "peak of used blocks", replica->peak_used_blocks, usable);
+    at_most(check, "mean of used blocks", replica->whole.used_blocks, usable * ticks);
+    at_most(check, "tokens in blocks", replica->whole.live_tokens, replica->whole.used_blocks * block);
+    // A sequence leaves less than a block empty.
+    at_most(check, "slots of blocks", replica->whole.used_blocks * block,
+            replica->whole.live_tokens + replica->whole.running * (block - 1));
+    at_most(check, "peak of running", replica->peak_running, config->sched.max_num_seqs);
+}
+
+void result_check_identities(const struct serve_config *config, const struct serve_result *result, char *broken,
+                             size_t bytes)
+{
+    broken[0] = '\0';
+    struct check check = {.text = broken, .bytes = bytes};
+    uint64_t ended = 0, by_class = 0, arrived = 0, routed = 0;
+    for (size_t i = 0; i < RECORD_OUTCOME_COUNT; i++) {
+        ended += result->outcomes[i];
+    }
+    same(&check, "arrived and ended", result->arrived, ended);
+    uint64_t unfinished = result->outcomes[RECORD_OUTCOME_UNFINISHED];
+    for (size_t i = 0; i < result->class_count; i++) {
+        arrived += result->classes[i].arrived;
+        by_class += result->classes[i].completed + result->classes[i].failed;
+    }
+    same(&check, "arrived by class and in all", arrived, result->arrived);
+    same(&check, "ended by class and in all", by_class + unfinished, ended);
+    same(&check, "unfinished requests of a whole run", result->status == SERVE_DONE ? unfinished : 0, 0);
+    if (unfinished == 0) {
+        same(&check, "sum of times in the system and integral of requests in it", result->sojourn_ticks,
+             result->in_flight_ticks);
+    }
+    base_i128 listed = 0;
+    for (size_t i = 0; i < result->replica_count; i++) {
+        const struct serve_replica_result *replica = &result->replicas[i];
+        at_place(&check, "replica", i);
+        listed += replica->whole.running + replica->whole.waiting;
+        routed += replica->requests;
+        check_time(&check, &replica->whole, result->end_ticks);
+        check_time(&check, &replica->window, result->window_ticks);
+        check_pool(&check, config, replica, result->end_ticks);
+    }
+    check.place[0] = '\0';
+    same(&check, "routed, refused and arrived", routed + result->outcomes[RECORD_OUTCOME_REJECTED], result->arrived);
+    at_most(&check, "requests in the system and in lists", result->in_flight_ticks, listed);
+    if (result->outcomes[RECORD_OUTCOME_TIMED_OUT] + result->outcomes[RECORD_OUTCOME_ABORTED] == 0) {
+        same(&check, "requests in lists and in the system", listed, result->in_flight_ticks);
+    }
+}
