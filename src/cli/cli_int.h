@@ -44,13 +44,18 @@ struct cli_args {
         struct cli_chunk *at;
         size_t count, capacity;
     } chunks;
+    struct {
+        const char **at;
+        size_t count, capacity;
+    } axes; /* --axis KEY=LIST */
     const char *model, *hardware; /* also in overrides */
+    const char *metric, *shard;
     const char *db_path, *steps_path, *table_path;
     int64_t jobs;
     int64_t batch, context_tokens;
     int format; /* enum cli_format; CLI_UNSET: the command's own default */
     int kernel; /* enum cli_kernel; CLI_UNSET when not given */
-    bool is_quiet, is_unstored, is_stepped;
+    bool is_quiet, is_unstored, is_stepped, is_zipped;
     bool wants_help;
     struct base_arena arena; /* of texts that are not words of the command line */
 };
@@ -63,6 +68,7 @@ enum cli_kind {
     CLI_SET,    /* KEY=VALUE, repeatable, to overrides */
     CLI_KEY, /* short for --set `key`=VALUE; a whole number where `unit` is not BASE_NONE; `offset` 0: not kept */
     CLI_CHUNK, /* N@C, repeatable */
+    CLI_TEXTS, /* repeatable, to a list of const char * */
     CLI_HELP,
 };
 
@@ -130,6 +136,7 @@ enum kvsim_status cli_output_end(struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 /* The functions of the table. */
 int cli_run(const struct cli_args *args);
+int cli_sweep(const struct cli_args *args);
 int cli_step(const struct cli_args *args);
 int cli_check(const struct cli_args *args);
 int cli_list(const struct cli_args *args);

@@ -98,6 +98,65 @@ static const struct cli_option run_options[] = {
     {.name = NULL},
 };
 
+#define OPTION_SEED                                                      \
+    {                                                                    \
+        .name = "seed", .kind = CLI_KEY, .key = "run.seed",              \
+        .unit = BASE_COUNT, .value = "N",                                \
+        .help = "master seed of all random numbers; short for --set run.seed=N" \
+    }
+#define OPTION_REPLICATIONS                                                       \
+    {                                                                             \
+        .name = "replications", .kind = CLI_KEY, .key = "run.replications",       \
+        .unit = BASE_COUNT, .value = "N",                                         \
+        .help = "independent replications; short for --set run.replications=N"    \
+    }
+#define OPTION_JOBS                                                                             \
+    {                                                                                           \
+        .name = "jobs", .letter = 'j', .kind = CLI_NUMBER, .unit = BASE_COUNT, .min = 1,        \
+        .max = 4096, .offset = offsetof(struct cli_args, jobs), .value = "N",                   \
+        .help = "threads; as many as there are processors unless given; never changes a result" \
+    }
+#define OPTION_NO_STORE                                                  \
+    {                                                                    \
+        .name = "no-store", .kind = CLI_FLAG,                            \
+        .offset = offsetof(struct cli_args, is_unstored),                \
+        .help = "stores nothing: no database is made or touched"         \
+    }
+
+static const struct cli_option sweep_options[] = {
+    {.name = "axis",
+     .kind = CLI_TEXTS,
+     .offset = offsetof(struct cli_args, axes),
+     .value = "KEY=LIST",
+     .help = "values of a key, concurrency or context: 1,2,4, 1..16, 1..256*2 or 1k..9k+2k; may be "
+             "repeated"},
+    {.name = "zip",
+     .kind = CLI_FLAG,
+     .offset = offsetof(struct cli_args, is_zipped),
+     .help = "axes side by side, value by value, instead of every combination"},
+    {.name = "metric",
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct cli_args, metric),
+     .value = "FIGURE",
+     .help = "the figure of run_summary on the heat map; output_throughput unless given"},
+    {.name = "shard",
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct cli_args, shard),
+     .value = "K/N",
+     .help = "only every N-th point from the K-th on, for job arrays; 'kvsim merge' puts them "
+             "together"},
+    OPTION_SET,
+    OPTION_SEED,
+    OPTION_REPLICATIONS,
+    OPTION_JOBS,
+    OPTION_FORMAT(all_formats, "text|json|markdown|csv"),
+    OPTION_DB,
+    OPTION_NO_STORE,
+    OPTION_QUIET,
+    OPTION_HELP,
+    {.name = NULL},
+};
+
 static const struct cli_option step_options[] = {
     {.name = "model",
      .kind = CLI_KEY,
@@ -219,6 +278,29 @@ const struct cli_command cli_commands[] = {
          "what if, without keeping it", "kvsim run chat.yaml --format json --quiet", "for scripts",
          "kvsim run chat.yaml --steps steps.csv", "every step of the engine, with the ledger"),
      .run = cli_run},
+    {.name = "sweep",
+     .operands = "SCENARIO.yaml",
+     .operand_min = 1,
+     .operand_max = 1,
+     .summary = "simulates a grid: any keys as axes, concurrency x context is the classic",
+     .description =
+         "concurrency=N replaces the arrivals by a closed loop of N clients; context=T makes every "
+         "request hold T tokens at its end. Any other axis is a key of the scenario.\n"
+         "Every point is checked before the work starts. A point is stored as soon as it is "
+         "decided, and one that the database has is not simulated again: a sweep that was "
+         "interrupted goes on where it stopped. A point that cannot start, or whose model does "
+         "not reach the context, is a row with the reason. Request rows and timelines are not "
+         "stored unless the scenario's 'record' says so.",
+     .options = sweep_options,
+     .examples = EXAMPLES(
+         "kvsim sweep scenarios/chat-8k.yaml --axis concurrency=1..256*2 --axis context=1k..128k*2",
+         "how many users at which length",
+         "kvsim sweep chat.yaml --axis workload.arrival.rate=2/s,4/s,8/s --format csv",
+         "latency against rate",
+         "kvsim sweep chat.yaml --zip --axis hardware=h100-sxm,l40s --axis "
+         "engine.tensor_parallel_size=1,2",
+         "pairs of values"),
+     .run = cli_sweep},
     {.name = "step",
      .operands = "[SCENARIO.yaml]",
      .operand_min = 0,

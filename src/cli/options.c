@@ -24,6 +24,7 @@ void cli_args_free(struct cli_args *args)
     base_vec_free(&args->operands);
     base_vec_free(&args->overrides);
     base_vec_free(&args->chunks);
+    base_vec_free(&args->axes);
     base_arena_release(&args->arena);
 }
 
@@ -282,6 +283,23 @@ static enum kvsim_status read_chunk(const struct parser *parser, const struct cl
     return status;
 }
 
+/* All lists of texts have the same members. */
+static enum kvsim_status read_texts(const struct parser *parser, const struct cli_option *option,
+                                    const char *value, struct kvsim_error *err)
+{
+    if (value[0] == '\0')
+        return fail_value(parser, option, value, "the value is empty", err);
+    char *member = (char *)parser->args + option->offset;
+    struct {
+        const char **at;
+        size_t count, capacity;
+    } list;
+    memcpy(&list, member, sizeof list);
+    base_vec_push(&list, value);
+    memcpy(member, &list, sizeof list);
+    return KVSIM_OK;
+}
+
 static enum kvsim_status read_value(const struct parser *parser, const struct cli_option *option,
                                     const char *value, struct kvsim_error *err)
 {
@@ -295,6 +313,8 @@ static enum kvsim_status read_value(const struct parser *parser, const struct cl
             return fail_value(parser, option, value, "the value is empty", err);
         memcpy(member, &value, sizeof value);
         return KVSIM_OK;
+    case CLI_TEXTS:
+        return read_texts(parser, option, value, err);
     case CLI_NUMBER: {
         int64_t number = 0;
         enum kvsim_status status = read_number(parser, option, value, &number, err);
@@ -322,7 +342,8 @@ static enum kvsim_status read_value(const struct parser *parser, const struct cl
 
 static bool is_repeatable(const struct cli_option *option)
 {
-    return option->kind == CLI_SET || option->kind == CLI_CHUNK || option->kind == CLI_HELP;
+    return option->kind == CLI_SET || option->kind == CLI_CHUNK || option->kind == CLI_TEXTS ||
+           option->kind == CLI_HELP;
 }
 
 static enum kvsim_status parse_option(struct parser *parser, struct kvsim_error *err)

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cli/cli_int.h"
 #include "study/study.h"
+#include "study/sweep.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -88,8 +89,10 @@ static void end_if_interrupted(struct cli_progress *progress)
     cli_progress_erase(progress);
     if (progress->on_interrupt != NULL)
         progress->on_interrupt(progress->context);
-    static const char message[] = "kvsim: interrupted, nothing was stored\n";
-    if (write(STDERR_FILENO, message, sizeof message - 1) < 0)
+    char message[160];
+    snprintf(message, sizeof message, "kvsim: interrupted, %s\n",
+             progress->after_interrupt == NULL ? "nothing was stored" : progress->after_interrupt);
+    if (write(STDERR_FILENO, message, strlen(message)) < 0)
         _exit(CLI_EXIT_INTERRUPTED);
     _exit(CLI_EXIT_INTERRUPTED);
 }
@@ -105,6 +108,35 @@ void cli_progress_show(void *context, const struct study_progress *state)
                       line, sizeof line);
     fprintf(stderr, "\r\033[K%s", line);
     fflush(stderr);
+    progress->is_drawn = true;
+}
+
+/* The bar of a grid: points, not requests. */
+static void draw_points(struct cli_progress *progress, const struct study_sweep_progress *state)
+{
+    char bar[BAR_WIDTH + 1], left[16] = "";
+    double elapsed_s = cli_clock_s() - progress->start_s;
+    double share = state->total > 0 ? (double)state->decided / (double)state->total : 1;
+    memset(bar, ' ', BAR_WIDTH);
+    memset(bar, '#', (size_t)(share * BAR_WIDTH));
+    bar[BAR_WIDTH] = '\0';
+    if (share > 0 && share < 1)
+        print_left(elapsed_s / share * (1 - share), left, sizeof left);
+    fprintf(stderr, "\r\033[K%-10.20s [%s] %zu of %zu points%s%s%s", state->stage, bar,
+            state->decided, state->total, left[0] == '\0' ? "" : "  ", left,
+            left[0] == '\0' ? "" : " left");
+    fflush(stderr);
+}
+
+void cli_progress_show_points(void *context, const struct study_sweep_progress *state)
+{
+    struct cli_progress *progress = context;
+    end_if_interrupted(progress);
+    if (progress->what != state->stage) // each stage has a rate of its own
+        cli_progress_start(progress, state->stage);
+    if (!progress->is_shown)
+        return;
+    draw_points(progress, state);
     progress->is_drawn = true;
 }
 

@@ -20,6 +20,7 @@ struct cli_progress {
     bool is_shown, is_drawn;
     double start_s;                      /* monotonic clock */
     const char *what;                    /* before the bar */
+    const char *after_interrupt;         /* what stays then; NULL: nothing was stored */
     void (*on_interrupt)(void *context); /* removes what must not stay */
     void *context;
     sigset_t signals_before;
@@ -33,6 +34,8 @@ void cli_progress_begin(struct cli_progress *progress, bool is_wanted);
 void cli_progress_start(struct cli_progress *progress, const char *what); /* of one study */
 void cli_progress_show(void *progress,
                        const struct study_progress *state); /* study_options.progress */
+struct study_sweep_progress;
+void cli_progress_show_points(void *progress, const struct study_sweep_progress *state);
 void cli_progress_erase(struct cli_progress *progress);
 void cli_progress_end(struct cli_progress *progress);
 
