@@ -1,6 +1,7 @@
 #include "cost/cost.h"
 #include "cost/fields.h"
 #include "cost/ops.h"
+#include "cost/table.h"
 
 #include <math.h>
 
@@ -53,8 +54,9 @@ static const struct cost_ops *ops_of(enum cost_level level)
     case COST_FIXED:
         return &cost_ops_fixed;
     case COST_CALIBRATED:
+        return &cost_ops_calibrated;
     case COST_TABLE:
-        break;
+        return &cost_ops_table;
     }
     return NULL;
 }
@@ -114,6 +116,24 @@ struct cost_result cost_step(struct cost *cost, const struct cost_shape *shape)
     return (struct cost_result){piece.first_ticks, piece.bound};
 }
 
+const struct kvsim_error *cost_fault(const struct cost *cost)
+{
+    return cost->fault.status == KVSIM_OK ? NULL : &cost->fault;
+}
+
+int64_t cost_cached_step_tokens(const struct cost_options *options)
+{
+    const struct cost_table *table = options->table;
+    if (table == NULL || table->lookup != COST_LOOKUP_CEIL)
+        return 0;
+    for (size_t i = 0; i < table->operator_count; i++) {
+        int64_t step = cost_table_axis_step(&table->operators[i], COST_AXIS_CACHED_TOKENS);
+        if (step > 0)
+            return step;
+    }
+    return 0;
+}
+
 size_t cost_window_count(const struct cost *cost)
 {
     return cost->window_count;
@@ -154,7 +174,10 @@ double cost_host_ns(const struct cost_config *config, double per_step_ns, double
     double step_ns = options->has_host_per_step ? options->host_per_step_ns : per_step_ns;
     double sequence_ns =
         options->has_host_per_sequence ? options->host_per_sequence_ns : per_sequence_ns;
-    return step_ns + sequence_ns * (double)seq_count;
+    double layer_ns = 0;
+    if (options->has_host_per_layer && config->model != NULL)
+        layer_ns = options->host_per_layer_ns * config->model->layer_count;
+    return step_ns + layer_ns + sequence_ns * (double)seq_count;
 }
 
 bool cost_host_overlap(const struct cost_config *config)

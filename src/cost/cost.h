@@ -51,7 +51,24 @@ struct cost_shape {
     int64_t decode_context_tokens; /* sum over decodes, after the step */
     base_i128 prefill_window_area[COST_WINDOWS_MAX];
     int64_t decode_window_tokens[COST_WINDOWS_MAX];
+    /* For level table: the step of its axis of cached tokens (0: none), and sums over prefilling sequences. */
+    int64_t cached_step_tokens, prefill_cached_rounded; /* sum of c, each rounded up to the step */
+    base_i128 prefill_chunk_squares;                    /* sum of q^2 */
 };
+
+/* `count` sequences that compute q new tokens each on c cached ones. Window areas are the caller's. */
+static inline void cost_shape_add_prefill(struct cost_shape *shape, int64_t count, int64_t q,
+                                          int64_t c)
+{
+    int64_t step = shape->cached_step_tokens;
+    shape->prefill_seq_count += (uint32_t)count;
+    shape->prefill_tokens += count * q;
+    shape->prefill_cached_tokens += count * c;
+    shape->prefill_area += count * ((base_i128)q * c + (base_i128)q * (q + 1) / 2);
+    shape->prefill_chunk_squares += (base_i128)count * q * q;
+    if (step > 0)
+        shape->prefill_cached_rounded += count * ((c + step - 1) / step * step);
+}
 
 struct cost_result {
     int64_t ticks; /* >= 1 */
@@ -82,16 +99,18 @@ struct cost_kv_dtype_options {
 };
 enum { COST_KV_DTYPES_MAX = 8 };
 
+struct cost_table;
 struct cost_options {
     enum cost_level level;
     bool has_level;
     int64_t fixed_step_ns;
     struct cost_affine_options affine;
-    bool has_host_per_step, has_host_per_sequence, has_host_overlap;
-    double host_per_step_ns, host_per_sequence_ns;
+    bool has_host_per_step, has_host_per_sequence, has_host_per_layer, has_host_overlap;
+    double host_per_step_ns, host_per_sequence_ns, host_per_layer_ns;
     bool host_overlap; /* true: step = max(device, host); false: sum */
     bool has_swap_per_block;
     int64_t swap_per_block_ns;
+    const struct cost_table *table; /* level table; NULL elsewhere */
     size_t kv_dtype_count;
     struct cost_kv_dtype_options kv_dtypes[COST_KV_DTYPES_MAX];
 };
@@ -125,6 +144,11 @@ enum kvsim_status cost_new(const struct cost_config *config, struct base_arena *
 
 /* Any step; a pure decode is priced as a ramp of one step, by the same lines as the stretch it belongs to. */
 struct cost_result cost_step(struct cost *cost, const struct cost_shape *shape);
+
+/* Why a step could not be priced (a point beyond a table's grid), or NULL; such a step counts as one tick or more. */
+const struct kvsim_error *cost_fault(const struct cost *cost);
+/* The step of the axis of cached tokens, for cost_shape.cached_step_tokens; 0 where the level has none. */
+int64_t cost_cached_step_tokens(const struct cost_options *options);
 
 /* A stretch of pure decode: sums after its first step, and what each gains per step. */
 struct cost_ramp {

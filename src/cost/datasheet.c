@@ -385,7 +385,7 @@ static void add_prefill_attention(struct work *work, const struct cost *cost,
         }
         // One kernel serves prefill and decode: its fixed part is paid once.
         if (shape->decode_seq_count > 0) {
-            time.s -= sheet->rates.decode_attention[group->decode.kv_dtype].fixed_s;
+            time.s -= cost_attention_prefill_fixed_s(&sheet->rates, group->decode.kv_dtype);
             time.kernel_count = 0;
         }
         work_add_layers(work, COST_OP_ATTENTION_PREFILL, time, group->layer_count);
@@ -419,8 +419,11 @@ static void add_overheads(struct work *work, const struct cost *cost, uint32_t s
                           bool pure_decode)
 {
     const struct cost_rates *rates = &work->sheet->rates;
-    double host_ns = cost_host_ns(&cost->config, cost_defaults.host_per_step_s * 1e9,
-                                  cost_defaults.host_per_sequence_s * 1e9, seq_count);
+    double layer_s = cost->config.options->has_host_per_layer ? 0 : rates->host_per_layer_s;
+    double step_ns =
+        1e9 * (rates->host_per_step_s + layer_s * work->sheet->model->layer_count);
+    double host_ns =
+        cost_host_ns(&cost->config, step_ns, rates->host_per_sequence_s * 1e9, seq_count);
     bool replays = pure_decode && cost->config.cuda_graphs;
     // A replayed graph starts its kernels itself, one per period; eagerly each is launched by the host.
     work->parts.launch_s = replays ? rates->launch_s + work->kernel_count * rates->graph_launch_s
@@ -566,6 +569,7 @@ static void group_make_mla(struct group *group, const struct sheet *sheet, bool 
     group->up_projection_flops = 2 * latent * heads * expanded;
     group->decode.kv_heads = 1;
     if (absorbed) {
+        group->decode.latent_heads = heads;
         group->decode.flops_per_token = 2 * heads * (2 * latent + rope);
         return;
     }
@@ -689,14 +693,19 @@ static enum kvsim_status datasheet_init(struct cost *cost, struct kvsim_error *e
     struct sheet *sheet = cost->state;
     if (!config->model || !config->hardware || !config->layout)
         return base_fail(err, KVSIM_ERR_SCENARIO,
-                         "cost level datasheet needs a model and hardware");
+                         "cost level %s needs a model and hardware",
+                         cost_level_name(cost->level));
     sheet->model = config->model;
     if (sheet->model->only_groups || sheet->model->hidden == 0 || sheet->model->layer_count == 0)
         return base_fail(err, KVSIM_ERR_SCENARIO,
-                         "cost level datasheet needs the geometry of model %s; "
+                         "cost level %s needs the geometry of model %s; "
                          "only its KV sizes are stated",
-                         sheet->model->name);
+                         cost_level_name(cost->level), sheet->model->name);
+    if (cost->level == COST_CALIBRATED && !config->hardware->has_calibration)
+        return base_fail(err, KVSIM_ERR_SCENARIO, "%s has no calibration", config->hardware->name);
     enum kvsim_status status = cost_rates_init(&sheet->rates, config->hardware, err);
+    if (status == KVSIM_OK && cost->level == COST_CALIBRATED)
+        cost_rates_calibrate(&sheet->rates, &config->hardware->calibration);
     if (status == KVSIM_OK)
         status = matrices_make(sheet, config, err);
     if (status != KVSIM_OK)
@@ -715,6 +724,16 @@ static enum kvsim_status datasheet_init(struct cost *cost, struct kvsim_error *e
 const struct cost_ops cost_ops_datasheet = {
     .policy = {.name = "datasheet",
                .summary = "roofline by operator: vendor peaks and default efficiencies",
+               .state_bytes = sizeof(struct sheet)},
+    .init = datasheet_init,
+    .step = datasheet_step,
+    .ramp = datasheet_ramp,
+    .explain = datasheet_explain,
+};
+
+const struct cost_ops cost_ops_calibrated = {
+    .policy = {.name = "calibrated",
+               .summary = "the same roofline with coefficients fitted to measurements of this device",
                .state_bytes = sizeof(struct sheet)},
     .init = datasheet_init,
     .step = datasheet_step,

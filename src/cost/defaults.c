@@ -7,7 +7,7 @@
  * scenario states by its peaks alone. Integer formats have no rows of their own: they take those of the float of the
  * same width.
  *
- * Three constants model causes that the medians hide:
+ * These constants model causes that the medians hide:
  * - quantize: dynamic 8-bit activations are read twice (largest value, then scaling) and written once, 5 bytes per
  *   element, at about 0.6 of the bandwidth, plus a per-row cost. With it 8-bit products reach the same share of peak
  *   as 16-bit ones; without it they look like 0.5 of peak, less for small k. Seen on H200 and B200 (fp8 GEMM, m >= 512).
@@ -17,6 +17,17 @@
  *   query heads of a KV head only in steps of decodes alone. With a prefill in the step keys and values are read once
  *   per query head, the L2 cache giving a part back. 1.9-3.6 times on an RTX PRO 6000 with four query heads per KV head
  *   (vLLM 0.19, LLMServingSim's profile).
+ * - prefill's fixed part: FlashAttention-2 splits the keys of a decode and combines the parts, a prefill it does not:
+ *   0.6 of the fixed time (A100). FlashAttention-3 and the Blackwell kernels cost the same fixed time in both.
+ * - waves: a product is cut into tiles, here 64 x 128, and the last wave of tiles fills the chip only in part. A kernel
+ *   that splits the inner dimension wins most of that back: a quarter of what is not filled is lost. Least error over
+ *   the bf16 GEMM tables of A100, H200 and B200 together, for few and for many rows.
+ * - latents: FlashMLA reaches 0.54 (H800) to 0.65 (H200) of the 16-bit peak with 128 heads. Where it does not run
+ *   (before Hopper) the kernel of TensorRT-LLM gives a whole sequence to one block of threads for each 64 heads: 115-123
+ *   ns for every token of context, however few sequences there are, and 0.36 of the bandwidth when they are many.
+ * - PCIe: NCCL sends small messages by LL (low latency, half the bandwidth) and large ones by Simple, over 2 (n-1) hops
+ *   (NVIDIA/nccl src/graph/tuning.cc: 1 us and 5.7 us a hop; 2 us seen on L40S and RTX PRO 6000 with LL). The more GPUs
+ *   share the host's root ports, the less of a slot's rate each gets: 37, 29 and 24 GB/s for 2, 4 and 8 RTX PRO 6000.
  *
  * Host: fitted figures of a public simulator (inference-sim, BLIS), vLLM on H100; assumed, to be calibrated. Sampler:
  * assumed from the passes of vLLM's sampler over the logits (16-bit read, fp32 write, softmax, draw).
@@ -46,8 +57,14 @@ const struct cost_defaults cost_defaults = {
     .prefill_attention_long = 0.56,
     .prefill_attention_mid = 0.51,
     .prefill_attention_short = 0.33,
+    .prefill_fixed_share = 0.6,
+    .latent_fraction = 0.6,
+    .latent_unsplit_s = 120e-9,
+    .latent_unsplit_fraction = 0.36,
+    .latent_unsplit_heads = 64,
     .launch_s = 2.1e-6,
     .graph_launch_s = 1.3e-6,
+    .wave_share = 0.25,
     .stream_fraction = 0.89,
     .quantize_bytes_per_element = 5 / 0.6,
     .quantize_row_s = 2e-9,
@@ -56,9 +73,12 @@ const struct cost_defaults cost_defaults = {
     .expert_padding_rows = 32,
     .link_fraction =
         0.75, /* all-reduce bus bandwidth at 1 GiB over the link's rate, two and four GPUs */
-    .pcie_fraction = 0.77,  /* two L40S */
+    .pcie_fraction = 0.74,  /* two L40S */
     .link_latency_s = 5e-6, /* inside a captured graph, 4.3-7.4 us */
-    .pcie_latency_s = 6.3e-6,
+    .pcie_hop_s = 2.0e-6,
+    .pcie_bulk_hop_s = 5.7e-6,
+    .pcie_small_share = 0.5,
+    .pcie_crowding = 0.33,
     .sampler_bytes_per_logit = 16,
     .sampler_kernel_count = 6,
     .host_per_step_s = 126e-6,

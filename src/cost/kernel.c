@@ -31,7 +31,7 @@ static enum kvsim_status gemm_s(const struct cost_rates *rates, const struct cos
 
 /* One layer's attention: what differs between heads and latents. */
 struct shape {
-    double flops_per_pair, flops_per_token, bytes_per_token, kv_heads;
+    double flops_per_pair, flops_per_token, bytes_per_token, kv_heads, latent_heads;
 };
 
 static double attention_shape_s(const struct cost_rates *rates, const struct cost_kernel *kernel,
@@ -53,6 +53,7 @@ static double attention_shape_s(const struct cost_rates *rates, const struct cos
         .kv_heads = shape->kv_heads,
         .bytes_per_token = shape->bytes_per_token,
         .flops_per_token = shape->flops_per_token,
+        .latent_heads = shape->latent_heads,
         .kv_dtype = kernel->dtype,
     };
     struct cost_decode_lines lines;
@@ -109,6 +110,7 @@ static enum kvsim_status mla_s(const struct cost_rates *rates, const struct cost
         .flops_per_token = 2 * heads * (2 * latent + rope),
         .bytes_per_token = (latent + rope) * spec_dtype_bytes(kernel->dtype),
         .kv_heads = 1,
+        .latent_heads = heads,
     };
     *out_s = attention_shape_s(rates, kernel, &shape);
     return KVSIM_OK;
@@ -132,13 +134,17 @@ enum kvsim_status cost_kernel_seconds(const struct spec_hardware *hardware,
                                       struct kvsim_error *err)
 {
     enum cost_level level = cost_level_resolve(options, hardware);
-    if (level != COST_DATASHEET)
+    if (level != COST_DATASHEET && level != COST_CALIBRATED)
         return base_fail(err, KVSIM_ERR_SCENARIO, "cost level %s knows no kernels",
                          cost_level_name(level));
     struct cost_rates rates;
+    if (level == COST_CALIBRATED && !hardware->has_calibration)
+        return base_fail(err, KVSIM_ERR_SCENARIO, "%s has no calibration", hardware->name);
     enum kvsim_status status = cost_rates_init(&rates, hardware, err);
     if (status != KVSIM_OK)
         return status;
+    if (level == COST_CALIBRATED)
+        cost_rates_calibrate(&rates, &hardware->calibration);
     switch (kernel->kind) {
     case COST_KERNEL_GEMM:
         return gemm_s(&rates, kernel, out_s, err);

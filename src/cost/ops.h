@@ -28,7 +28,7 @@ struct cost_line {
     enum cost_bound bound;
 };
 
-enum { COST_LINES_PER_CURVE = 3 };          /* floor, bandwidth, compute */
+enum { COST_LINES_PER_CURVE = 4 };          /* floor, bandwidth, compute, one sequence */
 enum { COST_SUM_CONTEXT, COST_SUM_WINDOW }; /* COST_SUM_WINDOW + w for window w */
 
 /* One operator whose time depends on a running sum: the maximum of its lines; the first of equal ones bounds it. */
@@ -71,17 +71,22 @@ struct cost_ops {
     struct base_policy policy;
     enum kvsim_status (*init)(struct cost *cost, struct kvsim_error *err);
     struct cost_result (*step)(struct cost *cost, const struct cost_shape *shape);
+    /* One of the two: lines by batch size, or the pieces themselves where times follow no lines. */
     void (*ramp)(struct cost *cost, uint32_t seq_count, struct cost_lines *lines);
+    void (*piece)(struct cost *cost, const struct cost_ramp *ramp, int64_t max_steps,
+                  struct cost_piece *out);
     void (*explain)(struct cost *cost, const struct cost_shape *shape,
                     struct cost_explanation *out);
 };
 
-extern const struct cost_ops cost_ops_datasheet, cost_ops_affine, cost_ops_fixed;
+extern const struct cost_ops cost_ops_datasheet, cost_ops_calibrated, cost_ops_affine, cost_ops_fixed,
+    cost_ops_table;
 
 struct cost {
     const struct cost_ops *ops;
     struct cost_config config;
     enum cost_level level;
+    struct kvsim_error fault; /* the first step that could not be priced; status OK: none */
     struct base_arena *arena;
     void *state;              /* ops->policy.state_bytes */
     struct cost_lines *lines; /* by batch size, 0 ... max_decode_seqs */

@@ -265,6 +265,10 @@ void cost_ramp_piece(struct cost *cost, const struct cost_ramp *ramp, int64_t ma
 {
     const int64_t small = (int64_t)1 << 40; // sums and steps below it keep the products in 64 bits
     base_require(max_steps >= 1);
+    if (cost->ops->piece != NULL) {
+        cost->ops->piece(cost, ramp, max_steps, out);
+        return;
+    }
     const struct cost_lines *lines = cost_lines_get(cost, ramp->seq_count);
     if (lines->segment_count > 0 && ramp->context_tokens < small && max_steps < INT32_MAX)
         segments_piece(lines, ramp, max_steps, out);

@@ -86,16 +86,25 @@ static void gemm_fill(struct cost_rates *rates, const struct spec_efficiency *ef
     }
 }
 
+static bool is_one_of(const struct spec_hardware *hardware, const char *const *names)
+{
+    for (; hardware->architecture != NULL && *names != NULL; names++)
+        if (base_key_equal(*names, hardware->architecture))
+            return true;
+    return false;
+}
+
 /* Generations that FlashAttention-3 and the tensor-memory kernels of Blackwell do not serve. */
 static bool packs_decodes_alone(const struct spec_hardware *hardware)
 {
-    static const char *const names[] = {"volta", "turing", "ampere", "ada", "blackwell-rtx"};
-    if (hardware->architecture == NULL)
-        return false;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (base_key_equal(names[i], hardware->architecture))
-            return true;
-    return false;
+    static const char *const names[] = {"volta", "turing", "ampere", "ada", "blackwell-rtx", NULL};
+    return is_one_of(hardware, names);
+}
+
+static bool is_before_hopper(const struct spec_hardware *hardware)
+{
+    static const char *const names[] = {"volta", "turing", "ampere", NULL};
+    return is_one_of(hardware, names);
 }
 
 enum kvsim_status cost_rates_init(struct cost_rates *rates, const struct spec_hardware *hardware,
@@ -115,9 +124,78 @@ enum kvsim_status cost_rates_init(struct cost_rates *rates, const struct spec_ha
     attention_fit(rates, efficiency);
     rates->attention_mixed_reads =
         packs_decodes_alone(hardware) ? cost_defaults.attention_mixed_reads : 1;
+    rates->prefill_fixed_share =
+        packs_decodes_alone(hardware) ? cost_defaults.prefill_fixed_share : 1;
+    rates->attention_tile_bytes = cost_defaults.attention_tile_bytes;
+    rates->latent_fraction = cost_defaults.latent_fraction;
+    rates->latent_unsplit_s =
+        is_before_hopper(hardware) ? cost_defaults.latent_unsplit_s : 0;
+    rates->stream_fraction = cost_defaults.stream_fraction;
+    rates->quantize_bytes_per_element = cost_defaults.quantize_bytes_per_element;
+    rates->quantize_row_s = cost_defaults.quantize_row_s;
+    rates->host_per_step_s = cost_defaults.host_per_step_s;
+    rates->host_per_sequence_s = cost_defaults.host_per_sequence_s;
     rates->launch_s = known(efficiency->launch_s, cost_defaults.launch_s);
     rates->graph_launch_s = known(efficiency->graph_launch_s, cost_defaults.graph_launch_s);
     return KVSIM_OK;
+}
+
+/* A fitted coefficient of 8 bits is measured on products in fp8; int8 runs the same kernels. */
+static void calibrate_width(struct cost_rates *rates, const struct spec_calibration *calibration,
+                            enum spec_dtype dtype, bool is_narrow)
+{
+    const enum spec_coefficient gemm = is_narrow ? SPEC_GEMM_FP8 : SPEC_GEMM_BF16;
+    const enum spec_coefficient weights = is_narrow ? SPEC_WEIGHTS_FP8 : SPEC_WEIGHTS_BF16;
+    const enum spec_coefficient weights_fixed =
+        is_narrow ? SPEC_WEIGHTS_FIXED_FP8 : SPEC_WEIGHTS_FIXED_BF16;
+    const enum spec_coefficient decode = is_narrow ? SPEC_DECODE_FP8 : SPEC_DECODE_BF16;
+    const enum spec_coefficient decode_fixed =
+        is_narrow ? SPEC_DECODE_FIXED_FP8 : SPEC_DECODE_FIXED_BF16;
+    const bool *has = calibration->has;
+    const double *value = calibration->value;
+    if (has[gemm])
+        rates->gemm_fraction[dtype] = value[gemm];
+    if (has[weights])
+        rates->weight_stream[dtype].fraction = value[weights];
+    if (has[weights_fixed])
+        rates->weight_stream[dtype].fixed_s = value[weights_fixed];
+    if (has[decode])
+        rates->decode_attention[dtype].fraction = value[decode];
+    if (has[decode_fixed])
+        rates->decode_attention[dtype].fixed_s = value[decode_fixed];
+}
+
+void cost_rates_calibrate(struct cost_rates *rates, const struct spec_calibration *calibration)
+{
+    const struct {
+        enum spec_coefficient coefficient;
+        double *at;
+    } single[] = {
+        {SPEC_QUANTIZE_BYTES, &rates->quantize_bytes_per_element},
+        {SPEC_QUANTIZE_ROW, &rates->quantize_row_s},
+        {SPEC_DECODE_TILE_BYTES, &rates->attention_tile_bytes},
+        {SPEC_LATENT_COMPUTE, &rates->latent_fraction},
+        {SPEC_PREFILL, &rates->attention_fraction},
+        {SPEC_PREFILL_ROW, &rates->attention_row_tokens},
+        {SPEC_PREFILL_FIXED, &rates->prefill_fixed_s},
+        {SPEC_MIXED_READS, &rates->attention_mixed_reads},
+        {SPEC_ACTIVATIONS, &rates->stream_fraction},
+        {SPEC_LAUNCH, &rates->launch_s},
+        {SPEC_GRAPH_LAUNCH, &rates->graph_launch_s},
+        {SPEC_HOST_STEP, &rates->host_per_step_s},
+        {SPEC_HOST_SEQUENCE, &rates->host_per_sequence_s},
+        {SPEC_HOST_LAYER, &rates->host_per_layer_s},
+    };
+    static const enum spec_dtype wide[] = {SPEC_FP32, SPEC_FP16, SPEC_BF16};
+    static const enum spec_dtype narrow[] = {SPEC_FP8, SPEC_INT8};
+    rates->calibration = calibration;
+    for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++)
+        calibrate_width(rates, calibration, wide[i], false);
+    for (size_t i = 0; i < sizeof narrow / sizeof narrow[0]; i++)
+        calibrate_width(rates, calibration, narrow[i], true);
+    for (size_t i = 0; i < sizeof single / sizeof single[0]; i++)
+        if (calibration->has[single[i].coefficient])
+            *single[i].at = calibration->value[single[i].coefficient];
 }
 
 enum spec_dtype cost_rates_dtype(const struct cost_rates *rates, enum spec_dtype wanted)
@@ -145,13 +223,28 @@ static double quantize_s(const struct cost_rates *rates, const struct cost_matri
 {
     if (!matrix->quantizes)
         return 0;
-    return rows * (k * cost_defaults.quantize_bytes_per_element / rates->bytes_per_s +
-                   cost_defaults.quantize_row_s);
+    return rows * (k * rates->quantize_bytes_per_element / rates->bytes_per_s +
+                   rates->quantize_row_s);
 }
 
 static double activation_bytes(const struct cost_matrix *matrix)
 {
     return matrix->quantizes ? spec_dtype_bytes(matrix->rate) : 2;
+}
+
+/*
+ * Outputs of the whole waves of 64 x 128 tiles over m n, the ratio by which the chip is filled in part; >= 1. m n times it
+ * grows with m and with n, so more rows are never cheaper.
+ */
+static double wave_factor(const struct cost_rates *rates, double m, double n)
+{
+    const double tile_rows = 64, tile_columns = 128;
+    double units = rates->hardware->compute_unit_count;
+    if (!(units > 0))
+        return 1;
+    double tiles = ceil(m / tile_rows) * ceil(n / tile_columns);
+    double outputs = ceil(tiles / units) * units * tile_rows * tile_columns;
+    return 1 + cost_defaults.wave_share * (outputs / (m * n) - 1);
 }
 
 struct cost_time cost_gemm(const struct cost_rates *rates, const struct cost_matrix *matrix,
@@ -165,7 +258,8 @@ struct cost_time cost_gemm(const struct cost_rates *rates, const struct cost_mat
     struct cost_time time =
         roofline(stream.fixed_s + quantize_s(rates, matrix, m, k),
                  bytes / (stream.fraction * rates->bytes_per_s),
-                 flops / (rates->gemm_fraction[matrix->rate] * rates->flop_per_s[matrix->rate]),
+                 wave_factor(rates, m, n) * flops /
+                     (rates->gemm_fraction[matrix->rate] * rates->flop_per_s[matrix->rate]),
                  COST_WEIGHT_BANDWIDTH);
     time.flops = flops;
     time.bytes = bytes;
@@ -198,7 +292,7 @@ struct cost_time cost_stream(const struct cost_rates *rates, double bytes, enum 
     if (!(bytes > 0))
         return (struct cost_time){0};
     return (struct cost_time){
-        .s = rates->graph_launch_s + bytes / (cost_defaults.stream_fraction * rates->bytes_per_s),
+        .s = rates->graph_launch_s + bytes / (rates->stream_fraction * rates->bytes_per_s),
         .bytes = bytes,
         .kernel_count = 1,
         .bound = bound,
@@ -210,6 +304,13 @@ static double attention_flop_per_s(const struct cost_rates *rates)
     return rates->attention_fraction * rates->flop_per_s[cost_rates_dtype(rates, SPEC_BF16)];
 }
 
+double cost_attention_prefill_fixed_s(const struct cost_rates *rates, enum spec_dtype kv_dtype)
+{
+    if (rates->prefill_fixed_s > 0)
+        return rates->prefill_fixed_s;
+    return rates->prefill_fixed_share * rates->decode_attention[kv_dtype].fixed_s;
+}
+
 struct cost_time cost_attention_prefill(const struct cost_rates *rates,
                                         const struct cost_attention_prefill *work)
 {
@@ -218,7 +319,8 @@ struct cost_time cost_attention_prefill(const struct cost_rates *rates,
     struct spec_affine affine = rates->decode_attention[work->kv_dtype];
     double pairs = work->pairs + rates->attention_row_tokens * work->tokens;
     struct cost_time time =
-        roofline(affine.fixed_s, work->kv_bytes / (affine.fraction * rates->bytes_per_s),
+        roofline(cost_attention_prefill_fixed_s(rates, work->kv_dtype),
+                 work->kv_bytes / (affine.fraction * rates->bytes_per_s),
                  work->flops_per_pair * pairs / attention_flop_per_s(rates), COST_KV_BANDWIDTH);
     time.flops = work->flops_per_pair * work->pairs;
     time.bytes = work->kv_bytes;
@@ -226,7 +328,20 @@ struct cost_time cost_attention_prefill(const struct cost_rates *rates,
 }
 
 const enum cost_bound cost_decode_bounds[COST_DECODE_LINES] = {COST_KV_BANDWIDTH, COST_KV_BANDWIDTH,
-                                                               COST_COMPUTE};
+                                                               COST_COMPUTE, COST_KV_BANDWIDTH};
+
+/* One block of threads streams a whole sequence, once for so many heads. */
+static void latent_unsplit_lines(const struct cost_rates *rates,
+                                 const struct cost_attention_decode *work,
+                                 struct cost_decode_lines *out)
+{
+    double reads = ceil(work->latent_heads / cost_defaults.latent_unsplit_heads);
+    out->alpha_s[COST_DECODE_SEQUENTIAL] = out->alpha_s[COST_DECODE_MEMORY];
+    out->beta_s[COST_DECODE_SEQUENTIAL] = rates->latent_unsplit_s / work->sequences;
+    double memory_s = reads * work->bytes_per_token /
+                      (cost_defaults.latent_unsplit_fraction * rates->bytes_per_s);
+    out->beta_s[COST_DECODE_MEMORY] = fmax(out->beta_s[COST_DECODE_MEMORY], memory_s);
+}
 
 void cost_attention_decode_lines(const struct cost_rates *rates,
                                  const struct cost_attention_decode *work,
@@ -235,7 +350,7 @@ void cost_attention_decode_lines(const struct cost_rates *rates,
     struct spec_affine affine = rates->decode_attention[work->kv_dtype];
     double fraction = known(work->read_fraction, affine.fraction);
     double tiles_s =
-        work->sequences * work->kv_heads * cost_defaults.attention_tile_bytes / rates->bytes_per_s;
+        work->sequences * work->kv_heads * rates->attention_tile_bytes / rates->bytes_per_s;
     out->alpha_s[COST_DECODE_FLOOR] = affine.fixed_s + tiles_s;
     out->beta_s[COST_DECODE_FLOOR] = 0;
     out->alpha_s[COST_DECODE_MEMORY] = affine.fixed_s;
@@ -243,7 +358,13 @@ void cost_attention_decode_lines(const struct cost_rates *rates,
         known(work->reads, 1) * work->bytes_per_token / (fraction * rates->bytes_per_s) +
         work->dequant_s_per_token;
     out->alpha_s[COST_DECODE_COMPUTE] = affine.fixed_s;
-    out->beta_s[COST_DECODE_COMPUTE] = work->flops_per_token / attention_flop_per_s(rates);
+    double peak = rates->flop_per_s[cost_rates_dtype(rates, SPEC_BF16)];
+    double flop_per_s = work->latent_heads > 0 ? rates->latent_fraction * peak
+                                               : attention_flop_per_s(rates);
+    out->beta_s[COST_DECODE_COMPUTE] = work->flops_per_token / flop_per_s;
+    out->alpha_s[COST_DECODE_SEQUENTIAL] = out->beta_s[COST_DECODE_SEQUENTIAL] = 0;
+    if (work->latent_heads > 0 && rates->latent_unsplit_s > 0)
+        latent_unsplit_lines(rates, work, out);
 }
 
 struct cost_time cost_attention_decode_at(const struct cost_decode_lines *lines,
@@ -291,10 +412,15 @@ static double all_reduce_measured_s(const struct spec_allreduce *table, double b
     return ring_bytes(table->gpu_count, bytes) / busbw;
 }
 
+static bool has_link(const struct cost_rates *rates)
+{
+    return rates->hardware->link_bytes_per_s > 0;
+}
+
 static double link_bytes_per_s(const struct cost_rates *rates)
 {
     const struct spec_hardware *hardware = rates->hardware;
-    if (hardware->link_bytes_per_s > 0)
+    if (has_link(rates))
         return cost_defaults.link_fraction * hardware->link_bytes_per_s;
     /* Where nothing is known of the host link: PCIe 4.0 x16, usable. */
     return cost_defaults.pcie_fraction * known(hardware->pcie_bytes_per_s, 26e9);
@@ -302,27 +428,55 @@ static double link_bytes_per_s(const struct cost_rates *rates)
 
 static double link_latency_s(const struct cost_rates *rates)
 {
+    if (!has_link(rates))
+        return 2 * cost_defaults.pcie_hop_s;
+    return known(rates->hardware->link_latency_s, cost_defaults.link_latency_s);
+}
+
+/* What a collective among so many GPUs follows when it was not measured. */
+static struct spec_collective collective_default(const struct cost_rates *rates, uint32_t gpu_count)
+{
+    struct spec_collective collective = {.gpu_count = gpu_count,
+                                         .latency_s = link_latency_s(rates),
+                                         .bytes_per_s = link_bytes_per_s(rates)};
+    if (has_link(rates) || gpu_count < 2)
+        return collective;
+    double hops = 2.0 * (gpu_count - 1.0);
+    double bulk_bytes_per_s =
+        link_bytes_per_s(rates) * pow(2.0 / gpu_count, cost_defaults.pcie_crowding);
+    collective.latency_s = hops * cost_defaults.pcie_hop_s;
+    if (gpu_count == 2) {
+        collective.bytes_per_s = bulk_bytes_per_s; // two GPUs write to each other directly
+        return collective;
+    }
+    collective.bytes_per_s = cost_defaults.pcie_small_share * bulk_bytes_per_s;
+    collective.bulk_latency_s = hops * cost_defaults.pcie_bulk_hop_s;
+    collective.bulk_bytes_per_s = bulk_bytes_per_s;
+    return collective;
+}
+
+static double all_reduce_s(const struct cost_rates *rates, uint32_t gpu_count, double bytes)
+{
+    const struct spec_calibration *calibration = rates->calibration;
+    for (size_t i = 0; calibration != NULL && i < calibration->collective_count; i++)
+        if (calibration->collectives[i].gpu_count == gpu_count)
+            return spec_collective_s(&calibration->collectives[i], bytes);
     const struct spec_hardware *hardware = rates->hardware;
-    double fallback = hardware->link_bytes_per_s > 0 ? cost_defaults.link_latency_s
-                                                     : cost_defaults.pcie_latency_s;
-    return known(hardware->link_latency_s, fallback);
+    for (size_t i = 0; i < hardware->allreduce_count; i++)
+        if (hardware->allreduce[i].gpu_count == gpu_count && hardware->allreduce[i].point_count > 0)
+            return all_reduce_measured_s(&hardware->allreduce[i], bytes);
+    struct spec_collective collective = collective_default(rates, gpu_count);
+    return spec_collective_s(&collective, bytes);
 }
 
 struct cost_time cost_all_reduce(const struct cost_rates *rates, uint32_t gpu_count, double bytes)
 {
     if (gpu_count < 2 || !(bytes > 0))
         return (struct cost_time){0};
-    struct cost_time time = {.bytes = bytes, .kernel_count = 1, .bound = COST_COMMUNICATION};
-    const struct spec_hardware *hardware = rates->hardware;
-    for (size_t i = 0; i < hardware->allreduce_count; i++) {
-        if (hardware->allreduce[i].gpu_count == gpu_count &&
-            hardware->allreduce[i].point_count > 0) {
-            time.s = all_reduce_measured_s(&hardware->allreduce[i], bytes);
-            return time;
-        }
-    }
-    time.s = link_latency_s(rates) + ring_bytes(gpu_count, bytes) / link_bytes_per_s(rates);
-    return time;
+    return (struct cost_time){.s = all_reduce_s(rates, gpu_count, bytes),
+                              .bytes = bytes,
+                              .kernel_count = 1,
+                              .bound = COST_COMMUNICATION};
 }
 
 struct cost_time cost_link_move(const struct cost_rates *rates, double bytes)

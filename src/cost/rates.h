@@ -19,7 +19,11 @@ struct cost_defaults {
     struct spec_affine weight_stream[SPEC_DTYPE_COUNT];
     struct spec_affine decode_attention[SPEC_DTYPE_COUNT];
     double prefill_attention_long, prefill_attention_mid, prefill_attention_short;
+    double prefill_fixed_share; /* of the fixed time of decode attention, with FlashAttention-2 */
+    double latent_fraction;     /* of the 16-bit peak: absorbed MLA decode */
+    double latent_unsplit_s, latent_unsplit_fraction, latent_unsplit_heads;
     double launch_s, graph_launch_s;
+    double wave_share; /* of what tiles do not fill that is lost */
     double stream_fraction; /* of bandwidth: kernels that read and write activations */
     double quantize_bytes_per_element,
         quantize_row_s; /* activations before a product in 8 or 4 bits */
@@ -28,7 +32,8 @@ struct cost_defaults {
     double
         attention_tile_bytes;   /* a KV head of a sequence costs at least the time of these bytes */
     double expert_padding_rows; /* rows lost per expert that is touched: half a block */
-    double link_fraction, pcie_fraction, link_latency_s, pcie_latency_s;
+    double link_fraction, pcie_fraction, link_latency_s;
+    double pcie_hop_s, pcie_bulk_hop_s, pcie_small_share, pcie_crowding;
     double sampler_bytes_per_logit, sampler_kernel_count;
     double host_per_step_s, host_per_sequence_s;
 };
@@ -42,13 +47,25 @@ struct cost_rates {
     struct spec_affine weight_stream[SPEC_DTYPE_COUNT], decode_attention[SPEC_DTYPE_COUNT];
     double attention_fraction;    /* of the 16-bit peak, for long sequences */
     double attention_row_tokens;  /* query-key pairs that each query row costs on top */
+    double prefill_fixed_s; /* of a prefill attention kernel; 0: the share below of decode's */
+    double prefill_fixed_share;
     double attention_mixed_reads; /* at most; never above query heads per KV head */
+    double attention_tile_bytes;
+    double latent_fraction; /* of the 16-bit peak, absorbed MLA decode */
+    double latent_unsplit_s; /* of a token of context where a sequence is not split; 0 = it is */
+    double stream_fraction;
+    double quantize_bytes_per_element, quantize_row_s;
     double launch_s, graph_launch_s;
+    double host_per_step_s, host_per_sequence_s, host_per_layer_s;
+    const struct spec_calibration *calibration; /* NULL: level datasheet */
 };
 
 /* KVSIM_ERR_SCENARIO when bandwidth or every 16- and 32-bit rate is unknown. */
 enum kvsim_status cost_rates_init(struct cost_rates *rates, const struct spec_hardware *hardware,
                                   struct kvsim_error *err) KVSIM_MUST_CHECK;
+
+/* Puts fitted coefficients in the place of the datasheet's; those that are not stated stay. */
+void cost_rates_calibrate(struct cost_rates *rates, const struct spec_calibration *calibration);
 
 /* The dtype in whose peak a product of 16-bit operands runs: `wanted`, else the other 16-bit type, else fp32. */
 enum spec_dtype cost_rates_dtype(const struct cost_rates *rates, enum spec_dtype wanted);
@@ -87,6 +104,7 @@ struct cost_attention_prefill {
     double kv_bytes; /* keys and values read once */
     enum spec_dtype kv_dtype;
 };
+double cost_attention_prefill_fixed_s(const struct cost_rates *rates, enum spec_dtype kv_dtype);
 struct cost_time cost_attention_prefill(const struct cost_rates *rates,
                                         const struct cost_attention_prefill *work);
 
@@ -95,6 +113,7 @@ struct cost_time cost_attention_prefill(const struct cost_rates *rates,
  *   floor    fixed + sequences * heads * (least time of a KV head)
  *   memory   fixed + contexts * bytes / (share of bandwidth)
  *   compute  fixed + contexts * FLOPs / (share of the 16-bit peak)
+ *   sequential  fixed + mean context * (time of a token), where a kernel does not split a sequence over the GPU
  */
 struct cost_attention_decode {
     double sequences, kv_heads;
@@ -102,9 +121,16 @@ struct cost_attention_decode {
     double reads;                            /* of each key and value; 0 = 1 */
     double read_fraction;                    /* 0 = the device's */
     double dequant_s_per_token;              /* of context */
+    double latent_heads; /* query heads that share a latent; 0 = keys and values of their own */
     enum spec_dtype kv_dtype;
 };
-enum { COST_DECODE_FLOOR, COST_DECODE_MEMORY, COST_DECODE_COMPUTE, COST_DECODE_LINES };
+enum {
+    COST_DECODE_FLOOR,
+    COST_DECODE_MEMORY,
+    COST_DECODE_COMPUTE,
+    COST_DECODE_SEQUENTIAL,
+    COST_DECODE_LINES
+};
 struct cost_decode_lines {
     double alpha_s[COST_DECODE_LINES], beta_s[COST_DECODE_LINES];
 };

@@ -4,24 +4,74 @@
 #include "scenario/parts.h"
 
 #include "base/error.h"
+#include "spec/kv.h"
+
+#include <stddef.h>
 
 static bool level_wants_hardware(enum cost_level level)
 {
     return level == COST_DATASHEET || level == COST_CALIBRATED;
 }
 
+struct kv_dtype_opts {
+    double read_fraction, write_ns, dequant_ns;
+};
+
+static const struct base_field kv_dtype_fields[] = {
+    {.key = "read_efficiency", .type = BASE_REAL, .unit = BASE_RATIO, .min_open = true, .max = 1,
+     .offset = offsetof(struct kv_dtype_opts, read_fraction), .help = "share of bandwidth of decode attention"},
+    {.key = "write_cost", .type = BASE_REAL, .unit = BASE_TIME, .max = 1e18, .offset = offsetof(struct kv_dtype_opts, write_ns),
+     .help = "time for each new token and layer"},
+    {.key = "dequant_cost", .type = BASE_REAL, .unit = BASE_TIME, .max = 1e18, .offset = offsetof(struct kv_dtype_opts, dequant_ns),
+     .help = "time for each token of context and layer in decode attention"},
+    {0},
+};
+
+static bool read_kv_dtype(struct scenario_load *load, const struct conf_node *key, struct conf_node *map,
+                          struct cost_kv_dtype_options *out)
+{
+    static const struct scenario_section section = {"cost.kv_dtype", kv_dtype_fields, NULL, "one format of the KV cache"};
+    const char *path = base_arena_printf(load->reader->arena, "cost.kv_dtype.%s", key->text);
+    struct spec_kv_format format;
+    struct kv_dtype_opts opts = {0};
+    if (!spec_kv_format_find(key->text, &format))
+        return scenario_fail(load->reader, key, path, "unknown-name", "unknown KV cache dtype '%.60s'", key->text);
+    if (map->kind != CONF_MAP)
+        return scenario_fail(load->reader, map, path, "wrong-type",
+                             "a KV cache dtype must be a mapping {read_efficiency, write_cost, dequant_cost}");
+    if (!scenario_read_map(load->reader, map, &section, path, &opts))
+        return false;
+    *out = (struct cost_kv_dtype_options){key->text, opts.read_fraction, opts.write_ns, opts.dequant_ns};
+    return true;
+}
+
+static bool read_kv_dtypes(struct scenario_load *load)
+{
+    const struct conf_node *map = load->cost_opts.kv_dtype;
+    struct cost_options *cost = &load->scenario->cost;
+    bool ok = true;
+    if (map == NULL)
+        return true;
+    if (map->kind != CONF_MAP || map->count > COST_KV_DTYPES_MAX)
+        return scenario_fail(load->reader, map, "cost.kv_dtype", "wrong-type",
+                             "'kv_dtype' must be a mapping of at most %d dtypes", (int)COST_KV_DTYPES_MAX);
+    for (size_t i = 0; i < map->count; i++)
+        ok = read_kv_dtype(load, map->keys[i], map->items[i], &cost->kv_dtypes[i]) && ok;
+    cost->kv_dtype_count = map->count;
+    return ok;
+}
+
 bool scenario_cost_read(struct scenario_load *load)
 {
     struct conf_node *map = scenario_child(load->reader, load->root, "", "cost");
-    return map != NULL && scenario_read_map(load->reader, map, &scenario_cost_section, "cost", &load->scenario->cost);
+    bool ok = map != NULL && scenario_read_map(load->reader, map, &scenario_cost_section, "cost", &load->cost_opts);
+    load->scenario->cost = load->cost_opts.cost;
+    return ok && read_kv_dtypes(load);
 }
 
 static bool check_level(struct scenario_load *load, enum cost_level level)
 {
     const struct conf_node *node = conf_get(conf_get(load->root, "cost"), "level");
-    if (level == COST_TABLE)
-        return scenario_fail(load->reader, node, "cost.level", "unsupported-key",
-                             "level 'table' is not simulated by this version");
     if (level == COST_CALIBRATED && (!load->scenario->has_hardware || !load->scenario->hardware.has_calibration))
         return scenario_fail_hint(load->reader, node, "cost.level", "no-calibration", "leave cost.level out, or set it to datasheet",
                                   "the hardware file holds no calibration");
@@ -89,9 +139,15 @@ bool scenario_cost_resolve(struct scenario_load *load)
     bool prices = load->purpose != SCENARIO_FOR_SIZE;
     if (prices && !check_hardware(load, level))
         return false;
-    if (!scenario->cost.has_level)
+    if (prices && level == COST_TABLE && !scenario_cost_table_read(load, &load->cost_opts))
+        return false;
+    if (!scenario->cost.has_level && level == COST_CALIBRATED)
+        scenario_param_derived(load->reader, "cost.level", cost_level_name(level), "", SPEC_MEASURED,
+                               hardware->calibration.source);
+    else if (!scenario->cost.has_level)
         scenario_param_derived(load->reader, "cost.level", cost_level_name(level), "", SPEC_ASSUMED,
                                "no calibration in the hardware file");
+    config->sched.cached_step_tokens = cost_cached_step_tokens(&scenario->cost);
     config->cost.options = &scenario->cost;
     config->cost.model = &scenario->model;
     config->cost.hardware = hardware;
@@ -108,7 +164,7 @@ bool scenario_cost_resolve(struct scenario_load *load)
     config->cost.max_decode_seqs = (uint32_t)load->opts.max_num_seqs;
     if (!prices)
         return true;
-    if (level_wants_hardware(level))
+    if (level == COST_DATASHEET)
         scenario_caveat(load->reader, "uncalibrated",
                         "step times follow from datasheet rates and default efficiencies; nothing was fitted to this device");
     return try_cost(load);

@@ -5,6 +5,7 @@
 
 #include "cost/cost.h"
 #include "cost/fields.h"
+#include "cost/table.h"
 
 #define LATER(name, text) {.key = name, .type = BASE_NODE, .help = text}
 #define TOP(name, text) {.key = #name, .type = BASE_NODE, .offset = offsetof(struct scenario_top_opts, name), .help = text}
@@ -86,6 +87,7 @@ static const struct base_field record_fields[] = {
 };
 
 #define COST(member) .offset = offsetof(struct cost_options, member)
+#define COST_OPT(member) .offset = offsetof(struct scenario_cost_opts, member)
 #define HAS_COST(member) .has_offset = offsetof(struct cost_options, member)
 #define AFFINE(name, member, text) \
     {.key = name, .type = BASE_REAL, .unit = BASE_TIME, COST(affine.member), .max = 1e18, .used_by = "affine", .help = text}
@@ -94,9 +96,17 @@ static const struct base_field host_fields[] = {
     {.key = "per_step", .type = BASE_REAL, .unit = BASE_TIME, COST(host_per_step_ns), HAS_COST(has_host_per_step), .max = 1e18, .help = "CPU work of a step"},
     {.key = "per_sequence", .type = BASE_REAL, .unit = BASE_TIME, COST(host_per_sequence_ns), HAS_COST(has_host_per_sequence), .max = 1e18,
      .help = "CPU work of each sequence in a step"},
+    {.key = "per_layer", .type = BASE_REAL, .unit = BASE_TIME, COST(host_per_layer_ns), HAS_COST(has_host_per_layer), .max = 1e18,
+     .help = "CPU work of each layer of a step: engines that drive every layer from the host, as those of 2023 did"},
     {.key = "overlap", .type = BASE_BOOL, COST(host_overlap), HAS_COST(has_host_overlap),
      .help = "true: step = max of device and host; false: their sum; absent: as async_scheduling"},
     {0},
+};
+
+static const struct base_choice lookup_choices[] = {
+    {"interpolate", COST_LOOKUP_INTERPOLATE, "linear along each axis"},
+    {"ceil", COST_LOOKUP_CEIL, "the next grid point of each axis"},
+    {NULL, 0, NULL},
 };
 
 static const struct base_field cost_fields[] = {
@@ -111,14 +121,19 @@ static const struct base_field cost_fields[] = {
     AFFINE("per_decode_seq", per_decode_seq_ns, "time for each decoding sequence"),
     AFFINE("per_context_token", per_context_token_ns, "time for each KV token of the scheduled sequences"),
     {.key = "host", .type = BASE_SUB, .offset = 0, .sub = host_fields, .help = "CPU work of the engine"},
+    {.key = "kv_dtype", .type = BASE_NODE, COST_OPT(kv_dtype), .used_by = "datasheet calibrated",
+     .help = "{DTYPE: {read_efficiency, write_cost, dequant_cost}}: share of bandwidth of decode attention, and time per token and layer"},
+    {.key = "file", .type = BASE_TEXT, COST_OPT(file), .used_by = "table", .help = "CSV of measured times: op,x,y,ms"},
+    {.key = "layers", .type = BASE_INT, COST_OPT(layers), .min = 1, .max = 100000, .def = "1", .used_by = "table",
+     .help = "a step is so many times the sum of the operators; 1: times are per step"},
+    {.key = "lookup", .type = BASE_CHOICE, COST_OPT(lookup), .choices = lookup_choices, .def = "interpolate", .used_by = "table",
+     .help = "how a point between the grid's is read"},
+    {.key = "operators", .type = BASE_NODE, COST_OPT(operators), .used_by = "table",
+     .help = "{NAME: {x: AXIS, y: AXIS, several: FACTOR}} with the axes batch_tokens, decode_seqs, mean_decode_context, "
+             "cached_tokens, equivalent_chunk; several multiplies when two or more sequences prefill"},
     {0},
 };
 static const struct base_field cost_later[] = {
-    LATER("file", "level table is not part of this version"),
-    LATER("layers", "level table is not part of this version"),
-    LATER("lookup", "level table is not part of this version"),
-    LATER("operators", "level table is not part of this version"),
-    LATER("kv_dtype", "measured KV formats come with calibration"),
     LATER("swap_per_block", "swapping is not simulated yet"),
     {0},
 };

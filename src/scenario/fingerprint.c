@@ -8,6 +8,7 @@
 #include "scenario/parts.h"
 
 #include "base/hash.h"
+#include "cost/table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,6 +92,15 @@ static void hash_efficiency(const struct spec_hardware *hardware, struct base_ha
                            e->graph_launch_s};
     base_hash_bytes(hash, rest, sizeof rest);
     base_hash_bytes(hash, &hardware->memory_bytes, sizeof hardware->memory_bytes);
+    const struct spec_calibration *calibration = &hardware->calibration;
+    for (size_t i = 0; hardware->has_calibration && i < SPEC_COEFFICIENT_COUNT; i++)
+        base_hash_bytes(hash, &calibration->value[i], sizeof calibration->value[i]);
+    for (size_t i = 0; hardware->has_calibration && i < calibration->collective_count; i++) {
+        const struct spec_collective *fit = &calibration->collectives[i];
+        const double values[] = {fit->gpu_count, fit->latency_s, fit->bytes_per_s, fit->bulk_latency_s,
+                                 fit->bulk_bytes_per_s};
+        base_hash_bytes(hash, values, sizeof values);
+    }
 }
 
 static void hash_file(const char *path, struct base_hash *hash)
@@ -145,5 +155,6 @@ void scenario_fingerprint(struct scenario_load *load)
     if (scenario->has_hardware)
         hash_efficiency(&scenario->hardware, &hash);
     hash_file(load->trace_path, &hash);
+    hash_file(scenario->cost.table == NULL ? NULL : scenario->cost.table->file, &hash);
     base_hash_hex(&hash, scenario->config.hash);
 }

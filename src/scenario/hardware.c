@@ -34,7 +34,7 @@ struct hardware_opts {
     struct tflops_opts tflops;
     struct link_opts link, host_link;
     struct pcie_opts pcie;
-    const struct conf_node *memory_range, *all_reduce, *collectives, *efficiency, *provenance;
+    const struct conf_node *memory_range, *all_reduce, *collectives, *efficiency, *calibration, *provenance;
 };
 
 #define AT(member) offsetof(struct hardware_opts, member)
@@ -98,17 +98,16 @@ static const struct base_field hardware_fields[] = {
     {.key = "all_reduce", .type = BASE_NODE, .offset = AT(all_reduce), .help = "measured: [{gpus, latency, busbw: [[bytes, rate], ...]}]"},
     {.key = "collectives", .type = BASE_NODE, .offset = AT(collectives), .help = "the same for other paths and operations"},
     {.key = "efficiency", .type = BASE_NODE, .offset = AT(efficiency), .help = "achieved shares of the peaks and times per kernel"},
+    {.key = "calibration", .type = BASE_NODE, .offset = AT(calibration),
+     .help = "coefficients of the cost model fitted to measurements of this device, as `kvsim calibrate` writes them: "
+             "{coefficients: {NAME: value}, all_reduce: [{gpus, latency, bandwidth, bulk_latency, bulk_bandwidth}], "
+             "source, conditions, date, claim, fit}"},
     {.key = "provenance", .type = BASE_NODE, .offset = AT(provenance), .help = "claim and source of each figure"},
     {.key = "notes", .type = BASE_TEXT, .offset = AT(notes), .help = "free text"},
     {0},
 };
 
-static const struct base_field hardware_later[] = {
-    {.key = "calibration", .type = BASE_NODE, .help = "coefficients fitted to measured data come with `kvsim calibrate`"},
-    {0},
-};
-
-const struct scenario_section scenario_hardware_section = {"hardware", hardware_fields, hardware_later,
+const struct scenario_section scenario_hardware_section = {"hardware", hardware_fields, NULL,
                                                            "a device: a name, a path, {base: NAME, changes} or these keys"};
 const struct scenario_section scenario_link_section = {"hardware.link", link_fields, NULL, "device to device"};
 const struct scenario_section scenario_pcie_section = {"hardware.pcie", pcie_fields, NULL, "to the host"};
@@ -451,6 +450,9 @@ bool scenario_hardware_read(struct scenario_reader *reader, struct conf_node *tr
         ok = read_range(reader, opts.memory_range, scenario_join(reader->arena, path, "memory_range"), out);
     derive_memory(out);
     ok = read_all_reduces(&quiet, opts.all_reduce, out) && ok;
+    out->has_calibration = opts.calibration != NULL;
+    if (out->has_calibration)
+        ok = scenario_calibration_read(&quiet, opts.calibration, &out->calibration) && ok;
     return fill_efficiency(reader, opts.efficiency, opts.provenance, out->architecture, &out->efficiency) && ok;
 }
 

@@ -11,6 +11,15 @@ struct scenario_top_opts {
     const struct conf_node *model, *hardware, *engine, *cluster, *workload, *run, *slo, *require, *price, *cost, *record;
 };
 
+/* `cost`: what goes to the cost model as it is, and what level table is made from. */
+struct scenario_cost_opts {
+    struct cost_options cost; /* first: its fields' offsets are those of the whole */
+    const char *file;
+    int64_t layers;
+    int lookup; /* enum cost_lookup */
+    const struct conf_node *operators, *kv_dtype;
+};
+
 struct scenario_memory_opts {
     double weights_bytes, non_torch_bytes, graphs_bytes, in_use_before_bytes;
     bool has_weights, has_non_torch, has_graphs, has_in_use_before;
@@ -50,7 +59,7 @@ struct scenario_reserve_opts {
 };
 
 struct scenario_sizing_opts {
-    int pool, printed;
+    int pool, printed, log;
     struct base_list before, beside;
     bool windows, spare_page, latent_with_value, concatenates;
     int64_t state_blocks, state_blocks_cached, request_table_bytes, latent_block, index_block, latent_align, cell_padding,
@@ -128,10 +137,12 @@ struct scenario_load {
     struct scenario_reader *reader;
     struct scenario *scenario;
     enum scenario_purpose purpose;
+    int64_t demand_sequences, demand_tokens;
     struct conf_node *root;
     struct conf_node *model_tree, *hardware_tree, *engine; /* engine: with the profile's defaults under it */
     struct scenario_profile profile;
     struct scenario_engine_opts opts;
+    struct scenario_cost_opts cost_opts;
     struct scenario_sizing_opts sizing;
     struct scenario_runtime_opts runtime;
     struct kv_sizing sizing_rule;
@@ -156,6 +167,8 @@ bool scenario_pool_make(struct scenario_load *load);
 /* cost_part.c */
 bool scenario_cost_read(struct scenario_load *load);
 bool scenario_cost_resolve(struct scenario_load *load);
+/* cost_table.c: cost.file by cost.operators, to scenario->cost.table. */
+bool scenario_cost_table_read(struct scenario_load *load, struct scenario_cost_opts *opts);
 /* workload_part.c, lengths.c */
 bool scenario_workload_read(struct scenario_load *load);
 bool scenario_workload_resolve(struct scenario_load *load);

@@ -159,6 +159,10 @@ bool scenario_hardware_load(struct scenario_reader *reader, struct conf_node *ro
                             struct spec_hardware *out, struct conf_node **tree);
 bool scenario_hardware_read(struct scenario_reader *reader, struct conf_node *tree, const char *path,
                             struct spec_hardware *out);
+/* calibration.c */
+struct spec_calibration;
+bool scenario_calibration_read(struct scenario_reader *reader, const struct conf_node *map,
+                               struct spec_calibration *out);
 bool scenario_hardware_check_defaults(struct scenario_reader *reader, const struct conf_node *tree);
 
 /* profile.c: a release of an engine as data. */

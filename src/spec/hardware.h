@@ -4,6 +4,7 @@
 #ifndef KVSIM_SPEC_HARDWARE_H
 #define KVSIM_SPEC_HARDWARE_H
 
+#include "spec/calibration.h"
 #include "spec/dtype.h"
 #include "spec/model.h"
 
@@ -63,6 +64,7 @@ struct spec_hardware {
     size_t allreduce_count;
     struct spec_allreduce allreduce[SPEC_ALLREDUCE_MAX];
     bool has_calibration;
+    struct spec_calibration calibration;
     enum spec_claim memory_claim, rate_claim;
     const char *memory_source, *rate_source;
 };

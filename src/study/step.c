@@ -240,11 +240,8 @@ static void add_chunk(const struct study_step_chunk *chunk, const int64_t *windo
                       size_t window_count, struct cost_shape *shape)
 {
     int64_t n = chunk->seq_count, q = chunk->new_tokens, c = chunk->cached_tokens;
-    shape->prefill_seq_count += (uint32_t)n;
+    cost_shape_add_prefill(shape, n, q, c);
     shape->emitting_count += (uint32_t)n;
-    shape->prefill_tokens += n * q;
-    shape->prefill_cached_tokens += n * c;
-    shape->prefill_area += n * ((base_i128)q * c + (base_i128)q * (q + 1) / 2);
     for (size_t w = 0; w < window_count; w++)
         shape->prefill_window_area[w] += n * window_area(q, c, window_tokens[w]);
 }
@@ -261,6 +258,17 @@ void study_step_shape(const struct study_step_batch *batch, const int64_t *windo
             n * (context < window_tokens[w] ? context : window_tokens[w]);
     for (size_t i = 0; i < batch->chunk_count; i++)
         add_chunk(&batch->chunks[i], window_tokens, window_count, out);
+}
+
+/* Cached tokens of each sequence up to the grid step of a table of step times. */
+static void round_cached(const struct study_step_batch *batch, int64_t step, struct cost_shape *shape)
+{
+    shape->cached_step_tokens = step;
+    for (size_t i = 0; step > 0 && i < batch->chunk_count; i++) {
+        const struct study_step_chunk *chunk = &batch->chunks[i];
+        shape->prefill_cached_rounded +=
+            chunk->seq_count * ((chunk->cached_tokens + step - 1) / step * step);
+    }
 }
 
 static bool is_countable(int64_t seq_count, int64_t tokens)
@@ -307,8 +315,14 @@ enum kvsim_status study_step_explain(struct study_step_engine *engine,
         window_tokens[w] = cost_window_tokens(engine->cost, w);
     struct cost_shape shape;
     study_step_shape(batch, window_tokens, window_count, &shape);
+    round_cached(batch, cost_cached_step_tokens(engine->config->cost.options), &shape);
     cost_explain(engine->cost, &shape, out);
-    return KVSIM_OK;
+    const struct kvsim_error *fault = cost_fault(engine->cost);
+    if (fault == NULL)
+        return KVSIM_OK;
+    *err = *fault;
+    engine->cost = NULL; // a new one has no fault
+    return err->status;
 }
 
 enum cost_level study_step_level(const struct study_step_engine *engine)
@@ -320,6 +334,8 @@ enum spec_claim study_step_basis(const struct study_step_engine *engine)
 {
     const struct cost_config *cost = &engine->config->cost;
     enum cost_level level = study_step_level(engine);
+    if (level == COST_TABLE)
+        return SPEC_MEASURED;
     if (level == COST_FIXED || level == COST_AFFINE || cost->hardware == NULL)
         return SPEC_ASSUMED; // the scenario's own word
     enum spec_claim basis = cost->hardware->rate_claim;
