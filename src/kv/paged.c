@@ -11,8 +11,9 @@ void kv_paged_init(struct kv_paged *pool, const struct spec_kv_layout *layout, i
                               .layout = layout};
 }
 
-// A token's own bytes stand in lower_bound, replicated, scales and padded; an empty slot is all rounding.
-void kv_paged_ledger(const struct kv_paged *pool, int64_t live_tokens, int64_t used_blocks, struct kv_ledger *out)
+// A token's own bytes stand in lower_bound, replicated, scales and padded; an empty slot is all rounding. A block with two
+// holders has its tokens counted twice: `shared` takes the second count back.
+void kv_paged_ledger(const struct kv_paged *pool, const struct kv_paged_state *state, struct kv_ledger *out)
 {
     const struct spec_kv_layout *layout = pool->layout;
     int64_t block_bytes = (int64_t)layout->block_bytes;
@@ -24,13 +25,16 @@ void kv_paged_ledger(const struct kv_paged *pool, int64_t live_tokens, int64_t u
         replicated += (int64_t)layout->groups[i].replicated_bytes;
         scales += (int64_t)layout->groups[i].scale_bytes;
     }
-    out->lower_bound_bytes = live_tokens * lower_bound;
-    out->replicated_bytes = live_tokens * replicated;
-    out->scales_bytes = live_tokens * scales;
-    out->padded_bytes = live_tokens * (slot_bytes - lower_bound - replicated - scales);
-    out->block_rounding_bytes = used_blocks * block_bytes - live_tokens * slot_bytes;
+    out->lower_bound_bytes = state->live_tokens * lower_bound;
+    out->replicated_bytes = state->live_tokens * replicated;
+    out->scales_bytes = state->live_tokens * scales;
+    out->padded_bytes = state->live_tokens * (slot_bytes - lower_bound - replicated - scales);
+    out->shared_bytes = state->shared_blocks * block_bytes;
+    out->block_rounding_bytes =
+        (state->used_blocks + state->shared_blocks) * block_bytes - state->live_tokens * slot_bytes;
+    out->cached_bytes = state->cached_blocks * block_bytes;
     out->held_back_bytes = pool->held_back_blocks * block_bytes;
     out->pool_bytes = pool->total_blocks * block_bytes;
-    out->free_bytes = out->pool_bytes - out->held_back_bytes - used_blocks * block_bytes;
+    out->free_bytes = out->pool_bytes - out->held_back_bytes - (state->used_blocks + state->cached_blocks) * block_bytes;
     base_assert(kv_ledger_is_exact(out));
 }

@@ -1,15 +1,17 @@
 /*
- * paged.h - a pool of equal blocks, counted: what paged allocation without shared content needs.
+ * paged.h - a pool of equal blocks: counted, and with a prefix cache behind the count.
  *
- * Without a prefix cache blocks are interchangeable, so a sequence's blocks are a number and every operation is O(1). The
- * null block and reserved blocks are outside use from the start (held back). Invariant: used + free + held back == total.
- * Ledger lines follow from two numbers, live tokens and used blocks: kv_paged_ledger().
+ * Without a prefix cache blocks are interchangeable, so a sequence's blocks are a number and every operation is O(1). With
+ * one, `prefix` knows what the free blocks hold, and taking blocks evicts it. The null block and reserved blocks are
+ * outside use from the start (held back). Invariant: used + free + held back == total; idle blocks with content count as
+ * free. Ledger lines follow from four numbers: kv_paged_ledger().
  */
 #ifndef KVSIM_KV_PAGED_H
 #define KVSIM_KV_PAGED_H
 
 #include "base/error.h"
 #include "kv/ledger.h"
+#include "kv/prefix.h"
 #include "spec/kv.h"
 
 #include <stdbool.h>
@@ -21,6 +23,7 @@ struct kv_paged {
     int64_t free_blocks;
     int64_t block_tokens;
     const struct spec_kv_layout *layout;
+    struct kv_prefix *prefix; /* NULL: no prefix cache */
 };
 
 void kv_paged_init(struct kv_paged *pool, const struct spec_kv_layout *layout, int64_t total_blocks,
@@ -43,6 +46,9 @@ static inline bool kv_paged_take(struct kv_paged *pool, int64_t blocks)
         return false;
     }
     pool->free_blocks -= blocks;
+    if (pool->prefix != NULL) {
+        kv_prefix_take(pool->prefix, blocks);
+    }
     return true;
 }
 
@@ -52,7 +58,23 @@ static inline void kv_paged_give(struct kv_paged *pool, int64_t blocks)
     base_assert(pool->free_blocks <= pool->total_blocks - pool->held_back_blocks);
 }
 
-/* The ledger when `live_tokens` tokens lie in `used_blocks` blocks. Exact; every line is linear in both. */
-void kv_paged_ledger(const struct kv_paged *pool, int64_t live_tokens, int64_t used_blocks, struct kv_ledger *out);
+/* What a pool holds at an instant, in the units in which it is counted. */
+struct kv_paged_state {
+    int64_t live_tokens;   /* tokens in the cache of running sequences, each sequence counted */
+    int64_t used_blocks;   /* held by at least one sequence */
+    int64_t shared_blocks; /* sum over held blocks of holders - 1 */
+    int64_t cached_blocks; /* idle, with content */
+};
+
+/* The ledger of a state. Exact; every line is linear in the four numbers. */
+void kv_paged_ledger(const struct kv_paged *pool, const struct kv_paged_state *state, struct kv_ledger *out);
+
+static inline struct kv_paged_state kv_paged_state(const struct kv_paged *pool, int64_t live_tokens)
+{
+    return (struct kv_paged_state){.live_tokens = live_tokens,
+                                   .used_blocks = kv_paged_used_blocks(pool),
+                                   .shared_blocks = pool->prefix != NULL ? pool->prefix->shared_blocks : 0,
+                                   .cached_blocks = pool->prefix != NULL ? pool->prefix->idle_blocks : 0};
+}
 
 #endif

@@ -347,6 +347,24 @@ static void hold_hit(struct kv_prefix *prefix, struct kv_hold *hold)
     }
 }
 
+static void contend(struct kv_prefix *prefix, struct kv_prefix_seq *seq)
+{
+    prefix->contended_count += seq->is_contended ? 0 : 1;
+    seq->is_contended = true;
+}
+
+// Another running sequence has yet to hash some of the same blocks.
+static void note_contention(struct kv_prefix *prefix, const struct kv_extent *mine)
+{
+    for (struct kv_extent *other = mine->node->oldest; other != NULL; other = other->younger) {
+        if (other->owner != NULL && other->owner != mine->owner && other->lo < mine->hi && other->hi > mine->lo &&
+            visible_end(prefix, other) < mine->hi) {
+            contend(prefix, other->owner);
+            contend(prefix, mine->owner);
+        }
+    }
+}
+
 static void own(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struct kv_node *node, int64_t lo, int64_t hi)
 {
     struct kv_extent *extent = base_pool_take(&prefix->extents);
@@ -354,6 +372,7 @@ static void own(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struct kv_n
     node_insert_after(node, extent, node->youngest);
     struct kv_hold hold = {extent, lo, hi};
     base_vec_push(&seq->holds, hold);
+    note_contention(prefix, extent);
 }
 
 // The path of the sequence's whole content, from block `from` on held as its own.
@@ -463,9 +482,34 @@ static void let_go(struct kv_prefix *prefix, const struct kv_prefix_seq *seq, st
     queue_insert_before(prefix, extent, NULL);
 }
 
+void kv_prefix_commit(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks)
+{
+    for (size_t i = 0; i < seq->holds.count; i++) {
+        struct kv_hold hold = seq->holds.at[i];
+        for (struct kv_extent *extent = hold.first; extent != NULL && extent->lo < hold.hi && extent->lo < hashed_blocks;
+             extent = extent->next_piece) {
+            if (extent->owner != seq) {
+                continue;
+            }
+            if (extent->hi > hashed_blocks) {
+                extent_cut(prefix, extent, hashed_blocks);
+            }
+            extent->owner = NULL;
+            struct kv_node *node = extent->node;
+            node_remove(extent);
+            node_insert_after(node, extent, node->youngest);
+        }
+    }
+}
+
 void kv_prefix_detach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks, int64_t blank_blocks)
 {
     free_blank(prefix, blank_blocks);
+    if (seq->is_contended) {
+        kv_prefix_commit(prefix, seq, hashed_blocks);
+        seq->is_contended = false;
+        prefix->contended_count--;
+    }
     for (size_t i = seq->holds.count; i-- > 0;) {
         struct kv_hold hold = seq->holds.at[i];
         struct kv_extent *last = hold.first;

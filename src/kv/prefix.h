@@ -11,7 +11,9 @@
  *           Several copies of one position can exist; the one hashed first is hit, each keeps its place
  *
  * While a sequence runs, its own extents reach to where its content will end; what of them is hashed so far is asked of the
- * sequence (`hashed_blocks`). An extent in the free queue is eaten from its end (blocks are freed last block first), a hit
+ * sequence (`hashed_blocks`). Where two running sequences will hash the same blocks (one's prompt holds the other's answer,
+ * or two prompts are computed side by side) they are contended: kv_prefix_commit() then settles after every turn which copy
+ * is the older one. An extent in the free queue is eaten from its end (blocks are freed last block first), a hit
  * takes from its front. Free order `new`: blocks without content go to the head of the queue, so they are a number before
  * all extents; `old`: everything goes to the tail in turn.
  *
@@ -55,6 +57,7 @@ struct kv_prefix_seq {
         struct kv_hold *at;
         size_t count, capacity;
     } holds;
+    bool is_contended;
 };
 
 struct kv_hits {
@@ -71,6 +74,7 @@ struct kv_prefix {
     int64_t idle_blocks;   /* free, with content */
     int64_t shared_blocks; /* sum over held blocks of holders - 1 */
     int64_t evicted_blocks;
+    int64_t contended_count; /* running sequences with is_contended */
     struct kv_extent *head, *tail; /* the free queue */
     struct kv_node *root;
     struct kv_node **map;          /* children by (parent, key of their first block) */
@@ -96,6 +100,8 @@ void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, const
 void kv_prefix_take(struct kv_prefix *prefix, int64_t blocks);
 /* The sequence gives everything back, last block first: `blank_blocks` without content, then its hashed ones. */
 void kv_prefix_detach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks, int64_t blank_blocks);
+/* The blocks of a contended sequence that are hashed by now are as old as now: called after each turn, in running order. */
+void kv_prefix_commit(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks);
 /* How many blocks can be taken while all of them are blank, or (evicts) all of them hold content. */
 int64_t kv_prefix_uniform_blocks(const struct kv_prefix *prefix, bool *evicts);
 

@@ -55,6 +55,10 @@ struct sched {
     int64_t outside_front_tokens; /* tokens in the cache of running sequences outside the front */
     uint64_t next_place, next_number;
     int64_t watermark_blocks;
+    bool in_flight;               /* set by the caller before a plan: the plan before it has not been delivered */
+    bool head_was_looked_up;      /* the queue was left at a head whose fate depends on what the cache holds */
+    struct kv_hits hits;          /* scratch */
+    int64_t lookup_tokens, hit_tokens; /* asked of the cache at admissions, and found */
 };
 
 void sched_init(struct sched *sched, const struct sched_options *options, struct kv_paged *pool,
@@ -66,8 +70,9 @@ void sched_enqueue(struct sched *sched, struct sched_seq *seq);
 void sched_plan_next(struct sched *sched, struct sched_plan *plan);
 /* `steps` more steps of a plan that is front-only, steps <= valid_steps; the plan becomes the last of them. */
 void sched_advance(struct sched *sched, struct sched_plan *plan, int64_t steps);
-/* The last token of `seq` was delivered, or it was aborted: its blocks are free. */
-void sched_finish(struct sched *sched, struct sched_seq *seq);
+/* The last token of `seq` was delivered (or its client has gone): its blocks are free. `in_flight`: a step that was decided
+ * after that token's is under way. */
+void sched_finish(struct sched *sched, struct sched_seq *seq, bool is_delivered, bool in_flight);
 
 /* Tokens in the cache, all running sequences. */
 static inline int64_t sched_live_tokens(const struct sched *sched)

@@ -8,6 +8,8 @@
 #ifndef KVSIM_SCHED_SEQ_H
 #define KVSIM_SCHED_SEQ_H
 
+#include "kv/prefix.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -43,6 +45,11 @@ struct sched_seq {
     uint64_t final_step;            /* the front step that emits its last token */
 
     uint64_t first_front_plan, last_front_plan; /* plans in which it is or was a front member, both included */
+
+    struct kv_prefix_seq cache;     /* with a prefix cache: its content and what it holds */
+    int64_t hashed_tokens;          /* hashed for certain; a front member's own may be further */
+    int64_t cached_tokens, cached_total; /* hits at the first admission, at all */
+    bool was_admitted;
 
     int64_t high_water;             /* most tokens ever computed: what lies below is recomputed */
     int64_t undo_high_water, undo_recomputed; /* before the last schedule outside the front */

@@ -1,5 +1,5 @@
 /*
- * The step of vLLM's V1 scheduler, without prefix cache: engine-semantics 1.2 to 1.6 and 12.
+ * The step of vLLM's V1 scheduler: engine-semantics 1.2 to 1.6, 3 and 12.
  *
  * Phase 1 walks the running list in order and gives every sequence its tokens; phase 2 admits from the queue. The walk is
  * done in numbers when order can't matter: when budget and blocks are enough for all, or when only sequences behind the
@@ -14,6 +14,8 @@ const struct base_policy sched_vllm_v1 = {
     .summary = "vLLM V1: running first in admission order, chunked prefill, preemption by recompute",
 };
 
+static int64_t hashed_blocks_of(void *context, const struct kv_prefix_seq *cache);
+
 void sched_init(struct sched *sched, const struct sched_options *options, struct kv_paged *pool,
                 struct base_arena *arena, size_t class_count)
 {
@@ -22,11 +24,16 @@ void sched_init(struct sched *sched, const struct sched_options *options, struct
     sched_front_init(&sched->front, arena, options->block_size, class_count);
     // Exact: int(watermark * num_blocks) without a double in between.
     base_i128 blocks = (base_i128)options->watermark.num * pool->total_blocks;
+    if (pool->prefix != NULL) {
+        pool->prefix->hashed_blocks = hashed_blocks_of;
+        pool->prefix->context = sched;
+    }
     sched->watermark_blocks = options->watermark.den > 0 ? (int64_t)(blocks / options->watermark.den) : 0;
 }
 
 void sched_release(struct sched *sched)
 {
+    base_vec_free(&sched->hits);
     sched_queue_release(&sched->waiting);
     sched_front_release(&sched->front);
     base_vec_free(&sched->loose);
@@ -50,6 +57,30 @@ void sched_enqueue(struct sched *sched, struct sched_seq *seq)
 }
 
 /* ---- small steps on one sequence ---- */
+
+static struct sched_seq *seq_of_cache(const struct kv_prefix_seq *cache)
+{
+    return (struct sched_seq *)(void *)((char *)(uintptr_t)cache - offsetof(struct sched_seq, cache));
+}
+
+/*
+ * Tokens of a front member whose blocks are hashed: at scheduling up to the known tokens, an asynchronous engine does not
+ * know the output in flight yet. `is_scheduled`: this turn has given the member its token.
+ */
+static int64_t front_hashed_tokens(const struct sched *sched, const struct sched_seq *seq, bool is_scheduled)
+{
+    int64_t tokens = sched_seq_computed(sched, seq) + (is_scheduled ? 1 : 0) - (sched->in_flight ? 1 : 0);
+    return tokens > seq->hashed_tokens ? tokens : seq->hashed_tokens;
+}
+
+// Asked during phase 2, when every front member has been scheduled.
+static int64_t hashed_blocks_of(void *context, const struct kv_prefix_seq *cache)
+{
+    const struct sched *sched = context;
+    const struct sched_seq *seq = seq_of_cache(cache);
+    int64_t tokens = seq->state == SCHED_FRONT ? front_hashed_tokens(sched, seq, true) : seq->hashed_tokens;
+    return tokens / sched->pool->block_tokens;
+}
 
 static int64_t known_tokens(const struct sched_seq *seq)
 {
@@ -121,9 +152,19 @@ static void detach(struct sched *sched, struct sched_seq *seq)
     sched->outside_front_tokens -= seq->computed;
 }
 
-static void free_running(struct sched *sched, struct sched_seq *seq)
+// Gives the blocks of a running sequence back, `hashed_tokens` of its tokens hashed.
+static void free_running(struct sched *sched, struct sched_seq *seq, int64_t hashed_tokens)
 {
-    kv_paged_give(sched->pool, blocks_held(sched, seq));
+    int64_t blocks = blocks_held(sched, seq);
+    struct kv_prefix *prefix = sched->pool->prefix;
+    if (prefix == NULL) {
+        kv_paged_give(sched->pool, blocks);
+    } else {
+        int64_t hashed = hashed_tokens / sched->pool->block_tokens;
+        kv_prefix_detach(prefix, &seq->cache, hashed, blocks - hashed);
+        sched->pool->free_blocks = kv_prefix_free_blocks(prefix);
+    }
+    seq->hashed_tokens = 0;
     seq->took_block = false;
     detach(sched, seq);
     sched_list_remove(&sched->running, seq);
@@ -153,21 +194,32 @@ static void note_left_front(struct sched_plan *plan, struct sched_seq *seq)
 static void preempt(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq)
 {
     note_left_front(plan, seq);
+    int64_t hashed = seq->hashed_tokens;
+    if (seq->state == SCHED_FRONT) {
+        hashed = front_hashed_tokens(sched, seq, seq->scheduled_step == plan->number);
+    }
     settle_front_totals(sched, seq);
-    free_running(sched, seq);
+    free_running(sched, seq, hashed);
     seq->computed = 0;
     seq->preemptions++;
     sched_queue_put_back(&sched->waiting, seq);
     base_vec_push(&plan->victims, seq);
 }
 
-void sched_finish(struct sched *sched, struct sched_seq *seq)
+void sched_finish(struct sched *sched, struct sched_seq *seq, bool is_delivered, bool in_flight)
 {
     if (seq->state == SCHED_WAITING) {
         sched_queue_remove(&sched->waiting, seq);
     } else if (seq->state != SCHED_GONE && seq->state != SCHED_NEW) {
+        int64_t hashed = seq->hashed_tokens;
+        if (seq->state == SCHED_FRONT) {
+            sched->in_flight = in_flight;
+            hashed = front_hashed_tokens(sched, seq, false);
+        } else if (is_delivered) {
+            hashed = seq->computed;
+        }
         settle_front_totals(sched, seq);
-        free_running(sched, seq);
+        free_running(sched, seq, hashed);
     }
     seq->state = SCHED_GONE;
 }
@@ -181,10 +233,7 @@ static void add_to_shape(struct cost_shape *shape, const struct sched_seq *seq, 
         shape->decode_context_tokens += seq->computed + 1;
         return;
     }
-    shape->prefill_seq_count++;
-    shape->prefill_tokens += tokens;
-    shape->prefill_cached_tokens += seq->computed;
-    shape->prefill_area += (base_i128)tokens * seq->computed + (base_i128)tokens * (tokens + 1) / 2;
+    cost_shape_add_prefill(shape, 1, tokens, seq->computed);
     shape->emitting_count += emits ? 1 : 0;
 }
 
@@ -200,6 +249,7 @@ static void schedule_loose(struct sched *sched, struct sched_plan *plan, struct 
     seq->recomputed_total += again > 0 ? again : 0;
     seq->high_water = end > seq->high_water ? end : seq->high_water;
     seq->computed = end;
+    seq->hashed_tokens = end;
     seq->computed_total += tokens;
     seq->scheduled_step = plan->number;
     seq->scheduled_tokens = tokens;
@@ -292,7 +342,7 @@ static void unschedule(struct sched *sched, struct sched_plan *plan, struct sche
     }
     // Rebuild what schedule_loose() added: shapes are sums.
     bool emitted = seq->computed == known_tokens(seq);
-    struct cost_shape undo = {0};
+    struct cost_shape undo = {.cached_step_tokens = plan->shape.cached_step_tokens};
     struct sched_seq before = *seq;
     before.computed -= tokens;
     add_to_shape(&undo, &before, tokens, emitted);
@@ -302,6 +352,8 @@ static void unschedule(struct sched *sched, struct sched_plan *plan, struct sche
     plan->shape.prefill_tokens -= undo.prefill_tokens;
     plan->shape.prefill_cached_tokens -= undo.prefill_cached_tokens;
     plan->shape.prefill_area -= undo.prefill_area;
+    plan->shape.prefill_chunk_squares -= undo.prefill_chunk_squares;
+    plan->shape.prefill_cached_rounded -= undo.prefill_cached_rounded;
     plan->shape.emitting_count -= undo.emitting_count;
     plan->token_count -= tokens;
     seq->computed_total -= tokens;
@@ -357,6 +409,7 @@ static void leave_front_unscheduled(struct sched *sched, struct sched_plan *plan
     note_left_front(plan, seq);
     settle_front_totals(sched, seq);
     leave_front(sched, seq);
+    seq->hashed_tokens = seq->computed; // by the next turn its last token is known
     sched->outside_front_tokens += seq->computed;
     loose_add(sched, seq);
 }
@@ -398,20 +451,74 @@ static void schedule_running_one_by_one(struct sched *sched, struct sched_plan *
 
 /* ---- phase 2: the queue ---- */
 
-static bool prompt_fits(const struct sched *sched, int64_t known, int64_t tokens)
+// Blocks are hashed in running order; where two running sequences hash the same ones that order must be kept.
+static void commit_contended(struct sched *sched)
+{
+    struct kv_prefix *prefix = sched->pool->prefix;
+    if (prefix == NULL || prefix->contended_count == 0) {
+        return;
+    }
+    for (struct sched_seq *seq = sched->running.head; seq != NULL; seq = seq->next) {
+        if (seq->cache.is_contended) {
+            kv_prefix_commit(prefix, &seq->cache, hashed_blocks_of(sched, &seq->cache));
+        }
+    }
+}
+
+// Blocks that must come from the free queue for `required` in all: hits that nobody holds leave it too.
+static int64_t needed_blocks(int64_t required, const struct kv_hits *hits)
+{
+    int64_t missing = required - hits->blocks;
+    return (missing > 0 ? missing : 0) + hits->idle_blocks;
+}
+
+static bool prompt_fits(const struct sched *sched, int64_t known, int64_t end)
 {
     int64_t watermark = sched->running.count > 0 ? sched->watermark_blocks : 0;
     int64_t free_blocks = sched->pool->free_blocks - watermark;
-    if (sched->options->reserve_full_isl && kv_paged_blocks_for(sched->pool, known) > free_blocks) {
+    if (sched->options->reserve_full_isl &&
+        needed_blocks(kv_paged_blocks_for(sched->pool, known), &sched->hits) > free_blocks) {
         return false;
     }
-    return kv_paged_blocks_for(sched->pool, tokens) <= free_blocks;
+    return needed_blocks(kv_paged_blocks_for(sched->pool, end), &sched->hits) <= free_blocks;
+}
+
+// At least one token is computed, so a prompt that is cached to its last block recomputes that block.
+static int64_t look_up(struct sched *sched, struct sched_seq *seq)
+{
+    sched->hits.count = 0;
+    sched->hits.blocks = sched->hits.idle_blocks = 0;
+    if (sched->pool->prefix != NULL) {
+        kv_prefix_lookup(sched->pool->prefix, &seq->cache.content, (known_tokens(seq) - 1) / sched->pool->block_tokens,
+                         &sched->hits);
+        sched->lookup_tokens += sched->options->count_every_lookup ? known_tokens(seq) : 0;
+    }
+    return sched->hits.blocks * sched->pool->block_tokens;
+}
+
+static void take_hits(struct sched *sched, struct sched_seq *seq)
+{
+    int64_t tokens = sched->hits.blocks * sched->pool->block_tokens;
+    if (sched->pool->prefix != NULL) {
+        kv_prefix_attach(sched->pool->prefix, &seq->cache, &sched->hits);
+        sched->pool->free_blocks = kv_prefix_free_blocks(sched->pool->prefix);
+        sched->lookup_tokens += sched->options->count_every_lookup ? 0 : known_tokens(seq);
+        sched->hit_tokens += tokens;
+    }
+    seq->cached_tokens = seq->was_admitted ? seq->cached_tokens : tokens;
+    seq->cached_total += tokens;
+    seq->was_admitted = true;
+    seq->high_water = tokens > seq->high_water ? tokens : seq->high_water;
+    seq->computed = tokens;
+    seq->hashed_tokens = tokens;
+    sched->outside_front_tokens += tokens;
 }
 
 static void admit(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq, int64_t tokens)
 {
     sched_queue_remove(&sched->waiting, seq);
-    bool taken = kv_paged_take(sched->pool, kv_paged_blocks_for(sched->pool, tokens));
+    take_hits(sched, seq);
+    bool taken = kv_paged_take(sched->pool, blocks_missing(sched, seq, tokens));
     base_require(taken);
     seq->state = SCHED_LOOSE;
     seq->place = sched->next_place++;
@@ -419,44 +526,61 @@ static void admit(struct sched *sched, struct sched_plan *plan, struct sched_seq
     base_vec_push(&sched->loose, seq);
     base_vec_push(&plan->admitted, seq);
     schedule_loose(sched, plan, seq, tokens);
+    if (seq->cache.is_contended) {
+        commit_contended(sched);
+    }
+}
+
+// Like wanted_tokens, for a sequence that would start behind its hits.
+static int64_t wanted_behind(const struct sched *sched, const struct sched_seq *seq, int64_t hit_tokens)
+{
+    int64_t wanted = known_tokens(seq) - hit_tokens;
+    int64_t threshold = sched->options->long_prefill_token_threshold;
+    return threshold > 0 && wanted > threshold ? threshold : wanted;
+}
+
+// One look at the head of the queue: taken, passed over, or left with the reason for which the pass ends.
+static enum sched_wait try_head(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq, int64_t *budget)
+{
+    const struct sched_options *options = sched->options;
+    if ((int64_t)sched->running.count >= options->max_num_seqs) {
+        return SCHED_WAIT_SEATS;
+    }
+    if (*budget <= 0) {
+        return SCHED_WAIT_BUDGET;
+    }
+    int64_t hit_tokens = look_up(sched, seq);
+    int64_t tokens = wanted_behind(sched, seq, hit_tokens);
+    if (!options->enable_chunked_prefill && tokens > *budget) {
+        sched->head_was_looked_up = true;
+        if (options->unchunked_misfit == SCHED_MISFIT_STOP) {
+            return SCHED_WAIT_BUDGET;
+        }
+        sched_queue_remove(&sched->waiting, seq);
+        base_vec_push(&sched->skipped, seq);
+        return SCHED_WAIT_NONE;
+    }
+    tokens = tokens < *budget ? tokens : *budget;
+    if (!prompt_fits(sched, known_tokens(seq), hit_tokens + tokens)) {
+        sched->head_was_looked_up = true;
+        return SCHED_WAIT_KV_POOL;
+    }
+    admit(sched, plan, seq, tokens);
+    *budget -= tokens;
+    return SCHED_WAIT_NONE;
 }
 
 static enum sched_wait admit_from_queue(struct sched *sched, struct sched_plan *plan, int64_t budget)
 {
-    const struct sched_options *options = sched->options;
     enum sched_wait wait = SCHED_WAIT_NONE;
-    sched->skipped.count = 0;
     struct sched_seq *seq;
     while (wait == SCHED_WAIT_NONE && (seq = sched_queue_head(&sched->waiting)) != NULL) {
-        int64_t tokens = wanted_tokens(sched, seq);
-        if ((int64_t)sched->running.count >= options->max_num_seqs) {
-            wait = SCHED_WAIT_SEATS;
-        } else if (budget <= 0) {
-            wait = SCHED_WAIT_BUDGET;
-        } else if (!options->enable_chunked_prefill && tokens > budget) {
-            if (options->unchunked_misfit == SCHED_MISFIT_STOP) {
-                wait = SCHED_WAIT_BUDGET;
-            } else {
-                sched_queue_remove(&sched->waiting, seq);
-                base_vec_push(&sched->skipped, seq);
-            }
-        } else {
-            tokens = tokens < budget ? tokens : budget;
-            if (prompt_fits(sched, known_tokens(seq), tokens)) {
-                admit(sched, plan, seq, tokens);
-                budget -= tokens;
-            } else {
-                wait = SCHED_WAIT_KV_POOL;
-            }
-        }
+        wait = try_head(sched, plan, seq, &budget);
     }
     for (size_t i = 0; i < sched->skipped.count; i++) {
         sched_queue_put_back(&sched->waiting, sched->skipped.at[i]);
     }
-    if (sched->skipped.count > 0) {
-        wait = SCHED_WAIT_BUDGET;
-    }
-    return wait;
+    return sched->skipped.count > 0 ? SCHED_WAIT_BUDGET : wait;
 }
 
 /* ---- after the decision ---- */
@@ -525,8 +649,11 @@ static void follow_up_finals(struct sched *sched, struct sched_plan *plan)
         struct sched_seq *seq = front->calendar[0];
         base_assert(seq->final_step == front->step);
         final_add(plan, seq);
+        // The front has moved on: what it hashed at this scheduling lies one token behind, or two.
+        int64_t hashed = front_hashed_tokens(sched, seq, false);
         settle_front_totals(sched, seq);
         leave_front(sched, seq);
+        seq->hashed_tokens = hashed;
         if (overruns(sched, seq)) {
             join_front(sched, seq, true);
             continue;
@@ -544,17 +671,26 @@ static int64_t provable_steps(const struct sched *sched, const struct sched_plan
     if (!plan->is_front_only || sched->draining_count + sched->overrun_count > 0 || sched->skipped.count > 1) {
         return 0;
     }
+    struct kv_prefix *prefix = sched->pool->prefix;
+    if (prefix != NULL && sched->head_was_looked_up) {
+        return 0; // what the cache holds changes with every step, and with it the head's chances
+    }
     uint64_t final_step = sched_front_next_final(&sched->front);
     uint64_t left = final_step - sched->front.step;
     int64_t limit = left > INT32_MAX ? INT32_MAX : (int64_t)left;
-    return sched_front_runway(&sched->front, sched->pool->free_blocks, limit);
+    int64_t blocks = sched->pool->free_blocks;
+    if (prefix != NULL) {
+        bool evicts;
+        blocks = kv_prefix_uniform_blocks(prefix, &evicts);
+    }
+    return sched_front_runway(&sched->front, blocks, limit);
 }
 
 static void begin_plan(struct sched *sched, struct sched_plan *plan)
 {
     plan->number = sched->next_number;
     plan->token_count = 0;
-    plan->shape = (struct cost_shape){0};
+    plan->shape = (struct cost_shape){.cached_step_tokens = sched->options->cached_step_tokens};
     plan->valid_steps = 0;
     plan->emits.count = plan->finals.count = 0;
     plan->admitted.count = plan->preempted.count = plan->victims.count = plan->left_front.count = 0;
@@ -595,6 +731,8 @@ void sched_plan_next(struct sched *sched, struct sched_plan *plan)
     struct sched_front *front = &sched->front;
     bool is_front_only = plan->token_count == 0;
     sched->skipped.count = 0;
+    sched->head_was_looked_up = false;
+    commit_contended(sched);
     if (walk.someone_preempted) {
         plan->wait = SCHED_WAIT_KV_POOL;
     } else {

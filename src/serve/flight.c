@@ -70,7 +70,9 @@ void serve_flight_begin_row(struct serve_replica *replica, struct serve_flight *
         .used_blocks = kv_paged_used_blocks(&replica->pool),
     };
     struct kv_ledger ledger;
-    kv_paged_ledger(&replica->pool, sched_live_tokens(&replica->sched), flight->row.used_blocks, &ledger);
+    struct kv_paged_state state = kv_paged_state(&replica->pool, sched_live_tokens(&replica->sched));
+    flight->row.cached_blocks = state.cached_blocks;
+    kv_paged_ledger(&replica->pool, &state, &ledger);
     for (size_t i = 0; i < KV_LEDGER_LINE_COUNT; i++) {
         flight->row.ledger_bytes[i] = kv_ledger_line_bytes(&ledger, i);
     }

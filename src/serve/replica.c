@@ -10,6 +10,11 @@ enum kvsim_status serve_replica_init(struct serve_replica *replica, struct serve
 {
     *replica = (struct serve_replica){.serve = serve, .number = number};
     kv_paged_init(&replica->pool, &config->layout, config->pool_blocks, config->reserved_blocks);
+    if (config->sched.enable_prefix_caching) {
+        replica->pool.prefix = &replica->prefix;
+        kv_prefix_init(&replica->prefix, config->sched.block_size, replica->pool.free_blocks,
+                       config->sched.free_order == SCHED_FREE_OLD);
+    }
     size_t class_count = config->workload.class_count;
     sched_init(&replica->sched, &config->sched, &replica->pool, arena, class_count);
     for (size_t i = 0; i < 2; i++) {
@@ -26,6 +31,9 @@ enum kvsim_status serve_replica_init(struct serve_replica *replica, struct serve
 void serve_replica_release(struct serve_replica *replica)
 {
     sched_release(&replica->sched);
+    if (replica->pool.prefix != NULL) {
+        kv_prefix_release(replica->pool.prefix);
+    }
     for (size_t i = 0; i < 2; i++) {
         sched_plan_release(&replica->flights[i].plan);
         serve_flight_release(&replica->flights[i]);
@@ -158,10 +166,10 @@ static void finish(struct serve_replica *replica, struct serve_request *request,
     if (request->seq.is_overrun && replica->next != NULL) {
         uncount_member(&replica->next->plan, &request->seq);
     }
-    sched_finish(&replica->sched, &request->seq);
+    sched_finish(&replica->sched, &request->seq, true, replica->next != NULL);
     replica->in_flight--;
     serve_request_ended(replica->serve, request, now, RECORD_OUTCOME_COMPLETED, request->seq.end_outputs);
-    base_pool_give(&replica->serve->requests, request);
+    serve_request_free(replica->serve, request);
 }
 
 void serve_replica_complete(struct serve_replica *replica)
@@ -200,8 +208,8 @@ static void take_out_given_up(struct serve_replica *replica)
     while (replica->given_up != NULL) {
         struct serve_request *request = replica->given_up;
         replica->given_up = request->next;
-        sched_finish(&replica->sched, &request->seq);
-        base_pool_give(&replica->serve->requests, request);
+        sched_finish(&replica->sched, &request->seq, false, replica->running != NULL);
+        serve_request_free(replica->serve, request);
     }
 }
 
@@ -256,6 +264,11 @@ static void take_state(struct serve_replica *replica)
     struct serve_state *state = &replica->tally.state;
     state->live_tokens = sched_live_tokens(&replica->sched);
     state->used_blocks = kv_paged_used_blocks(&replica->pool);
+    if (replica->pool.prefix != NULL) {
+        state->shared_blocks = replica->prefix.shared_blocks;
+        state->cached_blocks = replica->prefix.idle_blocks;
+        kv_prefix_uniform_blocks(&replica->prefix, &state->evicts);
+    }
     state->running = (int64_t)replica->sched.running.count;
     state->is_busy = replica->running != NULL;
     if (state->is_busy) {
@@ -270,6 +283,7 @@ static struct serve_flight *decide(struct serve_replica *replica, base_i128 now)
     struct sched_plan *plan = &flight->plan;
     size_t victims;
     do {
+        replica->sched.in_flight = replica->running != NULL;
         sched_plan_next(&replica->sched, plan);
         victims = plan->victims.count;
         if (plan->victims.count + plan->admitted.count > 0) {
@@ -313,7 +327,9 @@ static void step_state(struct serve_replica *replica, uint64_t front_step)
 {
     const struct sched_front *front = &replica->sched.front;
     replica->tally.state.live_tokens += front->count;
-    replica->tally.state.used_blocks += front->boundary[front_step % (uint64_t)front->block_tokens];
+    int64_t taken = front->boundary[front_step % (uint64_t)front->block_tokens];
+    replica->tally.state.used_blocks += taken;
+    replica->tally.state.cached_blocks -= replica->tally.state.evicts ? taken : 0;
 }
 
 /*

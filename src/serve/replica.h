@@ -38,6 +38,7 @@ struct serve_replica {
     struct serve *serve;
     uint32_t number;
     struct kv_paged pool;
+    struct kv_prefix prefix;          /* pool.prefix points here when it is on */
     struct sched sched;
     struct cost *cost;
     struct serve_flight flights[2];

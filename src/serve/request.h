@@ -21,6 +21,7 @@ enum { SERVE_WAIT_CAUSES = 5, SERVE_DECODE_CAUSES = 6 };
 struct serve_request {
     struct sched_seq seq;          /* first: the scheduler's handle is the request */
     struct serve_replica *replica;
+    struct serve_request *all_prev, *all_next; /* every request that is known and has not ended */
     struct serve_request *next;    /* in a list of its own: held back by max_concurrency, or to be removed */
     base_i128 arrival_ticks, mark_ticks; /* mark: since when it is in its phase */
     base_i128 first_token_ticks, last_token_ticks;
@@ -34,7 +35,12 @@ struct serve_request {
     int64_t cause_ns[RECORD_CAUSE_COUNT];
     int64_t ttft_cause_ns[RECORD_CAUSE_COUNT];
     struct workload_request asked;
+    struct spec_token_run *content_runs; /* with a prefix cache: prompt and answer; owned */
 };
+
+struct serve;
+/* Gives the request back, and its memory beside it: its content and what it held. */
+void serve_request_free(struct serve *serve, struct serve_request *request);
 
 static inline struct serve_request *serve_request_of(struct sched_seq *seq)
 {

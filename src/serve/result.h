@@ -28,6 +28,8 @@ const char *serve_limit_name(enum serve_limit limit);
 struct serve_integrals {
     base_i128 live_tokens;  /* tokens in the cache of running sequences */
     base_i128 used_blocks;
+    base_i128 shared_blocks; /* holders beyond the first, over held blocks */
+    base_i128 cached_blocks; /* idle, with content */
     base_i128 running;
     base_i128 waiting;
     base_i128 busy;         /* a step runs */
@@ -39,12 +41,14 @@ struct serve_integrals {
 struct serve_replica_result {
     struct serve_integrals whole;  /* time 0 to the end of the run */
     struct serve_integrals window; /* the measured window */
-    int64_t peak_used_blocks, peak_live_tokens; /* at the first instant when used is largest */
+    /* All four at the first instant when used is largest. */
+    int64_t peak_used_blocks, peak_live_tokens, peak_shared_blocks, peak_cached_blocks;
     int64_t peak_running, peak_waiting;
     uint64_t steps;
     int64_t computed_tokens, prefill_tokens;
     uint64_t preemptions;
     uint64_t requests;             /* routed here */
+    int64_t lookup_tokens, hit_tokens, evicted_blocks; /* of the prefix cache */
 };
 
 struct serve_class_result {

@@ -36,11 +36,34 @@ static enum kvsim_status open_source(struct serve *serve)
 
 /* ---- arrivals ---- */
 
+// The source's runs are valid only until its next call; without a prefix cache nobody asks for them.
+static void keep_runs(const struct serve *serve, struct serve_request *request)
+{
+    struct workload_request *asked = &request->asked;
+    if (!serve->config->sched.enable_prefix_caching || asked->run_count == 0) {
+        asked->runs = NULL;
+        asked->run_count = 0;
+        return;
+    }
+    struct spec_token_run *runs = base_alloc(base_mul_size(asked->run_count + 1, sizeof *runs));
+    for (size_t i = 0; i < asked->run_count; i++) {
+        runs[i] = asked->runs[i];
+    }
+    request->content_runs = runs;
+    asked->runs = runs;
+}
+
 static void post_arrival(struct serve *serve, const struct workload_request *asked, base_i128 at)
 {
     struct serve_request *request = base_pool_take(&serve->requests);
+    request->all_next = serve->all;
+    if (serve->all != NULL) {
+        serve->all->all_prev = request;
+    }
+    serve->all = request;
     request->asked = *asked;
     request->first_scheduled_ns = -1;
+    keep_runs(serve, request);
     des_event_init(&request->arrival_event, DES_ARRIVAL);
     des_event_init(&request->limit_event, DES_ABORT);
     des_heap_push(&serve->external, &request->arrival_event, at);
@@ -121,6 +144,40 @@ static void fill_seq(const struct serve *serve, struct serve_request *request)
 }
 
 // Replicas go by number where they meet: who began a stretch first is no part of the result.
+// Ids of tokens that nobody else has: far below those of any trace.
+static int64_t own_token_ids(uint64_t index, int64_t which)
+{
+    return INT64_MIN + ((int64_t)index * 2 + which) * ((int64_t)1 << 32);
+}
+
+// What the request consists of, for the prefix cache: the prompt's runs, else one of its own, then the answer's.
+static void fill_content(struct serve_request *request)
+{
+    const struct workload_request *asked = &request->asked;
+    struct sched_seq *seq = &request->seq;
+    size_t prompt_runs = asked->run_count;
+    struct spec_token_run *runs = request->content_runs; // the prompt's, with room for the answer's
+    if (prompt_runs == 0) {
+        runs = request->content_runs = base_alloc(2 * sizeof *runs);
+        runs[0] = (struct spec_token_run){own_token_ids(asked->index, 0), asked->prompt_tokens};
+        prompt_runs = 1;
+    }
+    int64_t answer = asked->answer_first != 0 ? asked->answer_first : own_token_ids(asked->index, 1);
+    runs[prompt_runs] = (struct spec_token_run){answer, seq->end_outputs};
+    seq->cache.content = (struct kv_content){runs, prompt_runs + 1, asked->prompt_tokens + seq->end_outputs};
+}
+
+void serve_request_free(struct serve *serve, struct serve_request *request)
+{
+    base_free(request->content_runs);
+    base_vec_free(&request->seq.cache.holds);
+    *(request->all_prev != NULL ? &request->all_prev->all_next : &serve->all) = request->all_next;
+    if (request->all_next != NULL) {
+        request->all_next->all_prev = request->all_prev;
+    }
+    base_pool_give(&serve->requests, request);
+}
+
 static void push_turn(struct serve_replica *replica, base_i128 now)
 {
     if (!des_event_is_queued(&replica->turn_event)) {
@@ -134,10 +191,13 @@ static void enter(struct serve *serve, struct serve_request *request, base_i128 
     request->asked.index = serve->arrived++;
     serve_window_note_arrival(serve, request, now);
     fill_seq(serve, request);
+    if (serve->config->sched.enable_prefix_caching) {
+        fill_content(request);
+    }
     if (is_refused_on_arrival(serve, &request->asked)) {
         request->mark_ticks = now;
         serve_request_ended(serve, request, now, RECORD_OUTCOME_REJECTED, 0);
-        base_pool_give(&serve->requests, request);
+        serve_request_free(serve, request);
         return;
     }
     struct serve_replica *replica = route(serve);
@@ -177,7 +237,7 @@ static void on_arrival(struct serve *serve, struct serve_request *request, base_
         pull_arrival(serve);
     }
     if (serve->arrivals_stopped) {
-        base_pool_give(&serve->requests, request);
+        serve_request_free(serve, request);
         return;
     }
     hold_back(serve, request);
@@ -267,6 +327,18 @@ static void on_boundary(struct serve *serve, struct des_event *event, base_i128 
     serve_replica_turn(replica, now, next_event_ticks(serve));
 }
 
+/* A table of step times that ends before the run does: the run fails, with the point. */
+static void check_prices(struct serve *serve)
+{
+    for (uint32_t i = 0; i < serve->config->replica_count; i++) {
+        const struct kvsim_error *fault = cost_fault(serve->replicas[i].cost);
+        if (fault != NULL && serve->status == KVSIM_OK) {
+            *serve->err = *fault;
+            serve->status = fault->status;
+        }
+    }
+}
+
 static void on_external(struct serve *serve, struct des_event *event, base_i128 now)
 {
     switch ((enum des_priority)event->priority) {
@@ -322,6 +394,9 @@ static void run_events(struct serve *serve)
         now = event->at_ticks;
         if (is_boundary) {
             on_boundary(serve, event, now);
+            if (serve->config->cost.options->table != NULL) {
+                check_prices(serve);
+            }
         } else {
             on_external(serve, event, now);
         }
@@ -353,6 +428,9 @@ static enum kvsim_status start(struct serve *serve)
 
 static void release(struct serve *serve)
 {
+    while (serve->all != NULL) {
+        serve_request_free(serve, serve->all);
+    }
     for (uint32_t i = 0; serve->replicas != NULL && i < serve->config->replica_count; i++) {
         serve_replica_release(&serve->replicas[i]);
     }

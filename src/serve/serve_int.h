@@ -21,6 +21,7 @@ struct serve {
 
     struct base_arena arena;
     struct base_pool requests;
+    struct serve_request *all;        /* every request that is known and has not ended */
     struct serve_replica *replicas;
     struct des_heap external, boundary;
     struct des_event sample_event, close_event; /* both of sampling priority: they change nothing */

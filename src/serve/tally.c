@@ -20,6 +20,7 @@ static enum serve_limit limit_of(const struct serve_state *state)
 static void add_constant(struct serve_integrals *sum, const struct serve_state *state, base_i128 ticks)
 {
     sum->running += state->running * ticks;
+    sum->shared_blocks += state->shared_blocks * ticks;
     sum->limit[limit_of(state)] += ticks;
     if (state->is_busy) {
         sum->busy += ticks;
@@ -33,6 +34,7 @@ static void add_state(struct serve_integrals *sum, const struct serve_state *sta
     add_constant(sum, state, ticks);
     sum->live_tokens += state->live_tokens * ticks;
     sum->used_blocks += state->used_blocks * ticks;
+    sum->cached_blocks += state->cached_blocks * ticks;
 }
 
 void serve_tally_settle(struct serve_tally *tally, base_i128 now)
@@ -119,6 +121,8 @@ static void note_stretch_peak(struct serve_tally *tally, int64_t count, const st
     }
     tally->peak_used_blocks = tally->state.used_blocks;
     tally->peak_live_tokens = tally->state.live_tokens - front->count * (count - 1 - i);
+    tally->peak_shared_blocks = tally->state.shared_blocks;
+    tally->peak_cached_blocks = tally->state.cached_blocks;
 }
 
 void serve_tally_stretch(struct serve_tally *tally, const struct cost_piece *piece, int64_t count,
@@ -136,9 +140,11 @@ void serve_tally_stretch(struct serve_tally *tally, const struct cost_piece *pie
     int64_t taken;
     base_i128 later = taken_blocks_integral(piece, count, ticks, front, front_step, &taken);
     tally->sum.used_blocks += state->used_blocks * ticks + later;
+    tally->sum.cached_blocks += state->cached_blocks * ticks - (state->evicts ? later : 0);
     tally->since_ticks += ticks;
     state->live_tokens += front->count * (count - 1);
     state->used_blocks += taken;
+    state->cached_blocks -= state->evicts ? taken : 0;
     note_stretch_peak(tally, count, front, front_step);
 }
 
@@ -160,6 +166,8 @@ void serve_tally_note_peak(struct serve_tally *tally)
     if (state->used_blocks > tally->peak_used_blocks) {
         tally->peak_used_blocks = state->used_blocks;
         tally->peak_live_tokens = state->live_tokens;
+        tally->peak_shared_blocks = state->shared_blocks;
+        tally->peak_cached_blocks = state->cached_blocks;
     }
     tally->peak_running = state->running > tally->peak_running ? state->running : tally->peak_running;
 }
@@ -175,6 +183,8 @@ void serve_integrals_subtract(struct serve_integrals *from, const struct serve_i
 {
     from->live_tokens -= part->live_tokens;
     from->used_blocks -= part->used_blocks;
+    from->shared_blocks -= part->shared_blocks;
+    from->cached_blocks -= part->cached_blocks;
     from->running -= part->running;
     from->waiting -= part->waiting;
     from->busy -= part->busy;

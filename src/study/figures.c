@@ -144,6 +144,10 @@ FIGURE(usage_mean, window_mean(r, of_used) / (usable_blocks(c) * c->replica_coun
 FIGURE(allocated_mean, window_mean(r, of_used) * (double)c->layout.block_bytes)
 FIGURE(lower_bound_mean, window_mean(r, of_live) * (double)c->layout.lower_bound_bytes_per_token)
 FIGURE(no_swap, 0.0 * (double)r->arrived)
+SUM_REPLICAS(evicted_blocks, replica->evicted_blocks)
+SUM_REPLICAS(lookup_tokens, replica->lookup_tokens)
+SUM_REPLICAS(hit_tokens, replica->hit_tokens)
+FIGURE(hit_rate, lookup_tokens(c, r) > 0 ? hit_tokens(c, r) / lookup_tokens(c, r) : (double)NAN)
 SUM_REPLICAS(steps, replica->steps)
 SUM_REPLICAS(computed_tokens, replica->computed_tokens)
 SUM_REPLICAS(preemptions, replica->preemptions)
@@ -239,8 +243,9 @@ static const struct figure figures[] = {
     {RECORD_PREEMPTIONS, preemptions},
     {RECORD_RECOMPUTED_TOKENS, recomputed_tokens},
     {RECORD_SWAPPED_BYTES, no_swap},
-    {RECORD_EVICTED_BLOCKS, no_swap},
-    {RECORD_LOOKUP_TOKENS, no_swap},
+    {RECORD_EVICTED_BLOCKS, evicted_blocks},
+    {RECORD_LOOKUP_TOKENS, lookup_tokens},
+    {RECORD_PREFIX_HIT_RATE, hit_rate},
     {RECORD_RUNNING_MEAN, running_mean},
     {RECORD_RUNNING_PEAK, running_peak},
     {RECORD_WAITING_MEAN, waiting_mean},

@@ -104,32 +104,37 @@ static void add_ledger(const struct serve_config *config, uint32_t replica, cons
 static void mean_ledger(const struct study_replications *replications, size_t replica, struct kv_ledger *out)
 {
     const struct serve_config *config = replications->config;
-    double live = 0, used = 0;
+    double live = 0, used = 0, shared = 0, cached = 0;
     for (size_t i = 0; i < replications->count; i++) {
         const struct serve_result *result = &replications->at[i].result;
-        double ticks = base_i128_to_double(result->window_ticks);
+        const struct serve_integrals *window = &result->replicas[replica].window;
+        double ticks = base_i128_to_double(result->window_ticks) * (double)replications->count;
         if (ticks > 0) {
-            live += base_i128_to_double(result->replicas[replica].window.live_tokens) / ticks;
-            used += base_i128_to_double(result->replicas[replica].window.used_blocks) / ticks;
+            live += base_i128_to_double(window->live_tokens) / ticks;
+            used += base_i128_to_double(window->used_blocks) / ticks;
+            shared += base_i128_to_double(window->shared_blocks) / ticks;
+            cached += base_i128_to_double(window->cached_blocks) / ticks;
         }
     }
-    live /= (double)replications->count;
-    used /= (double)replications->count;
     const struct spec_kv_layout *layout = &config->layout;
+    double block_bytes = (double)layout->block_bytes;
     struct kv_paged pool;
     kv_paged_init(&pool, layout, config->pool_blocks, config->reserved_blocks);
-    struct kv_ledger unit; // what one token in one whole block costs, line by line
-    kv_paged_ledger(&pool, 1, 1, &unit);
+    // What one token in one whole block costs, line by line.
+    const struct kv_paged_state one = {.live_tokens = 1, .used_blocks = 1};
+    struct kv_ledger unit;
+    kv_paged_ledger(&pool, &one, &unit);
     *out = (struct kv_ledger){0};
     out->lower_bound_bytes = llround(live * (double)unit.lower_bound_bytes);
     out->replicated_bytes = llround(live * (double)unit.replicated_bytes);
     out->scales_bytes = llround(live * (double)unit.scales_bytes);
     out->padded_bytes = llround(live * (double)unit.padded_bytes);
-    double rounding = used * (double)layout->block_bytes - live * (double)layout->slot_bytes;
-    out->block_rounding_bytes = llround(fmax(0, rounding));
+    out->shared_bytes = llround(shared * block_bytes);
+    out->block_rounding_bytes = llround(fmax(0, (used + shared) * block_bytes - live * (double)layout->slot_bytes));
+    out->cached_bytes = llround(cached * block_bytes);
     out->held_back_bytes = unit.held_back_bytes;
     out->pool_bytes = unit.pool_bytes;
-    out->free_bytes = out->pool_bytes - out->held_back_bytes - kv_ledger_allocated_bytes(out);
+    out->free_bytes = out->pool_bytes - out->held_back_bytes - out->cached_bytes - kv_ledger_allocated_bytes(out);
 }
 
 static void gather_ledger(const struct study_replications *replications, struct record_run *out)
@@ -147,7 +152,9 @@ static void gather_ledger(const struct study_replications *replications, struct 
         }
         struct kv_paged pool;
         kv_paged_init(&pool, &config->layout, config->pool_blocks, config->reserved_blocks);
-        kv_paged_ledger(&pool, most->peak_live_tokens, most->peak_used_blocks, &ledger);
+        const struct kv_paged_state peak = {most->peak_live_tokens, most->peak_used_blocks, most->peak_shared_blocks,
+                                            most->peak_cached_blocks};
+        kv_paged_ledger(&pool, &peak, &ledger);
         add_ledger(config, r, "peak", &ledger, out);
     }
 }

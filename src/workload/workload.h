@@ -16,6 +16,8 @@
 #include "base/policy.h"
 #include "rng/rng.h"
 #include "spec/slo.h"
+#include "spec/tokens.h"
+#include "spec/tokens.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,6 +38,10 @@ struct workload_request {
     uint64_t turn;   /* closed loop: its how-manieth request */
     int64_t abort_after_ns, timeout_first_ns, timeout_total_ns; /* after arrival; 0 = none */
     char id[WORKLOAD_ID_BYTES];                                 /* the trace's own, or "" */
+    /* Content of the prompt where it is known: runs of token ids, valid until the next call; NULL: shared with nobody. */
+    const struct spec_token_run *runs;
+    size_t run_count;
+    int64_t answer_first; /* id of the first output token, the others follow it; 0 = ids of its own */
 };
 
 struct workload_length {

@@ -34,6 +34,14 @@ static const uint32_t feature_sets[] = {
     RANDOM_AFFINE,
     RANDOM_AFFINE | RANDOM_FRACTION | RANDOM_THRESHOLD,
     RANDOM_REFUSALS,
+    RANDOM_CACHE,
+    RANDOM_CACHE | RANDOM_ASYNC,
+    RANDOM_CACHE | RANDOM_ASYNC | RANDOM_EOS | RANDOM_ABORTS,
+    RANDOM_CACHE | RANDOM_PRIORITY,
+    RANDOM_CACHE | RANDOM_V010,
+    RANDOM_CACHE | RANDOM_V010 | RANDOM_UNCHUNKED,
+    RANDOM_CACHE | RANDOM_THRESHOLD | RANDOM_WATERMARK,
+    RANDOM_CACHE | RANDOM_CLOSED_LOOP,
 };
 
 static uint64_t number_from(const char *name, uint64_t otherwise)
@@ -85,7 +93,7 @@ START_TEST(engine_does_what_the_reference_does_with_any_mix)
 {
     uint64_t scenarios = 4 * number_from("KVSIM_SCENARIOS", 400), first = number_from("KVSIM_SEED", 1000000);
     for (uint64_t seed = first; seed < first + scenarios; seed++) {
-        check_one(seed, random_features(seed, RANDOM_WITHOUT_CACHE));
+        check_one(seed, random_features(seed, RANDOM_WITHOUT_CACHE | RANDOM_CACHE));
     }
 }
 END_TEST

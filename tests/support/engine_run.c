@@ -71,6 +71,10 @@ static void fill_request(const struct ref_input *input, int64_t index, int64_t a
     out->timeout_total_ns = in->timeout_ns > 0 ? in->timeout_ns : 0;
     out->timeout_first_ns = in->first_token_timeout_ns > 0 ? in->first_token_timeout_ns : 0;
     snprintf(out->id, sizeof out->id, "#%" PRId64, index);
+    // struct ref_range is a run of token ids by another name.
+    out->runs = (const struct spec_token_run *)(const void *)in->ranges;
+    out->run_count = (size_t)in->range_count;
+    out->answer_first = 1000000000 + 100000 * index;
 }
 
 static enum kvsim_status list_next(void *context, struct workload_request *out, bool *more, struct kvsim_error *err)
@@ -157,11 +161,13 @@ static void fill_config(const struct ref_input *input, struct cost_options *cost
         .block_size = engine->block_size,
         .enable_chunked_prefill = engine->enable_chunked_prefill,
         .async_scheduling = engine->async_scheduling,
+        .enable_prefix_caching = engine->enable_prefix_caching,
         .order = engine->policy == REF_PRIORITY ? SCHED_PRIORITY : SCHED_FCFS,
         .watermark = {engine->watermark_num, engine->watermark_den > 0 ? engine->watermark_den : 1},
         .reserve_full_isl = engine->scheduler_reserve_full_isl,
         .unchunked_misfit = engine->unchunked_misfit == REF_MISFIT_SKIP ? SCHED_MISFIT_SKIP : SCHED_MISFIT_STOP,
         .free_order = engine->free_order == REF_FREE_OLD ? SCHED_FREE_OLD : SCHED_FREE_NEW,
+        .count_every_lookup = engine->count_every_lookup,
         .preempted_budget_returned = !engine->preempt_keeps_budget,
     };
     out->cost = (struct cost_config){.options = cost,
@@ -278,6 +284,9 @@ static void compare_step(struct diff *diff, const struct ref_step *expected, con
     compare(diff, "lower_bound", expected->ledger_tokens[REF_LOWER_BOUND], row->ledger_bytes[KV_LEDGER_LOWER_BOUND]);
     compare(diff, "block_rounding", expected->ledger_tokens[REF_BLOCK_ROUNDING],
             row->ledger_bytes[KV_LEDGER_BLOCK_ROUNDING]);
+    compare(diff, "cached blocks", expected->cached_idle_blocks, row->cached_blocks);
+    compare(diff, "shared", expected->ledger_tokens[REF_SHARED], row->ledger_bytes[KV_LEDGER_SHARED]);
+    compare(diff, "cached", expected->ledger_tokens[REF_CACHED], row->ledger_bytes[KV_LEDGER_CACHED]);
     compare(diff, "held_back", expected->ledger_tokens[REF_HELD_BACK], row->ledger_bytes[KV_LEDGER_HELD_BACK]);
     compare(diff, "free", expected->ledger_tokens[REF_FREE], row->ledger_bytes[KV_LEDGER_FREE]);
     compare(diff, "scheduled", expected->scheduled_count, (int64_t)row->scheduled_count);
@@ -319,6 +328,8 @@ static void compare_request(struct diff *diff, const struct ref_request_out *exp
             expected->first_scheduled_ns >= 0 ? expected->first_scheduled_ns - expected->arrival_ns : -1, row->queue_ns);
     if (expected->outcome == REF_COMPLETED) {
         compare(diff, "computed_tokens", expected->computed_tokens, row->computed_tokens);
+        compare(diff, "cached_tokens", expected->cached_tokens, row->cached_tokens);
+        compare(diff, "cached_tokens_total", expected->cached_tokens_total, row->cached_tokens_total);
         compare(diff, "recomputed_tokens", expected->recomputed_tokens, row->recomputed_tokens);
         compare(diff, "ttft_ns", base_ticks_floor_ns(expected->first_token_ticks - expected->arrival_ticks),
                 row->ttft_ns);
@@ -380,6 +391,12 @@ void engine_compare_with_reference(const struct ref_input *input, const struct r
     compare_wide(&diff, "waiting", expected->integrals.waiting, whole->waiting);
     compare_wide(&diff, "used blocks", expected->integrals.used_blocks, whole->used_blocks);
     compare_wide(&diff, "live tokens", expected->integrals.context_tokens, whole->live_tokens);
+    compare_wide(&diff, "shared", expected->integrals.ledger_tokens[REF_SHARED],
+                 whole->shared_blocks * input->engine.block_size);
+    compare_wide(&diff, "cached", expected->integrals.ledger_tokens[REF_CACHED],
+                 whole->cached_blocks * input->engine.block_size);
+    compare(&diff, "evicted", expected->totals.evicted_blocks, run->result.replicas[0].evicted_blocks);
+    compare(&diff, "lookups", expected->totals.lookup_tokens, run->result.replicas[0].lookup_tokens);
     compare(&diff, "steps", expected->totals.steps, (int64_t)run->result.replicas[0].steps);
     compare(&diff, "computed tokens", expected->totals.computed_tokens, run->result.replicas[0].computed_tokens);
     compare(&diff, "preemptions", expected->totals.preemptions, (int64_t)run->result.replicas[0].preemptions);
