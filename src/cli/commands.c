@@ -157,6 +157,16 @@ static const struct cli_option sweep_options[] = {
     {.name = NULL},
 };
 
+static const struct cli_option merge_options[] = {
+    {.name = "db",
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct cli_args, db_path),
+     .value = "PATH",
+     .help = "the database to merge into, made when absent; results/kvsim.db unless given"},
+    OPTION_HELP,
+    {.name = NULL},
+};
+
 static const struct cli_option step_options[] = {
     {.name = "model",
      .kind = CLI_KEY,
@@ -301,6 +311,20 @@ const struct cli_command cli_commands[] = {
          "engine.tensor_parallel_size=1,2",
          "pairs of values"),
      .run = cli_sweep},
+    {.name = "merge",
+     .operands = "DB...",
+     .operand_min = 1,
+     .operand_max = SIZE_MAX,
+     .summary = "puts the databases of shards together",
+     .description =
+         "The result has the same rows as if one call had done it all: points in the order of the "
+         "grid, then the runs that belong to no sweep. What is there already is not added again. "
+         "The databases merged are left as they are.",
+     .options = merge_options,
+     .examples = EXAMPLES(
+         "kvsim sweep chat.yaml --axis concurrency=1..256*2 --shard 2/8 --db shard-2.db",
+         "one of eight jobs", "kvsim merge shard-*.db --db results/kvsim.db", "when all are done"),
+     .run = cli_merge},
     {.name = "step",
      .operands = "[SCENARIO.yaml]",
      .operand_min = 0,

@@ -39,7 +39,7 @@ void record_sweep_free(struct record_sweep *sweep)
 void record_sweep_make_points(struct record_sweep *sweep, size_t count)
 {
     sweep->points = base_arena_array(&sweep->arena, count, sizeof *sweep->points);
-    sweep->point_count = count;
+    sweep->point_count = sweep->total_count = count;
     for (size_t i = 0; i < count; i++) {
         sweep->points[i].point_id = (int64_t)i + 1;
         sweep->points[i].reason = "";

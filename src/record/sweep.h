@@ -42,6 +42,7 @@ struct record_sweep {
     const char *axes[RECORD_AXES_MAX]; /* keys */
     struct record_point *points;
     size_t point_count;
+    size_t total_count; /* of the grid: more than there are here while points are open */
 };
 
 void record_sweep_init(struct record_sweep *sweep);

@@ -133,10 +133,8 @@ static void print_figure(enum report_style style, const struct scale *scale,
 static const char *short_limit(const char *limit)
 {
     static const char *const names[][2] = {
-        {"max_num_seqs", "seats"},
-        {"max_num_batched_tokens", "budget"},
-        {"weight_bandwidth", "weights"},
-        {"kv_bandwidth", "kv read"},
+        {"max_num_seqs", "seats"},       {"max_num_batched_tokens", "budget"},
+        {"weight_bandwidth", "weights"}, {"kv_bandwidth", "kv read"},
         {"communication", "comm"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -175,9 +173,11 @@ static void put_map_columns(const struct map *map, size_t first, size_t count)
     report_page_cell(map->page, corner.at);
     base_text_free(&corner);
     for (size_t c = first; c < first + count; c++)
-        report_page_cell(map->page, report_sweep_value(map->sweep, map->columns.at[c], 1, text, sizeof text));
+        report_page_cell(map->page,
+                         report_sweep_value(map->sweep, map->columns.at[c], 1, text, sizeof text));
     for (size_t r = 0; r < map->rows.count; r++) {
-        report_page_cell(map->page, report_sweep_value(map->sweep, map->rows.at[r], 0, text, sizeof text));
+        report_page_cell(map->page,
+                         report_sweep_value(map->sweep, map->rows.at[r], 0, text, sizeof text));
         for (size_t c = first; c < first + count; c++) {
             const struct record_point *point =
                 find_point(map->sweep, map->rows.at[r], map->columns.at[c], map->rest);
@@ -251,8 +251,8 @@ static void put_points_head(struct report_page *page, const struct record_sweep 
     report_page_cell(page, names.count == 0 ? "point" : names.at);
     base_text_free(&names);
     report_page_cell(page, record_summary_columns[metric].name);
-    static const char *const heads[] = {"ttft p99 ms", "tpot p99 ms", "kv peak", "preempted",
-                                        "limit",       "status"};
+    static const char *const heads[] = {"ttft p99 ms", "tpot p99 ms", "kv peak",
+                                        "preempted",   "limit",       "status"};
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         report_page_cell(page, heads[i]);
 }
@@ -333,15 +333,15 @@ static size_t count_status(const struct record_sweep *sweep, enum record_point_s
 static void put_counts(struct report_page *page, const struct record_sweep *sweep)
 {
     struct base_text text = {0};
-    size_t open = count_status(sweep, RECORD_POINT_OPEN);
-    base_text_printf(&text, "%zu points: %zu ok, %zu miss an SLO, %zu refused", sweep->point_count,
+    size_t open = count_status(sweep, RECORD_POINT_OPEN) + sweep->total_count - sweep->point_count;
+    base_text_printf(&text, "%zu points: %zu ok, %zu miss an SLO, %zu refused", sweep->total_count,
                      count_status(sweep, RECORD_POINT_OK),
                      count_status(sweep, RECORD_POINT_SLO_MISSED),
                      count_status(sweep, RECORD_POINT_REFUSED));
     if (count_status(sweep, RECORD_POINT_FAILED) > 0)
         base_text_printf(&text, ", %zu failed", count_status(sweep, RECORD_POINT_FAILED));
     if (open > 0)
-        base_text_printf(&text, "; %zu of other shards are open", open);
+        base_text_printf(&text, "; %zu are open", open);
     report_page_line(page, "%s", text.at);
     base_text_free(&text);
 }
@@ -371,8 +371,9 @@ static void put_reasons(struct report_page *page, const struct record_sweep *swe
 
 static void put_legend(struct report_page *page, const struct record_sweep *sweep)
 {
-    report_page_line(page, "! misses an SLO or a requirement; - cannot start or is out of the "
-                           "model's reach%s",
+    report_page_line(page,
+                     "! misses an SLO or a requirement; - cannot start or is out of the "
+                     "model's reach%s",
                      is_map(sweep) && page->style == REPORT_TEXT ? "; dark is much" : "");
 }
 
@@ -384,7 +385,8 @@ void report_sweep_page(FILE *out, enum report_style style, const struct record_s
     put_title(&page, sweep);
     put_counts(&page, sweep);
     if (sweep->point_count > SHOWN_POINTS_MAX) {
-        report_page_line(&page, "too many points for a page: --format csv and the view sweep_grid have them");
+        report_page_line(
+            &page, "too many points for a page: --format csv and the view sweep_grid have them");
         return;
     }
     if (is_map(sweep)) {

@@ -92,9 +92,9 @@ static void put_last(struct report_page *page, const struct record_sweep *sweep,
                      const struct line *line, size_t count)
 {
     char value[96];
-    report_page_cell(page, count == 0 ? "none"
-                                      : report_sweep_value(sweep, line->at[count - 1], 0, value,
-                                                           sizeof value));
+    report_page_cell(
+        page, count == 0 ? "none"
+                         : report_sweep_value(sweep, line->at[count - 1], 0, value, sizeof value));
 }
 
 /* What the first point beyond the SLO says. */
@@ -217,7 +217,8 @@ static void insert_sorted(const struct record_sweep *sweep, struct indices *set,
 {
     base_vec_push(set, point);
     for (size_t i = set->count - 1; i > 0; i--) {
-        double here = record_point_real(&sweep->points[set->at[i]], RECORD_OUTPUT_THROUGHPUT_PER_USER);
+        double here =
+            record_point_real(&sweep->points[set->at[i]], RECORD_OUTPUT_THROUGHPUT_PER_USER);
         double before =
             record_point_real(&sweep->points[set->at[i - 1]], RECORD_OUTPUT_THROUGHPUT_PER_USER);
         if (!(here > before))

@@ -27,7 +27,7 @@ static enum kvsim_status write_sweep(struct store *store, const struct record_sw
     store_insert_text(&insert, sweep->scenario);
     store_insert_text(&insert, sweep->kvsim_version);
     store_insert_integer(&insert, sweep->is_zipped ? 1 : 0);
-    store_insert_integer(&insert, (int64_t)sweep->point_count);
+    store_insert_integer(&insert, (int64_t)sweep->total_count);
     for (size_t i = 0; i < RECORD_AXES_MAX; i++) {
         if (i < sweep->axis_count)
             store_insert_text(&insert, sweep->axes[i]);
@@ -139,7 +139,7 @@ static enum kvsim_status load_head(struct store *store, struct record_sweep *out
                                    struct kvsim_error *err)
 {
     struct base_text sql = {0};
-    base_text_add(&sql, "SELECT scenario, kvsim_version, zipped");
+    base_text_add(&sql, "SELECT scenario, kvsim_version, zipped, points");
     for (int i = 1; i <= RECORD_AXES_MAX; i++)
         base_text_printf(&sql, ", axis_%d", i);
     base_text_add(&sql, " FROM sweep WHERE sweep_id = ?");
@@ -155,8 +155,9 @@ static enum kvsim_status load_head(struct store *store, struct record_sweep *out
         out->scenario = store_read_text(&out->arena, stmt, 0);
         out->kvsim_version = store_read_text(&out->arena, stmt, 1);
         out->is_zipped = sqlite3_column_int(stmt, 2) != 0;
-        for (int i = 0; i < RECORD_AXES_MAX && sqlite3_column_type(stmt, 3 + i) == SQLITE_TEXT; i++)
-            out->axes[out->axis_count++] = store_read_text(&out->arena, stmt, 3 + i);
+        out->total_count = (size_t)sqlite3_column_int64(stmt, 3);
+        for (int i = 0; i < RECORD_AXES_MAX && sqlite3_column_type(stmt, 4 + i) == SQLITE_TEXT; i++)
+            out->axes[out->axis_count++] = store_read_text(&out->arena, stmt, 4 + i);
     } else if (rc != SQLITE_DONE) {
         status = store_fail(store, rc, err, "read the sweep");
     }
@@ -226,7 +227,9 @@ static enum kvsim_status load_points(struct store *store, struct record_sweep *o
         status = prepare_points(store, &stmt, err);
     if (status != KVSIM_OK)
         return status;
+    size_t total_count = out->total_count;
     record_sweep_make_points(out, (size_t)count);
+    out->total_count = total_count;
     sqlite3_bind_text(stmt, 1, out->sweep_id, -1, SQLITE_STATIC);
     int rc;
     size_t at = 0;
