@@ -22,7 +22,7 @@ struct scenario_override;
 
 enum { CLI_EXIT_MISSED = 1, CLI_EXIT_INTERRUPTED = 130, CLI_UNSET = -1, CLI_OPTIONS_MAX = 24 };
 
-enum cli_format { CLI_TEXT_FORMAT, CLI_JSON, CLI_MARKDOWN, CLI_CSV };
+enum cli_format { CLI_TEXT_FORMAT, CLI_JSON, CLI_MARKDOWN, CLI_CSV, CLI_HTML };
 enum cli_kernel { CLI_NO_KERNEL, CLI_GEMM, CLI_ATTENTION, CLI_MLA, CLI_ALL_REDUCE };
 
 /* --prefill N@C */
@@ -50,6 +50,7 @@ struct cli_args {
     } axes; /* --axis KEY=LIST */
     const char *model, *hardware; /* also in overrides */
     const char *metric, *shard;
+    const char *output_path;
     const char *db_path, *steps_path, *table_path;
     int64_t jobs;
     int64_t batch, context_tokens;

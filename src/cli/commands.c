@@ -11,6 +11,15 @@ static const struct base_choice all_formats[] = {
     {NULL, 0, NULL},
 };
 
+static const struct base_choice report_formats[] = {
+    {"text", CLI_TEXT_FORMAT, "for people"},
+    {"json", CLI_JSON, "for programs"},
+    {"markdown", CLI_MARKDOWN, "to paste"},
+    {"csv", CLI_CSV, "a table"},
+    {"html", CLI_HTML, "a page to hand on"},
+    {NULL, 0, NULL},
+};
+
 static const struct base_choice check_formats[] = {
     {"text", CLI_TEXT_FORMAT, "for people"},
     {"json", CLI_JSON, "for programs"},
@@ -259,7 +268,18 @@ static const struct cli_option help_options[] = {
 };
 
 static const struct cli_option report_options[] = {
-    OPTION_FORMAT(all_formats, "text|json|markdown|csv"),
+    {.name = "format",
+     .kind = CLI_CHOICE,
+     .offset = offsetof(struct cli_args, format),
+     .value = "text|json|markdown|csv|html",
+     .choices = report_formats,
+     .help = "how the result is written; unless given, as the ending of --output says, else text"},
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct cli_args, output_path),
+     .value = "FILE",
+     .help = "where it is written, whole or not at all; - is standard output"},
     OPTION_DB,
     OPTION_HELP,
     {.name = NULL},
@@ -385,13 +405,20 @@ const struct cli_command cli_commands[] = {
                           "kvsim explain kv_usage_peak", "a figure of the result"),
      .run = cli_explain},
     {.name = "report",
-     .operands = "RUN",
+     .operands = "RUN|SWEEP",
      .operand_min = 1,
      .operand_max = 1,
-     .summary = "prints a stored run",
-     .description = "RUN is a run_id as 'kvsim list runs' shows it, or 'last'.",
+     .summary = "writes a stored run or sweep as text, Markdown, JSON, CSV or a page of HTML",
+     .description =
+         "RUN is a run_id as 'kvsim list runs' shows it, or 'last'; SWEEP a sweep_id as the view "
+         "sweep_grid has it.\n"
+         "HTML is a capacity report in one file that needs neither network nor script: the "
+         "question, the answer with its interval, what binds, what to change and what it costs, "
+         "then the figures with their claim kinds, the assumptions, and how to get them again. "
+         "Plots are drawn by gnuplot; without it the page has tables only and says so.",
      .options = report_options,
      .examples = EXAMPLES("kvsim report 1", "as it was printed then",
+                          "kvsim report last --output chat.html", "a page to hand on",
                           "kvsim report last --format markdown", "to paste"),
      .run = cli_report},
     {.name = "manual",

@@ -1,92 +1,208 @@
 #include "cli/cli_int.h"
 
+#include "base/text.h"
 #include "base/units.h"
+#include "report/file.h"
 #include "report/run.h"
+#include "report/run_html.h"
+#include "report/sweep.h"
 #include "store/store.h"
+#include "store/sweep.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* What is to be shown: the run, or where its id is NULL the sweep. */
+struct session {
+    const struct cli_args *args;
+    enum cli_format format;
+    int64_t run_id;       /* 0: the last one */
+    const char *sweep_id; /* NULL: a run */
+    struct store *store;
+    struct record_run run;
+    struct record_sweep sweep;
+};
 
 static const char *db_path_of(const struct cli_args *args)
 {
     return args->db_path == NULL ? "results/kvsim.db" : args->db_path;
 }
 
-static enum kvsim_status find_last(struct store *store, int64_t *run_id, struct kvsim_error *err)
+static bool goes_to_stdout(const struct cli_args *args)
 {
-    struct base_arena arena;
-    struct store_entry *entries = NULL;
-    size_t count = 0;
-    base_arena_init(&arena);
-    enum kvsim_status status = store_list_runs(store, &arena, &entries, &count, err);
-    if (status == KVSIM_OK && count == 0)
-        status = base_fail(err, KVSIM_ERR_IO, "there are no runs yet");
-    if (status == KVSIM_OK)
-        *run_id = entries[count - 1].run_id;
-    base_arena_release(&arena);
-    return status;
+    return args->output_path == NULL || strcmp(args->output_path, "-") == 0;
 }
 
-static void print_run(const struct record_run *run, const struct cli_args *args)
+/* As --format says, else as the file is called. */
+static enum cli_format format_of(const struct cli_args *args)
 {
-    switch (args->format) {
-    case CLI_JSON:
-        report_run_json(stdout, run);
-        break;
-    case CLI_MARKDOWN:
-        report_run_markdown(stdout, run, db_path_of(args));
-        break;
-    case CLI_CSV:
-        report_run_csv_header(stdout);
-        report_run_csv(stdout, run);
-        break;
-    default:
-        report_run_text(stdout, run, db_path_of(args));
+    static const struct {
+        const char *ending;
+        enum cli_format format;
+    } endings[] = {{".html", CLI_HTML},
+                   {".htm", CLI_HTML},
+                   {".md", CLI_MARKDOWN},
+                   {".json", CLI_JSON},
+                   {".csv", CLI_CSV}};
+    if (args->format != CLI_UNSET)
+        return (enum cli_format)args->format;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings && !goes_to_stdout(args); i++) {
+        if (base_ends_with(args->output_path, endings[i].ending))
+            return endings[i].format;
     }
+    return CLI_TEXT_FORMAT;
 }
 
-static enum kvsim_status read_and_print(struct store *store, int64_t run_id,
-                                        const struct cli_args *args, struct kvsim_error *err)
+/* A sweep_id is a word of hexadecimal digits that is too long for a run_id. */
+static bool looks_like_sweep(const char *text)
 {
-    enum kvsim_status status = KVSIM_OK;
-    if (run_id == 0)
-        status = find_last(store, &run_id, err);
-    struct record_run run;
-    record_run_init(&run);
-    if (status == KVSIM_OK)
-        status = store_load_run(store, run_id, &run, err);
-    if (status == KVSIM_OK)
-        print_run(&run, args);
-    record_run_free(&run);
-    return status;
+    size_t length = strlen(text);
+    return length >= 16 && length < RECORD_SWEEP_ID_BYTES &&
+           strspn(text, "0123456789abcdef") == length;
 }
 
-/* "last" is 0. */
-static enum kvsim_status read_run_id(const char *text, int64_t *run_id, struct kvsim_error *err)
+static enum kvsim_status read_operand(struct session *session, struct kvsim_error *err)
 {
-    *run_id = 0;
+    const char *text = session->args->operands.at[0];
+    struct kvsim_error ignored;
     if (strcmp(text, "last") == 0)
         return KVSIM_OK;
-    struct kvsim_error ignored;
-    if (base_parse_int(text, BASE_NONE, run_id, &ignored) == KVSIM_OK && *run_id > 0)
+    if (looks_like_sweep(text)) {
+        session->sweep_id = text;
         return KVSIM_OK;
-    enum kvsim_status status =
-        base_fail(err, KVSIM_ERR_USAGE, "'%s' is not a run: expected a run_id or 'last'", text);
+    }
+    if (base_parse_int(text, BASE_NONE, &session->run_id, &ignored) == KVSIM_OK &&
+        session->run_id > 0)
+        return KVSIM_OK;
+    enum kvsim_status status = base_fail(
+        err, KVSIM_ERR_USAGE, "'%s' is not a run: expected a run_id, 'last' or a sweep_id", text);
     base_error_at(err, "kvsim report", 0, 0);
     base_error_hint(err, "'kvsim list runs' shows them");
     return status;
 }
 
+static enum kvsim_status find_last(struct session *session, struct kvsim_error *err)
+{
+    struct base_arena arena;
+    struct store_entry *entries = NULL;
+    size_t count = 0;
+    base_arena_init(&arena);
+    enum kvsim_status status = store_list_runs(session->store, &arena, &entries, &count, err);
+    if (status == KVSIM_OK && count == 0)
+        status = base_fail(err, KVSIM_ERR_IO, "there are no runs yet");
+    if (status == KVSIM_OK)
+        session->run_id = entries[count - 1].run_id;
+    base_arena_release(&arena);
+    return status;
+}
+
+static enum kvsim_status load_sweep(struct session *session, struct kvsim_error *err)
+{
+    bool found = false;
+    enum kvsim_status status =
+        store_load_sweep(session->store, session->sweep_id, &session->sweep, &found, err);
+    if (status == KVSIM_OK && !found) {
+        status = base_fail(err, KVSIM_ERR_IO, "there is no sweep %s", session->sweep_id);
+        base_error_at(err, db_path_of(session->args), 0, 0);
+    }
+    return status;
+}
+
+static enum kvsim_status load(struct session *session, struct kvsim_error *err)
+{
+    enum kvsim_status status =
+        store_open(db_path_of(session->args), STORE_READ, &session->store, err);
+    if (status != KVSIM_OK)
+        return status;
+    if (session->sweep_id != NULL)
+        return load_sweep(session, err);
+    if (session->run_id == 0)
+        status = find_last(session, err);
+    return status == KVSIM_OK ? store_load_run(session->store, session->run_id, &session->run, err)
+                              : status;
+}
+
+static void write_run(const struct session *session, FILE *out)
+{
+    const struct record_run *run = &session->run;
+    const char *db_path = db_path_of(session->args);
+    switch (session->format) {
+    case CLI_JSON:
+        report_run_json(out, run);
+        break;
+    case CLI_MARKDOWN:
+        report_run_markdown(out, run, db_path);
+        break;
+    case CLI_CSV:
+        report_run_csv_header(out);
+        report_run_csv(out, run);
+        break;
+    case CLI_HTML:
+        report_run_html(out, run, db_path, "gnuplot");
+        break;
+    case CLI_TEXT_FORMAT:
+    default:
+        report_run_text(out, run, db_path);
+    }
+}
+
+static void write_sweep(const struct session *session, FILE *out)
+{
+    const struct record_sweep *sweep = &session->sweep;
+    switch (session->format) {
+    case CLI_JSON:
+        report_sweep_json(out, sweep);
+        break;
+    case CLI_MARKDOWN:
+        report_sweep_page(out, REPORT_MARKDOWN, sweep, RECORD_OUTPUT_THROUGHPUT);
+        break;
+    case CLI_CSV:
+        report_sweep_csv(out, sweep);
+        break;
+    case CLI_HTML:
+    case CLI_TEXT_FORMAT:
+    default:
+        report_sweep_page(out, REPORT_TEXT, sweep, RECORD_OUTPUT_THROUGHPUT);
+    }
+}
+
+static void write_result(const struct session *session, FILE *out)
+{
+    if (session->sweep_id != NULL)
+        write_sweep(session, out);
+    else
+        write_run(session, out);
+}
+
+/* The file is opened when there is something to write; stdout is looked at by cli_main(). */
+static enum kvsim_status put_result(const struct session *session, struct kvsim_error *err)
+{
+    if (goes_to_stdout(session->args)) {
+        write_result(session, stdout);
+        return KVSIM_OK;
+    }
+    struct report_file file;
+    enum kvsim_status status =
+        report_file_open(&file, session->args->output_path, "write the report", err);
+    if (status != KVSIM_OK)
+        return status;
+    write_result(session, file.out);
+    return report_file_finish(&file, err);
+}
+
 int cli_report(const struct cli_args *args)
 {
     struct kvsim_error err;
-    int64_t run_id;
-    struct store *store = NULL;
-    enum kvsim_status status = read_run_id(args->operands.at[0], &run_id, &err);
+    struct session session = {.args = args, .format = format_of(args)};
+    record_run_init(&session.run);
+    record_sweep_init(&session.sweep);
+    enum kvsim_status status = read_operand(&session, &err);
     if (status == KVSIM_OK)
-        status = store_open(db_path_of(args), STORE_READ, &store, &err);
+        status = load(&session, &err);
     if (status == KVSIM_OK)
-        status = read_and_print(store, run_id, args, &err);
-    store_close(store);
+        status = put_result(&session, &err);
+    store_close(session.store);
+    record_sweep_free(&session.sweep);
+    record_run_free(&session.run);
     return status == KVSIM_OK ? 0 : cli_fail(&err);
 }

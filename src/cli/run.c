@@ -26,7 +26,7 @@ struct session {
     struct item *items;
     size_t count;
     struct store *store;       /* NULL with --no-store */
-    struct report_steps steps; /* in use while steps.file is */
+    struct report_steps steps; /* in use while steps.file.out is */
     struct cli_progress progress;
 };
 
@@ -151,7 +151,7 @@ static enum kvsim_status open_files(struct session *session, struct kvsim_error 
 
 static void abandon_steps(struct session *session)
 {
-    if (session->steps.file != NULL)
+    if (session->steps.file.out != NULL)
         report_steps_abandon(&session->steps);
 }
 
@@ -253,7 +253,7 @@ static enum kvsim_status publish(void *context, struct kvsim_error *err)
     struct session *session = context;
     print_all(session);
     enum kvsim_status status = cli_output_end(err);
-    if (status == KVSIM_OK && session->steps.file != NULL)
+    if (status == KVSIM_OK && session->steps.file.out != NULL)
         status = report_steps_finish(&session->steps, err);
     return status;
 }

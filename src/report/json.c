@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "report/number.h"
+#include "report/utf8.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,23 +24,6 @@ static void new_line(struct report_json *json)
         fputs("  ", json->out);
 }
 
-/* Length of the UTF-8 sequence at `text` (RFC 3629), or 0 when it's broken. */
-static size_t utf8_length(const unsigned char *text)
-{
-    unsigned char c = text[0];
-    size_t length = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : 0;
-    if (c >= 0xF0 && c < 0xF5)
-        length = 4;
-    for (size_t i = 1; i < length; i++) {
-        if ((text[i] & 0xC0u) != 0x80u)
-            return 0;
-    }
-    if ((c == 0xE0 && text[1] < 0xA0) || (c == 0xED && text[1] > 0x9F) ||
-        (c == 0xF0 && text[1] < 0x90) || (c == 0xF4 && text[1] > 0x8F))
-        return 0;
-    return length;
-}
-
 static void put_escaped(FILE *out, unsigned char c)
 {
     static const char letters[] = "btn\vfr"; // from 8; 11 has no letter
@@ -56,7 +40,7 @@ static void put_string(FILE *out, const char *text)
     fputc('"', out);
     const unsigned char *at = (const unsigned char *)text;
     while (*at != '\0') {
-        size_t length = utf8_length(at);
+        size_t length = report_utf8_length(at);
         if (length == 0) {
             fputs("\\ufffd", out);
             length = 1;

@@ -6,24 +6,21 @@
  * and `pool` in their places; scheduled ("id:tokens"), admitted, preempted, swapped_out, swapped_in, finished ("id"),
  * lists separated by blanks; running_end, free_blocks_end. Quoted as RFC 4180 says, lines end with LF.
  *
- * The rows go to a temporary file beside the target, which takes its name only in report_steps_finish(): a run that
- * fails leaves what was there before. A target that is no regular file (a pipe, /dev/stdout) is written directly.
- * Rows must come from one thread at a time.
+ * The rows go to a report_file: a run that fails leaves what was there before. Rows must come from one thread at a time.
  */
 #ifndef KVSIM_REPORT_STEPS_H
 #define KVSIM_REPORT_STEPS_H
 
 #include "base/error.h"
 #include "record/rows.h"
+#include "report/file.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 
 struct report_steps {
     struct record_sink sink; /* first; wants_steps is set, everything else off */
-    FILE *file;
-    char *path, *temporary_path; /* the latter NULL when the target is written directly */
-    int failure;                 /* errno of the first write that failed */
+    struct report_file file;
 };
 
 /* On failure (KVSIM_ERR_IO) nothing has been made. */

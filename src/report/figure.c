@@ -1,0 +1,110 @@
+#include "report/figure.h"
+
+#include "base/text.h"
+
+char *report_words(const char *name, char *text, size_t bytes)
+{
+    base_copy(text, bytes, name);
+    for (char *at = text; *at != '\0'; at++) {
+        if (*at == '_')
+            *at = ' ';
+    }
+    return text;
+}
+
+bool report_figure_begin(struct report_html *html, struct report_plotter *plotter,
+                         struct report_plot *plot, const char *id, const char *title,
+                         const char *alternative)
+{
+    struct base_text svg = {0};
+    bool is_drawn = report_plot_draw(plotter, plot, &svg);
+    if (is_drawn) {
+        fprintf(html->out, "<figure>\n<h3 id=\"%s\">", id);
+        report_html_text(html, title);
+        fprintf(html->out,
+                "</h3>\n<svg class=\"plot\" xmlns=\"http://www.w3.org/2000/svg\" "
+                "viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"%s\" "
+                "aria-describedby=\"%s-says\">\n<desc id=\"%s-says\">",
+                (int)REPORT_PLOT_WIDTH, plot->height, id, id, id);
+        report_html_text(html, alternative);
+        report_html_markup(html, "</desc>\n");
+        fwrite(svg.at, 1, svg.count, html->out);
+        report_html_markup(html, "</svg>\n");
+    }
+    base_text_free(&svg);
+    report_plot_release(plot);
+    return is_drawn;
+}
+
+void report_figure_legend(struct report_html *html)
+{
+    report_html_markup(html, "<ul class=\"legend\">\n");
+}
+
+void report_figure_key(struct report_html *html, int colour, const char *name, const char *value)
+{
+    fprintf(html->out, "<li><span class=\"swatch k%d\"></span><span>", colour);
+    report_html_printf(html, value[0] == '\0' ? "%s%s" : "%s %s", name, value);
+    report_html_markup(html, "</span></li>\n");
+}
+
+void report_figure_legend_end(struct report_html *html)
+{
+    report_html_markup(html, "</ul>\n");
+}
+
+void report_figure_end(struct report_html *html, const char *caption)
+{
+    report_html_markup(html, "<figcaption>");
+    report_html_text(html, caption);
+    report_html_markup(html, "</figcaption>\n</figure>\n");
+}
+
+static void add_rows(struct report_plot *plot, const char *const *rows, size_t count)
+{
+    report_plot_add(plot, "set ytics (");
+    for (size_t i = 0; i < count; i++) {
+        char words[96];
+        report_plot_add(plot, i == 0 ? "" : ", ");
+        report_plot_quote(plot, report_words(rows[i], words, sizeof words));
+        report_plot_add(plot, " %zu", i);
+    }
+    report_plot_add(plot, ")\nset yrange [%zu.55:-0.55]\n", count - 1);
+}
+
+static void add_labels(struct report_plot *plot, const struct report_bar *bars, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (bars[i].label == NULL)
+            continue;
+        report_plot_add(plot, "set label ");
+        report_plot_quote(plot, bars[i].label);
+        report_plot_add(plot, " at %.9g,%zu left offset 0.5,0 textcolor ", bars[i].high,
+                        bars[i].row);
+        report_plot_colour(plot, REPORT_INK);
+        report_plot_add(plot, "\n");
+    }
+}
+
+void report_plot_bars(struct report_plot *plot, const char *const *rows, size_t row_count,
+                      const struct report_bar *bars, size_t bar_count, double high,
+                      const char *axis)
+{
+    add_rows(plot, rows, row_count);
+    add_labels(plot, bars, bar_count);
+    report_plot_add(plot,
+                    "set grid noytics xtics\nset lmargin at screen 0.30\n"
+                    "set rmargin at screen 0.97\nset tmargin at screen 0.99\n"
+                    "set bmargin at screen %.4f\nset xrange [0:%.9g]\nset xlabel ",
+                    44.0 / plot->height, high);
+    report_plot_quote(plot, axis);
+    report_plot_add(plot, " textcolor ");
+    report_plot_colour(plot, REPORT_MUTED);
+    report_plot_add(plot, "\n$bars << EOD\n");
+    for (size_t i = 0; i < bar_count; i++)
+        report_plot_add(plot, "%.9g %zu %.9g %.9g %d\n", (bars[i].low + bars[i].high) / 2,
+                        bars[i].row, bars[i].low, bars[i].high, bars[i].colour);
+    report_plot_add(plot, "EOD\n");
+    report_plot_add(plot, "plot $bars using 1:2:3:4:($2-0.32):($2+0.32):5 with boxxyerror "
+                          "lc rgb variable\n");
+}

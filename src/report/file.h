@@ -1,0 +1,29 @@
+/*
+ * file.h - a file that is written whole or not at all.
+ *
+ * What is written goes to a temporary file beside the target, which takes its name only in report_file_finish(): a command
+ * that fails leaves what was there before. A target that is no regular file (a pipe, /dev/stdout) is written directly.
+ */
+#ifndef KVSIM_REPORT_FILE_H
+#define KVSIM_REPORT_FILE_H
+
+#include "base/error.h"
+
+#include <stdio.h>
+
+struct report_file {
+    FILE *out;
+    char *path, *temporary_path; /* the latter NULL when the target is written directly */
+    const char *doing;           /* for messages: "write the steps" */
+    int failure;                 /* errno of the first write that failed, as far as it is known */
+};
+
+/* On failure (KVSIM_ERR_IO) nothing has been made. `doing` must live as long. */
+enum kvsim_status report_file_open(struct report_file *file, const char *path, const char *doing,
+                                   struct kvsim_error *err) KVSIM_MUST_CHECK;
+/* Gives the file its name. After either of these two the struct holds nothing. */
+enum kvsim_status report_file_finish(struct report_file *file,
+                                     struct kvsim_error *err) KVSIM_MUST_CHECK;
+void report_file_abandon(struct report_file *file);
+
+#endif

@@ -1,0 +1,293 @@
+#include "base/units.h"
+#include "report/number.h"
+#include "report/size.h"
+
+#include <math.h>
+#include <string.h>
+
+static void cell_integer(struct report_page *page, int64_t value)
+{
+    char text[REPORT_NUMBER_BYTES];
+    report_page_cell(page, base_print_count((double)value, text, sizeof text));
+}
+
+static void cell_gib(struct report_page *page, int64_t bytes)
+{
+    char text[REPORT_NUMBER_BYTES];
+    report_page_cell(page, report_print_gib((double)bytes, text, sizeof text));
+}
+
+static void header(struct report_page *page, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        report_page_cell(page, names[i]);
+}
+
+#define HEADER(page, names) header(page, names, sizeof(names) / sizeof *(names))
+
+static void print_title(struct report_page *page, const struct record_size *size)
+{
+    char title[256];
+    snprintf(title, sizeof title, "%s on %lld x %s, %s: %s", size->model, (long long)size->gpus,
+             size->hardware[0] != '\0' ? size->hardware : "unnamed hardware", size->engine,
+             size->starts ? "starts" : "CANNOT START");
+    report_page_title(page, title);
+    report_page_line(page, "%s, KV cache %s; TP %lld, PP %lld, DP %lld; blocks of %lld tokens; max_model_len %lld, "
+                           "max_num_seqs %lld, max_num_batched_tokens %lld",
+                     size->attention, size->kv_cache_dtype, (long long)size->tensor_parallel_size,
+                     (long long)size->pipeline_parallel_size, (long long)size->data_parallel_size,
+                     (long long)size->block_size, (long long)size->max_model_len,
+                     (long long)size->max_num_seqs, (long long)size->max_num_batched_tokens);
+}
+
+static void print_tokens(struct report_page *page, const struct record_size *size)
+{
+    static const char *const names[] = {"layers of kind", "lower bound per token", "B", "with padding, scales, copies",
+                                        "B per sequence", "block B", "blocks"};
+    char a[REPORT_NUMBER_BYTES], b[REPORT_NUMBER_BYTES];
+    report_page_heading(page, "BYTES PER TOKEN: the lower bound, every symbol with its value");
+    report_page_table_begin(page, "llrrrrr");
+    HEADER(page, names);
+    for (size_t i = 0; i < size->group_count; i++) {
+        const struct record_size_group *group = &size->groups[i];
+        report_page_cell(page, group->kind);
+        report_page_cell(page, group->formula);
+        cell_integer(page, group->bytes_per_token);
+        cell_integer(page, group->slot_bytes);
+        cell_integer(page, group->bytes_per_sequence);
+        cell_integer(page, group->block_bytes);
+        cell_integer(page, group->blocks);
+    }
+    report_page_table_end(page);
+    report_page_line(page, "blocks: of one sequence of max_model_len; B per sequence: of a state, or of a full window");
+    report_page_line(page, "lower bound of a sequence = %s B per token x T%s; N sequences N times as much",
+                     base_print_count((double)size->lower_bound_bytes_per_token, a, sizeof a),
+                     size->fixed_bytes > 0 ? " + windows and states" : "");
+    report_page_line(page, "a long sequence takes %s B for each token more, and %s B whatever its length",
+                     base_print_count((double)size->marginal_bytes_per_token, a, sizeof a),
+                     base_print_count((double)size->fixed_bytes, b, sizeof b));
+    if (size->comparison.baseline != NULL && size->comparison.ratio > 1.0)
+        report_page_line(page, "%.1f times below %s (%s B per token)", size->comparison.ratio,
+                         size->comparison.baseline,
+                         base_print_count((double)size->comparison.baseline_bytes_per_token, a, sizeof a));
+}
+
+static const char *sign_of(const struct record_size_line *line)
+{
+    bool total = strcmp(line->name, "driver") == 0 || strcmp(line->name, "kv_pool") == 0;
+    if (strcmp(line->name, "nominal") == 0)
+        return "";
+    return total ? "=" : "-";
+}
+
+static void print_waterfall(struct report_page *page, const struct record_size *size)
+{
+    static const char *const names[] = {"", "line", "GiB", "bytes", "claim", "source"};
+    report_page_heading(page, "MEMORY OF ONE GPU (the fullest)");
+    report_page_table_begin(page, "llrrll");
+    HEADER(page, names);
+    for (size_t i = 0; i < size->waterfall_count; i++) {
+        const struct record_size_line *line = &size->waterfall[i];
+        char source[41];
+        if (snprintf(source, sizeof source, "%s", line->source) >= (int)sizeof source)
+            memcpy(source + sizeof source - 4, "...", 4);
+        report_page_cell(page, sign_of(line));
+        report_page_cell(page, line->name);
+        cell_gib(page, line->bytes);
+        cell_integer(page, line->bytes);
+        report_page_cell(page, line->claim);
+        report_page_cell(page, source);
+    }
+    report_page_table_end(page);
+}
+
+static void print_pool(struct report_page *page, const struct record_size *size)
+{
+    char blocks[REPORT_NUMBER_BYTES], tokens[REPORT_NUMBER_BYTES], usable[REPORT_NUMBER_BYTES];
+    report_page_heading(page, "POOL");
+    report_page_line(page, "%s blocks of %lld tokens and %lld bytes (%lld a GPU): %s tokens, %s of them usable",
+                     base_print_count((double)size->kv_pool_blocks, blocks, sizeof blocks),
+                     (long long)size->block_size, (long long)size->block_bytes,
+                     (long long)size->block_bytes_per_gpu,
+                     base_print_count((double)size->kv_pool_tokens, tokens, sizeof tokens),
+                     base_print_count((double)size->kv_usable_tokens, usable, sizeof usable));
+    if (size->kv_slots != 0)
+        report_page_line(page, "%lld slots, the longest sequence has %lld tokens", (long long)size->kv_slots,
+                         (long long)size->kv_slot_tokens);
+    report_page_line(page, "guaranteed concurrency: %lld sequences of max_model_len (%.2fx of the pool)",
+                     (long long)size->concurrency_guaranteed, size->max_concurrency);
+    if (size->max_concurrency_total > size->max_concurrency)
+        report_page_line(page, "over all ranks and replicas: %.2fx", size->max_concurrency_total);
+    if (isfinite(size->concurrency_expected))
+        report_page_line(page, "expected concurrency: %.1f requests of the stated workload (pool over the mean held)",
+                         size->concurrency_expected);
+    if (size->swap_blocks > 0)
+        report_page_line(page, "%lld blocks of swap space on the host", (long long)size->swap_blocks);
+}
+
+static void print_contexts(struct report_page *page, const struct record_size *size)
+{
+    static const char *const names[] = {"context", "sequences", "lower bound B", "allocated B",
+                                        "over", "blocks", "of pool", "fits", "at most"};
+    report_page_heading(page, "BY CONTEXT");
+    report_page_table_begin(page, "rrrrrrrlr");
+    HEADER(page, names);
+    for (size_t i = 0; i < size->context_count; i++) {
+        const struct record_size_context *row = &size->by_context[i];
+        char text[REPORT_NUMBER_BYTES];
+        double over = row->lower_bound_bytes > 0
+                          ? (double)row->allocated_bytes / (double)row->lower_bound_bytes - 1
+                          : (double)NAN;
+        cell_integer(page, row->context_tokens);
+        cell_integer(page, row->sequences);
+        cell_integer(page, row->lower_bound_bytes);
+        cell_integer(page, row->allocated_bytes);
+        report_page_cell(page, report_print_share(over, text, sizeof text));
+        cell_integer(page, row->allocated_blocks);
+        report_page_cell(page, report_print_share(row->kv_usage, text, sizeof text));
+        report_page_cell(page, row->fits ? "yes" : "NO");
+        cell_integer(page, row->concurrency_guaranteed);
+    }
+    report_page_table_end(page);
+    report_page_line(page, "at most: sequences of that length that the engine admits at once");
+}
+
+static void print_ledger(struct report_page *page, const struct record_size *size)
+{
+    static const char *const lower[] = {"lower_bound"};
+    if (size->context_count == 0)
+        return;
+    const struct record_size_context *row = &size->by_context[size->context_count - 1];
+    char tokens[REPORT_NUMBER_BYTES], heading[128];
+    snprintf(heading, sizeof heading, "LEDGER: %lld x %s tokens, cause by cause", (long long)row->sequences,
+             base_print_count((double)row->context_tokens, tokens, sizeof tokens));
+    report_page_heading(page, heading);
+    report_page_table_begin(page, "llrr");
+    report_page_cell(page, "");
+    report_page_cell(page, "line");
+    report_page_cell(page, "GiB");
+    report_page_cell(page, "bytes");
+    bool past_allocated = false;
+    for (size_t i = 0; i < row->ledger_count; i++) {
+        const struct record_size_line *line = &row->ledger[i];
+        bool is_first = strcmp(line->name, lower[0]) == 0;
+        if (strcmp(line->name, "cached") == 0 && !past_allocated) {
+            past_allocated = true;
+            report_page_cell(page, "=");
+            report_page_cell(page, "allocated");
+            cell_gib(page, row->allocated_bytes);
+            cell_integer(page, row->allocated_bytes);
+        }
+        if (line->bytes == 0 && !is_first)
+            continue;
+        report_page_cell(page, is_first ? "" : strcmp(line->name, "shared") == 0 ? "-" : "+");
+        report_page_cell(page, line->name);
+        cell_gib(page, line->bytes);
+        cell_integer(page, line->bytes);
+    }
+    report_page_table_end(page);
+    if (!row->fits)
+        report_page_line(page, "they do not fit at once: the pool has %lld bytes", (long long)size->kv_pool_bytes);
+}
+
+static void print_refusal(struct report_page *page, const struct record_size *size)
+{
+    char needed[REPORT_NUMBER_BYTES], available[REPORT_NUMBER_BYTES];
+    if (size->refusal_stage == NULL)
+        return;
+    report_page_heading(page, size->starts ? "WOULD BE REFUSED (startup_check is off)" : "REFUSED");
+    report_page_line(page, "stage %s: %s needs %s (%lld bytes) on each GPU, there are %s (%lld bytes)",
+                     size->refusal_stage, size->refusal_limit,
+                     base_print_bytes((double)size->needed_bytes, needed, sizeof needed),
+                     (long long)size->needed_bytes,
+                     base_print_bytes((double)size->available_bytes, available, sizeof available),
+                     (long long)size->available_bytes);
+    if (size->estimated_max_model_len > 0)
+        report_page_line(page, "the longest sequence that fits: %lld tokens", (long long)size->estimated_max_model_len);
+    for (size_t i = 0; i < size->change_count; i++) {
+        const struct record_size_change *change = &size->changes[i];
+        report_page_line(page, "it starts with --set %s=%s: %lld usable tokens, %.2fx%s", change->key, change->value,
+                         (long long)change->kv_usable_tokens, change->max_concurrency,
+                         change->fits_demand ? "" : "; too small for the stated sequences");
+    }
+    if (size->change_count == 0)
+        report_page_line(page, "no single change of utilization, length, ranks, KV dtype or weight format starts it");
+}
+
+static void print_lines(struct report_page *page, const char *heading, const char *const *lines, size_t count)
+{
+    if (count == 0)
+        return;
+    report_page_heading(page, heading);
+    for (size_t i = 0; i < count; i++)
+        report_page_line(page, "%s", lines[i]);
+}
+
+void report_size_page(FILE *out, enum report_style style, const struct record_size *size)
+{
+    struct report_page page;
+    report_page_init(&page, out, style);
+    print_title(&page, size);
+    print_refusal(&page, size);
+    print_lines(&page, "NOTES", size->notes, size->note_count);
+    print_tokens(&page, size);
+    print_waterfall(&page, size);
+    print_pool(&page, size);
+    print_contexts(&page, size);
+    print_ledger(&page, size);
+    print_lines(&page, "AS THE ENGINE'S START-UP LOG PRINTS IT", size->engine_log, size->engine_log_count);
+    print_lines(&page, "WHAT THESE FIGURES DO NOT SUPPORT", size->unsupported, size->unsupported_count);
+}
+
+/* ---- a table over keys ---- */
+
+static void table_row(struct report_page *page, const struct record_size *size)
+{
+    char text[REPORT_NUMBER_BYTES];
+    for (size_t i = 0; i < size->axis_count; i++)
+        report_page_cell(page, size->axes[i].value);
+    if (size->refusal_message != NULL) {
+        for (size_t i = 0; i < 6; i++)
+            report_page_cell(page, "-");
+        char message[57];
+        snprintf(message, sizeof message, "%s", size->refusal_message);
+        report_page_cell(page, message);
+        return;
+    }
+    cell_integer(page, size->lower_bound_bytes_per_token);
+    cell_integer(page, size->marginal_bytes_per_token);
+    cell_gib(page, size->kv_pool_bytes);
+    cell_integer(page, size->kv_pool_blocks);
+    cell_integer(page, size->kv_pool_tokens);
+    snprintf(text, sizeof text, "%.2f", size->max_concurrency);
+    report_page_cell(page, text);
+    report_page_cell(page, size->starts ? "starts" : size->refusal_stage);
+}
+
+void report_sizes_page(FILE *out, enum report_style style, const struct record_size *sizes, size_t count)
+{
+    static const char *const names[] = {"bound B/token", "held B/token", "pool GiB", "blocks",
+                                        "tokens", "concurrency", "verdict"};
+    char align[REPORT_COLUMNS_MAX + 1] = "";
+    struct report_page page;
+    report_page_init(&page, out, style);
+    report_page_title(&page, "What fits");
+    size_t axes = sizes[0].axis_count < 4 ? sizes[0].axis_count : 4;
+    memset(align, 'l', axes);
+    memcpy(align + axes, "rrrrrrl", 8);
+    report_page_table_begin(&page, align);
+    for (size_t i = 0; i < axes; i++)
+        report_page_cell(&page, sizes[0].axes[i].key);
+    HEADER(&page, names);
+    for (size_t i = 0; i < count; i++)
+        table_row(&page, &sizes[i]);
+    report_page_table_end(&page);
+    report_page_line(&page, "bound: lower bound of a token; held: what a long sequence takes for a token more; "
+                            "concurrency: at max_model_len, which differs by model unless it is set");
+    for (size_t i = 0; i < count; i++) {
+        if (sizes[i].refusal_message != NULL)
+            continue;
+        print_lines(&page, "WHAT THESE FIGURES DO NOT SUPPORT", sizes[i].unsupported, sizes[i].unsupported_count);
+        break;
+    }
+}
