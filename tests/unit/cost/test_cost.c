@@ -39,7 +39,7 @@ START_TEST(what_is_not_there_is_refused)
     struct fixture fixture;
     fixture_init(&fixture, fixture_h100(), fixture_llama8b());
     fixture.options.level = COST_CALIBRATED;
-    refused(&fixture, "calibrated is not available for h100");
+    refused(&fixture, "h100 has no calibration");
 
     fixture_init(&fixture, fixture_h100(), fixture_llama8b());
     fixture.options.level = COST_TABLE;

@@ -163,7 +163,96 @@ START_TEST(all_reduce_without_a_table)
     rates = rates_of(pcie);
     ck_assert_double_eq_tol(
         cost_all_reduce(&rates, 2, 1e8).s,
-        cost_defaults.pcie_latency_s + 1e8 / (cost_defaults.pcie_fraction * 55e9), 1e-9);
+        2 * cost_defaults.pcie_hop_s + 1e8 / (cost_defaults.pcie_fraction * 55e9), 1e-9);
+}
+END_TEST
+
+/* Four GPUs on PCIe: six hops by the low-latency protocol at half the rate, then by the bulk one. */
+START_TEST(pcie_has_two_protocols)
+{
+    struct spec_hardware pcie = fixture_h100();
+    pcie.link_bytes_per_s = pcie.link_latency_s = 0;
+    pcie.allreduce_count = 0;
+    pcie.pcie_bytes_per_s = 55e9;
+    struct cost_rates rates = rates_of(pcie);
+    double shared = cost_defaults.pcie_fraction * 55e9 * pow(0.5, cost_defaults.pcie_crowding);
+    ck_assert_double_eq_tol(cost_all_reduce(&rates, 4, 8192).s,
+                            6 * cost_defaults.pcie_hop_s + 1.5 * 8192 / (0.5 * shared), 1e-12);
+    ck_assert_double_eq_tol(cost_all_reduce(&rates, 4, 1e8).s,
+                            6 * cost_defaults.pcie_bulk_hop_s + 1.5e8 / shared, 1e-9);
+    for (double bytes = 1024; bytes < 1e9; bytes *= 1.3)
+        ck_assert_double_ge(cost_all_reduce(&rates, 4, 1.3 * bytes).s,
+                            cost_all_reduce(&rates, 4, bytes).s);
+}
+END_TEST
+
+/* 64 x 128 tiles: one more row than whole waves hold starts another wave, and no row is ever cheaper. */
+START_TEST(tiles_come_in_waves)
+{
+    struct spec_hardware tiled = fixture_h100();
+    struct cost_matrix matrix = {.weight_bytes = 2, .rate = SPEC_BF16};
+    struct cost_rates smooth = rates_of(tiled);
+    double without = cost_gemm(&smooth, &matrix, 64 * 132, 128 * 8, 8192).s;
+    tiled.compute_unit_count = 132;
+    struct cost_rates waves = rates_of(tiled);
+    double full = cost_gemm(&waves, &matrix, 64 * 132, 128 * 8, 8192).s;
+    ck_assert_double_eq_tol(full, without, 1e-12);
+    ck_assert_double_gt(cost_gemm(&waves, &matrix, 64 * 132 + 1, 128 * 8, 8192).s, 1.01 * full);
+    double last = 0;
+    for (int m = 1; m < 3000; m += 7) {
+        double s = cost_gemm(&waves, &matrix, m, 4096, 4096).s;
+        ck_assert_double_ge(s, last);
+        last = s;
+    }
+}
+END_TEST
+
+/* Ampere gives a sequence of latents to one block of threads: a longer context, not more sequences, is what it costs. */
+START_TEST(latents_are_not_split_before_hopper)
+{
+    struct spec_hardware ampere = fixture_a100();
+    ampere.architecture = "ampere";
+    struct cost_rates rates = rates_of(ampere);
+    struct cost_attention_decode work = {.sequences = 1,
+                                         .kv_heads = 1,
+                                         .bytes_per_token = 1152,
+                                         .flops_per_token = 2.0 * 16 * 1088,
+                                         .latent_heads = 16,
+                                         .kv_dtype = SPEC_BF16};
+    struct cost_decode_lines one, four;
+    cost_attention_decode_lines(&rates, &work, &one);
+    double s = cost_attention_decode_at(&one, &work, 8192).s;
+    ck_assert_double_eq_tol(s, one.alpha_s[COST_DECODE_MEMORY] + 8192 * cost_defaults.latent_unsplit_s, 1e-9);
+    work.sequences = 4;
+    cost_attention_decode_lines(&rates, &work, &four);
+    ck_assert_double_eq_tol(cost_attention_decode_at(&four, &work, 4 * 8192).s, s, 1e-6);
+    work.latent_heads = 0;
+    cost_attention_decode_lines(&rates, &work, &four);
+    ck_assert_double_lt(cost_attention_decode_at(&four, &work, 4 * 8192).s, s / 10);
+}
+END_TEST
+
+/* What is stated replaces the datasheet's value, and nothing else moves. */
+START_TEST(fitted_coefficients_replace)
+{
+    struct cost_rates plain = rates_of(fixture_h100()), fitted = plain;
+    struct spec_calibration calibration = {.collective_count = 1};
+    calibration.has[SPEC_GEMM_BF16] = true;
+    calibration.value[SPEC_GEMM_BF16] = 0.5 * plain.gemm_fraction[SPEC_BF16];
+    calibration.has[SPEC_HOST_STEP] = true;
+    calibration.value[SPEC_HOST_STEP] = 3e-3;
+    calibration.collectives[0] = (struct spec_collective){2, 7e-6, 1e9, 50e-6, 10e9};
+    cost_rates_calibrate(&fitted, &calibration);
+    struct cost_matrix matrix = {.weight_bytes = 2, .rate = SPEC_BF16};
+    double fixed = plain.weight_stream[SPEC_BF16].fixed_s;
+    double before = cost_gemm(&plain, &matrix, 8192, 8192, 8192).s - fixed;
+    ck_assert_double_eq_tol(cost_gemm(&fitted, &matrix, 8192, 8192, 8192).s - fixed, 2 * before, 1e-9);
+    ck_assert_double_eq(cost_gemm(&fitted, &matrix, 1, 8192, 8192).s,
+                        cost_gemm(&plain, &matrix, 1, 8192, 8192).s);
+    ck_assert_double_eq(fitted.host_per_step_s, 3e-3);
+    ck_assert_double_eq_tol(cost_all_reduce(&fitted, 2, 1000).s, 8e-6, 1e-12);
+    ck_assert_double_eq_tol(cost_all_reduce(&fitted, 2, 1e7).s, 50e-6 + 1e-3, 1e-12);
+    ck_assert_double_eq(cost_all_reduce(&fitted, 4, 1e7).s, cost_all_reduce(&plain, 4, 1e7).s);
 }
 END_TEST
 
@@ -197,6 +286,10 @@ int main(void)
     tcase_add_test(tests, decode_attention_has_three_lines);
     tcase_add_test(tests, all_reduce_reads_its_table);
     tcase_add_test(tests, all_reduce_without_a_table);
+    tcase_add_test(tests, pcie_has_two_protocols);
+    tcase_add_test(tests, tiles_come_in_waves);
+    tcase_add_test(tests, latents_are_not_split_before_hopper);
+    tcase_add_test(tests, fitted_coefficients_replace);
     tcase_add_test(tests, gaps_are_filled);
     return fixture_run(tests);
 }
