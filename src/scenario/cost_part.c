@@ -81,7 +81,7 @@ static bool check_level(struct scenario_load *load, enum cost_level level)
 static bool check_keys(struct scenario_load *load, enum cost_level level)
 {
     struct scenario_reader *reader = load->reader;
-    const struct conf_node *map = conf_get(load->root, "cost");
+    struct conf_node *map = conf_get(load->root, "cost");
     const struct cost_options *cost = &load->scenario->cost;
     if (!scenario_check_used(reader, map, "cost", scenario_cost_section.fields, cost_level_name(level), "cost level"))
         return false;

@@ -182,7 +182,7 @@ bool scenario_figure_is_known(const char *name, const char **near);
 /* fingerprint.c */
 void scenario_fingerprint(struct scenario_load *load);
 /* usage.c: a key that the row's `used_by` leaves out is an error. */
-bool scenario_check_used(struct scenario_reader *reader, const struct conf_node *map, const char *path,
+bool scenario_check_used(struct scenario_reader *reader, struct conf_node *map, const char *path,
                          const struct base_field *fields, const char *word, const char *what);
 
 #endif

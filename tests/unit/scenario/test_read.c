@@ -60,7 +60,7 @@ static const struct bad cases[] = {
     {CHAT("data_parallel_size: 2", ARRIVAL LENGTHS, ""), "unsupported-key", 3, 30, "data parallelism"},
     {CHAT("switch: {count_every_lookup: true}", ARRIVAL LENGTHS, ""), "unsupported-key", 3, 39, "no effect"},
     {CHAT("", ARRIVAL LENGTHS, "cluster: {router: cache_aware}\n"), "unsupported-key", 5, 19, "cache_aware"},
-    {CHAT("", ARRIVAL LENGTHS, "cost: {level: table}\n"), "unsupported-key", 5, 15, "table"},
+    {CHAT("", ARRIVAL LENGTHS, "cost: {level: table}\n"), "missing-key", 5, 7, "cost.file"},
     {"model: gemma-2-9b\nhardware: h100-sxm\nworkload: {" ARRIVAL LENGTHS "}\n", "unsupported-model", 1, 8, "sliding"},
     // rules between keys
     {CHAT("max_model_len: 1M", ARRIVAL LENGTHS, ""), "beyond-model", 3, 25, "131072"},
