@@ -25,11 +25,15 @@ static bool has_any(const struct conf_node *tree, const char *const *keys)
 
 static enum kind kind_of(const struct conf_node *tree, const char *path)
 {
-    static const char *const scenario[] = {"workload", "engine", "run", "cost", "slo", "model", "hardware", "cluster", NULL};
-    static const char *const engine[] = {"scheduler", "switches", "defaults_by_memory", "family", NULL};
-    static const char *const hardware[] = {"memory_bandwidth", "tflops", "memory_nominal", "memory", "link", NULL};
-    static const char *const model[] = {"num_hidden_layers", "kv_groups", "architectures", "n_layer", "text_config",
-                                        "hidden_size", "n_embd", NULL};
+    static const char *const scenario[] = {"workload", "engine",   "run",     "cost", "slo",
+                                           "model",    "hardware", "cluster", NULL};
+    static const char *const engine[] = {"scheduler", "switches", "defaults_by_memory", "family",
+                                         NULL};
+    static const char *const hardware[] = {"memory_bandwidth", "tflops", "memory_nominal",
+                                           "memory",           "link",   NULL};
+    static const char *const model[] = {
+        "num_hidden_layers", "kv_groups",   "architectures", "n_layer",
+        "text_config",       "hidden_size", "n_embd",        NULL};
     if (has_key(tree, "generations") || has_key(tree, "global"))
         return KIND_DEFAULTS;
     if (has_any(tree, scenario))
@@ -50,7 +54,8 @@ static enum kind kind_of(const struct conf_node *tree, const char *path)
 
 static void check_scenario(const char *path, struct kvsim_diags *diags)
 {
-    struct scenario_request request = {.path = path, .purpose = SCENARIO_FOR_CHECK, .warnings_wanted = true};
+    struct scenario_request request = {
+        .path = path, .purpose = SCENARIO_FOR_CHECK, .warnings_wanted = true};
     struct scenario *scenario;
     if (scenario_load(&request, &scenario, diags) == KVSIM_OK)
         scenario_free(scenario);
@@ -68,9 +73,11 @@ static void check_engine(struct scenario_reader *reader, struct conf_node *tree)
     struct conf_node *memory = conf_get(engine, "memory"), *switches = conf_get(engine, "switch");
     scenario_read_map(reader, engine, &scenario_engine_section, "engine", &opts);
     if (memory != NULL && memory->kind == CONF_MAP)
-        scenario_read_map(reader, memory, &scenario_memory_section, "engine.memory", &opts.memory_opts);
+        scenario_read_map(reader, memory, &scenario_memory_section, "engine.memory",
+                          &opts.memory_opts);
     if (switches != NULL && switches->kind == CONF_MAP)
-        scenario_read_map(reader, switches, &scenario_switch_section, "engine.switch", &opts.switch_opts);
+        scenario_read_map(reader, switches, &scenario_switch_section, "engine.switch",
+                          &opts.switch_opts);
 }
 
 static void check_entry(struct scenario_reader *reader, enum kind kind, struct conf_node *tree)
@@ -107,7 +114,8 @@ static void check_tree(struct scenario_reader *reader, const char *path, struct 
         break;
     case KIND_UNKNOWN:
         scenario_fail_hint(reader, tree, "", "unknown-file",
-                           "a scenario has 'workload', a model 'num_hidden_layers', a device 'memory_bandwidth', an engine 'scheduler'",
+                           "a scenario has 'workload', a model 'num_hidden_layers', a device "
+                           "'memory_bandwidth', an engine 'scheduler'",
                            "the file is neither a scenario nor a model, device or engine");
         break;
     }
@@ -119,7 +127,8 @@ enum kvsim_status scenario_check_file(const char *path, struct kvsim_diags *diag
     struct kvsim_error err;
     struct conf_node *tree;
     base_arena_init(&arena);
-    struct scenario_reader reader = {.arena = &arena, .diags = diags, .beside = scenario_folder_of(&arena, path)};
+    struct scenario_reader reader = {
+        .arena = &arena, .diags = diags, .beside = scenario_folder_of(&arena, path)};
     if (conf_read_file(&arena, path, &tree, &err) != KVSIM_OK)
         scenario_fail_error(&reader, NULL, "", &err);
     else if (tree->kind != CONF_MAP)

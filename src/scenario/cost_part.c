@@ -18,30 +18,47 @@ struct kv_dtype_opts {
 };
 
 static const struct base_field kv_dtype_fields[] = {
-    {.key = "read_efficiency", .type = BASE_REAL, .unit = BASE_RATIO, .min_open = true, .max = 1,
-     .offset = offsetof(struct kv_dtype_opts, read_fraction), .help = "share of bandwidth of decode attention"},
-    {.key = "write_cost", .type = BASE_REAL, .unit = BASE_TIME, .max = 1e18, .offset = offsetof(struct kv_dtype_opts, write_ns),
+    {.key = "read_efficiency",
+     .type = BASE_REAL,
+     .unit = BASE_RATIO,
+     .min_open = true,
+     .max = 1,
+     .offset = offsetof(struct kv_dtype_opts, read_fraction),
+     .help = "share of bandwidth of decode attention"},
+    {.key = "write_cost",
+     .type = BASE_REAL,
+     .unit = BASE_TIME,
+     .max = 1e18,
+     .offset = offsetof(struct kv_dtype_opts, write_ns),
      .help = "time for each new token and layer"},
-    {.key = "dequant_cost", .type = BASE_REAL, .unit = BASE_TIME, .max = 1e18, .offset = offsetof(struct kv_dtype_opts, dequant_ns),
+    {.key = "dequant_cost",
+     .type = BASE_REAL,
+     .unit = BASE_TIME,
+     .max = 1e18,
+     .offset = offsetof(struct kv_dtype_opts, dequant_ns),
      .help = "time for each token of context and layer in decode attention"},
     {0},
 };
 
-static bool read_kv_dtype(struct scenario_load *load, const struct conf_node *key, struct conf_node *map,
-                          struct cost_kv_dtype_options *out)
+static bool read_kv_dtype(struct scenario_load *load, const struct conf_node *key,
+                          struct conf_node *map, struct cost_kv_dtype_options *out)
 {
-    static const struct scenario_section section = {"cost.kv_dtype", kv_dtype_fields, NULL, "one format of the KV cache"};
+    static const struct scenario_section section = {"cost.kv_dtype", kv_dtype_fields, NULL,
+                                                    "one format of the KV cache"};
     const char *path = base_arena_printf(load->reader->arena, "cost.kv_dtype.%s", key->text);
     struct spec_kv_format format;
     struct kv_dtype_opts opts = {0};
     if (!spec_kv_format_find(key->text, &format))
-        return scenario_fail(load->reader, key, path, "unknown-name", "unknown KV cache dtype '%.60s'", key->text);
+        return scenario_fail(load->reader, key, path, "unknown-name",
+                             "unknown KV cache dtype '%.60s'", key->text);
     if (map->kind != CONF_MAP)
-        return scenario_fail(load->reader, map, path, "wrong-type",
-                             "a KV cache dtype must be a mapping {read_efficiency, write_cost, dequant_cost}");
+        return scenario_fail(
+            load->reader, map, path, "wrong-type",
+            "a KV cache dtype must be a mapping {read_efficiency, write_cost, dequant_cost}");
     if (!scenario_read_map(load->reader, map, &section, path, &opts))
         return false;
-    *out = (struct cost_kv_dtype_options){key->text, opts.read_fraction, opts.write_ns, opts.dequant_ns};
+    *out = (struct cost_kv_dtype_options){key->text, opts.read_fraction, opts.write_ns,
+                                          opts.dequant_ns};
     return true;
 }
 
@@ -54,7 +71,8 @@ static bool read_kv_dtypes(struct scenario_load *load)
         return true;
     if (map->kind != CONF_MAP || map->count > COST_KV_DTYPES_MAX)
         return scenario_fail(load->reader, map, "cost.kv_dtype", "wrong-type",
-                             "'kv_dtype' must be a mapping of at most %d dtypes", (int)COST_KV_DTYPES_MAX);
+                             "'kv_dtype' must be a mapping of at most %d dtypes",
+                             (int)COST_KV_DTYPES_MAX);
     for (size_t i = 0; i < map->count; i++)
         ok = read_kv_dtype(load, map->keys[i], map->items[i], &cost->kv_dtypes[i]) && ok;
     cost->kv_dtype_count = map->count;
@@ -64,7 +82,8 @@ static bool read_kv_dtypes(struct scenario_load *load)
 bool scenario_cost_read(struct scenario_load *load)
 {
     struct conf_node *map = scenario_child(load->reader, load->root, "", "cost");
-    bool ok = map != NULL && scenario_read_map(load->reader, map, &scenario_cost_section, "cost", &load->cost_opts);
+    bool ok = map != NULL && scenario_read_map(load->reader, map, &scenario_cost_section, "cost",
+                                               &load->cost_opts);
     load->scenario->cost = load->cost_opts.cost;
     return ok && read_kv_dtypes(load);
 }
@@ -72,8 +91,10 @@ bool scenario_cost_read(struct scenario_load *load)
 static bool check_level(struct scenario_load *load, enum cost_level level)
 {
     const struct conf_node *node = conf_get(conf_get(load->root, "cost"), "level");
-    if (level == COST_CALIBRATED && (!load->scenario->has_hardware || !load->scenario->hardware.has_calibration))
-        return scenario_fail_hint(load->reader, node, "cost.level", "no-calibration", "leave cost.level out, or set it to datasheet",
+    if (level == COST_CALIBRATED &&
+        (!load->scenario->has_hardware || !load->scenario->hardware.has_calibration))
+        return scenario_fail_hint(load->reader, node, "cost.level", "no-calibration",
+                                  "leave cost.level out, or set it to datasheet",
                                   "the hardware file holds no calibration");
     return true;
 }
@@ -83,17 +104,22 @@ static bool check_keys(struct scenario_load *load, enum cost_level level)
     struct scenario_reader *reader = load->reader;
     struct conf_node *map = conf_get(load->root, "cost");
     const struct cost_options *cost = &load->scenario->cost;
-    if (!scenario_check_used(reader, map, "cost", scenario_cost_section.fields, cost_level_name(level), "cost level"))
+    if (!scenario_check_used(reader, map, "cost", scenario_cost_section.fields,
+                             cost_level_name(level), "cost level"))
         return false;
     if (level == COST_FIXED && cost->fixed_step_ns == 0)
-        return scenario_fail(reader, map, "cost.step", "missing-key", "level 'fixed' needs 'cost.step'");
-    if (level == COST_AFFINE && cost->affine.has_prefill_rate && scenario_stated(map, "per_prefill_token") != NULL)
+        return scenario_fail(reader, map, "cost.step", "missing-key",
+                             "level 'fixed' needs 'cost.step'");
+    if (level == COST_AFFINE && cost->affine.has_prefill_rate &&
+        scenario_stated(map, "per_prefill_token") != NULL)
         return scenario_fail(reader, conf_get(map, "prefill_rate"), "cost.prefill_rate", "conflict",
                              "'prefill_rate' and 'per_prefill_token' say the same");
-    if (level == COST_AFFINE && cost->affine.base_ns == 0 && cost->affine.per_prefill_token_ns == 0 &&
-        cost->affine.per_decode_seq_ns == 0 && cost->affine.per_context_token_ns == 0 &&
-        cost->affine.per_prefill_token_context_ns == 0 && !cost->affine.has_prefill_rate)
-        return scenario_fail(reader, map, "cost", "missing-key", "level 'affine' needs at least one of its terms");
+    if (level == COST_AFFINE && cost->affine.base_ns == 0 &&
+        cost->affine.per_prefill_token_ns == 0 && cost->affine.per_decode_seq_ns == 0 &&
+        cost->affine.per_context_token_ns == 0 && cost->affine.per_prefill_token_context_ns == 0 &&
+        !cost->affine.has_prefill_rate)
+        return scenario_fail(reader, map, "cost", "missing-key",
+                             "level 'affine' needs at least one of its terms");
     return true;
 }
 
@@ -105,11 +131,14 @@ static bool check_hardware(struct scenario_load *load, enum cost_level level)
     if (!scenario->has_hardware)
         return scenario_fail_hint(load->reader, load->root, "hardware", "missing-key",
                                   "name a device, or set cost: {level: fixed, step: 10ms}",
-                                  "'hardware' is missing: cost level '%s' needs it", cost_level_name(level));
+                                  "'hardware' is missing: cost level '%s' needs it",
+                                  cost_level_name(level));
     if (scenario->has_model && scenario->model.only_groups)
-        return scenario_fail_hint(load->reader, conf_get(load->root, "model"), "model", "missing-key",
-                                  "state the geometry, or set cost: {level: fixed, step: 10ms}",
-                                  "the model has only KV groups: cost level '%s' needs its geometry", cost_level_name(level));
+        return scenario_fail_hint(
+            load->reader, conf_get(load->root, "model"), "model", "missing-key",
+            "state the geometry, or set cost: {level: fixed, step: 10ms}",
+            "the model has only KV groups: cost level '%s' needs its geometry",
+            cost_level_name(level));
     return true;
 }
 
@@ -142,8 +171,8 @@ bool scenario_cost_resolve(struct scenario_load *load)
     if (prices && level == COST_TABLE && !scenario_cost_table_read(load, &load->cost_opts))
         return false;
     if (!scenario->cost.has_level && level == COST_CALIBRATED)
-        scenario_param_derived(load->reader, "cost.level", cost_level_name(level), "", SPEC_MEASURED,
-                               hardware->calibration.source);
+        scenario_param_derived(load->reader, "cost.level", cost_level_name(level), "",
+                               SPEC_MEASURED, hardware->calibration.source);
     else if (!scenario->cost.has_level)
         scenario_param_derived(load->reader, "cost.level", cost_level_name(level), "", SPEC_ASSUMED,
                                "no calibration in the hardware file");
@@ -166,6 +195,7 @@ bool scenario_cost_resolve(struct scenario_load *load)
         return true;
     if (level == COST_DATASHEET)
         scenario_caveat(load->reader, "uncalibrated",
-                        "step times follow from datasheet rates and default efficiencies; nothing was fitted to this device");
+                        "step times follow from datasheet rates and default efficiencies; nothing "
+                        "was fitted to this device");
     return try_cost(load);
 }

@@ -44,8 +44,8 @@ static int compare_cells(const void *a, const void *b)
     return (left->y > right->y) - (left->y < right->y);
 }
 
-static bool read_axis(struct scenario_load *load, const struct conf_node *map, const char *key, const char *path,
-                      enum cost_axis *out)
+static bool read_axis(struct scenario_load *load, const struct conf_node *map, const char *key,
+                      const char *path, enum cost_axis *out)
 {
     const struct conf_node *node = conf_get(map, key);
     *out = COST_AXIS_NONE;
@@ -57,35 +57,44 @@ static bool read_axis(struct scenario_load *load, const struct conf_node *map, c
             return true;
         }
     }
-    const char *near = base_name_nearest(cost_axis_names + 1, node->kind == CONF_SCALAR ? node->text : "");
-    return scenario_fail_hint(load->reader, node, path, "bad-choice",
-                              near == NULL ? NULL : base_arena_printf(load->reader->arena, "did you mean '%s'?", near),
-                              "'%s' must be batch_tokens, decode_seqs, mean_decode_context, cached_tokens or "
-                              "equivalent_chunk", key);
+    const char *near =
+        base_name_nearest(cost_axis_names + 1, node->kind == CONF_SCALAR ? node->text : "");
+    return scenario_fail_hint(
+        load->reader, node, path, "bad-choice",
+        near == NULL ? NULL : base_arena_printf(load->reader->arena, "did you mean '%s'?", near),
+        "'%s' must be batch_tokens, decode_seqs, mean_decode_context, cached_tokens or "
+        "equivalent_chunk",
+        key);
 }
 
-static bool read_operator(struct scenario_load *load, const struct conf_node *key, const struct conf_node *map,
-                          struct wanted *out)
+static bool read_operator(struct scenario_load *load, const struct conf_node *key,
+                          const struct conf_node *map, struct wanted *out)
 {
-    static const struct base_field several = {.key = "several", .type = BASE_REAL, .min_open = true, .max = 100};
+    static const struct base_field several = {
+        .key = "several", .type = BASE_REAL, .min_open = true, .max = 100};
     struct scenario_reader *reader = load->reader;
     const char *path = base_arena_printf(reader->arena, "cost.operators.%s", key->text);
     *out = (struct wanted){.node = key, .op = {.name = key->text, .several = 1}};
     if (map->kind != CONF_MAP)
-        return scenario_fail(reader, map, path, "wrong-type", "an operator must be a mapping {x: AXIS, y: AXIS}");
+        return scenario_fail(reader, map, path, "wrong-type",
+                             "an operator must be a mapping {x: AXIS, y: AXIS}");
     for (size_t i = 0; i < map->count; i++) {
         const char *name = map->keys[i]->text;
-        if (!base_key_equal(name, "x") && !base_key_equal(name, "y") && !base_key_equal(name, "several"))
-            return scenario_fail(reader, map->keys[i], path, "unknown-key", "unknown key '%.60s' of an operator", name);
+        if (!base_key_equal(name, "x") && !base_key_equal(name, "y") &&
+            !base_key_equal(name, "several"))
+            return scenario_fail(reader, map->keys[i], path, "unknown-key",
+                                 "unknown key '%.60s' of an operator", name);
     }
-    if (!read_axis(load, map, "x", path, &out->op.x) || !read_axis(load, map, "y", path, &out->op.y))
+    if (!read_axis(load, map, "x", path, &out->op.x) ||
+        !read_axis(load, map, "y", path, &out->op.y))
         return false;
     if (out->op.x == COST_AXIS_NONE)
         return scenario_fail(reader, map, path, "missing-key", "an operator needs its axis 'x'");
     if (out->op.x == out->op.y)
         return scenario_fail(reader, map, path, "conflict", "'x' and 'y' are the same axis");
     const struct conf_node *factor = conf_get(map, "several");
-    return conf_is_null(factor) || scenario_read_value(reader, factor, &several, path, &out->op.several);
+    return conf_is_null(factor) ||
+           scenario_read_value(reader, factor, &several, path, &out->op.several);
 }
 
 static bool read_row(struct reading *reading, const struct conf_rows *rows, const int columns[4],
@@ -102,7 +111,8 @@ static bool read_row(struct reading *reading, const struct conf_rows *rows, cons
             conf_rows_real(rows, columns[3], &cell.ms, err) != KVSIM_OK)
             return false;
         if (!(cell.x >= 0) || !(cell.y >= 0) || !(cell.ms >= 0)) {
-            conf_rows_fail(rows, columns[3], err, "out-of-range", "x, y and ms must not be negative");
+            conf_rows_fail(rows, columns[3], err, "out-of-range",
+                           "x, y and ms must not be negative");
             return false;
         }
         base_vec_push(&wanted->cells, cell);
@@ -122,7 +132,8 @@ static bool read_rows(struct reading *reading, struct kvsim_error *err)
     for (size_t i = 0; i < 4 && ok; i++) {
         columns[i] = conf_rows_column(rows, names[i]);
         if (columns[i] < 0) {
-            conf_rows_fail(rows, -1, err, "missing-column", "a table of step times has the columns op,x,y,ms");
+            conf_rows_fail(rows, -1, err, "missing-column",
+                           "a table of step times has the columns op,x,y,ms");
             ok = false;
         }
     }
@@ -139,8 +150,8 @@ static bool make_grid(struct reading *reading, struct wanted *wanted)
     struct cells *cells = &wanted->cells;
     struct cost_table_operator *op = &wanted->op;
     if (cells->count == 0)
-        return scenario_fail(reader, wanted->node, "cost.operators", "missing-rows", "%s has no row of operator '%.60s'",
-                             reading->path, op->name);
+        return scenario_fail(reader, wanted->node, "cost.operators", "missing-rows",
+                             "%s has no row of operator '%.60s'", reading->path, op->name);
     qsort(cells->at, cells->count, sizeof *cells->at, compare_cells);
     size_t y_count = 0;
     while (y_count < cells->count && !(cells->at[y_count].x > cells->at[0].x))
@@ -151,7 +162,8 @@ static bool make_grid(struct reading *reading, struct wanted *wanted)
     double *ms = base_arena_array(reader->arena, cells->count, sizeof *ms);
     bool ok = x_count * y_count == cells->count;
     for (size_t i = 0; ok && i < cells->count; i++) {
-        const struct cell *cell = &cells->at[i], *first = &cells->at[i - i % y_count], *head = &cells->at[i % y_count];
+        const struct cell *cell = &cells->at[i], *first = &cells->at[i - i % y_count],
+                          *head = &cells->at[i % y_count];
         ok = !(cell->x > first->x) && !(cell->y > head->y) && !(cell->y < head->y) &&
              (i == 0 || compare_cells(cell - 1, cell) < 0);
         xs[i / y_count] = cell->x;
@@ -159,9 +171,10 @@ static bool make_grid(struct reading *reading, struct wanted *wanted)
         ms[i] = cell->ms;
     }
     if (!ok)
-        return scenario_fail(reader, wanted->node, "cost.operators", "not-a-grid",
-                             "the rows of operator '%.60s' in %s are not every combination of their x and y, once",
-                             op->name, reading->path);
+        return scenario_fail(
+            reader, wanted->node, "cost.operators", "not-a-grid",
+            "the rows of operator '%.60s' in %s are not every combination of their x and y, once",
+            op->name, reading->path);
     op->x_count = x_count;
     op->y_count = y_count;
     op->xs = xs;
@@ -169,7 +182,8 @@ static bool make_grid(struct reading *reading, struct wanted *wanted)
     op->ms = ms;
     if (op->y == COST_AXIS_NONE && y_count > 1)
         return scenario_fail(reader, wanted->node, "cost.operators", "missing-key",
-                             "operator '%.60s' has several y in %s: say its axis 'y'", op->name, reading->path);
+                             "operator '%.60s' has several y in %s: say its axis 'y'", op->name,
+                             reading->path);
     return true;
 }
 
@@ -187,7 +201,8 @@ static bool read_operators(struct reading *reading, const struct conf_node *map)
     return ok;
 }
 
-static void store_table(const struct reading *reading, struct scenario_cost_opts *opts, struct cost_table *out)
+static void store_table(const struct reading *reading, struct scenario_cost_opts *opts,
+                        struct cost_table *out)
 {
     struct cost_table_operator *operators =
         base_arena_array(reading->load->reader->arena, reading->count, sizeof *operators);
@@ -207,7 +222,8 @@ bool scenario_cost_table_read(struct scenario_load *load, struct scenario_cost_o
     struct reading reading = {.load = load};
     struct kvsim_error err;
     if (opts->file == NULL)
-        return scenario_fail(reader, map, "cost.file", "missing-key", "level 'table' needs 'cost.file'");
+        return scenario_fail(reader, map, "cost.file", "missing-key",
+                             "level 'table' needs 'cost.file'");
     if (!read_operators(&reading, opts->operators))
         return false;
     reading.path = scenario_find_file(reader, conf_get(map, "file"), "cost.file", opts->file);

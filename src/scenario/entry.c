@@ -24,7 +24,8 @@ static bool resolve_base(struct scenario_reader *reader, enum scenario_data kind
                              "more than %d files build on each other", (int)BASE_DEPTH_MAX);
     struct scenario_file file;
     struct conf_node *under;
-    if (!scenario_find_data(reader, kind, base, scenario_join(reader->arena, key, "base"), base->text, &file) ||
+    if (!scenario_find_data(reader, kind, base, scenario_join(reader->arena, key, "base"),
+                            base->text, &file) ||
         !resolve_base(reader, kind, key, file.tree, depth + 1, &under))
         return false;
     *tree = conf_overlay(reader->arena, under, map);
@@ -54,8 +55,8 @@ static void put_name(struct scenario_reader *reader, struct conf_node *tree, con
     conf_put(reader->arena, tree, "name", node);
 }
 
-bool scenario_entry_load(struct scenario_reader *reader, enum scenario_data kind, struct conf_node *entry,
-                         const char *key, struct conf_node **tree)
+bool scenario_entry_load(struct scenario_reader *reader, enum scenario_data kind,
+                         struct conf_node *entry, const char *key, struct conf_node **tree)
 {
     struct scenario_file file;
     if (entry->kind == CONF_MAP) {
@@ -65,7 +66,8 @@ bool scenario_entry_load(struct scenario_reader *reader, enum scenario_data kind
         return true;
     }
     if (entry->kind != CONF_SCALAR)
-        return scenario_fail(reader, entry, key, "wrong-type", "'%s' must be a name, a path or a mapping", key);
+        return scenario_fail(reader, entry, key, "wrong-type",
+                             "'%s' must be a name, a path or a mapping", key);
     if (!scenario_find_data(reader, kind, entry, key, entry->text, &file))
         return false;
     if (file.tree->kind != CONF_MAP)

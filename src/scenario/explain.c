@@ -17,7 +17,8 @@ static void print_line(struct base_text *out, const char *label, const char *tex
 
 static bool has_range(const struct base_field *field)
 {
-    bool numeric = field->type == BASE_INT || field->type == BASE_REAL || field->type == BASE_RATIONAL;
+    bool numeric =
+        field->type == BASE_INT || field->type == BASE_REAL || field->type == BASE_RATIONAL;
     return numeric && (field->min != 0.0 || field->max != 0.0);
 }
 
@@ -37,9 +38,11 @@ static void print_range(struct base_text *out, const struct base_field *field)
 }
 
 /* What each shipped engine release has for an engine key. */
-static void print_profiles(struct base_text *out, const char *section, const struct base_field *field)
+static void print_profiles(struct base_text *out, const char *section,
+                           const struct base_field *field)
 {
-    static const char *const parts[][2] = {{"engine", "defaults"}, {"engine.switch", "switches"}, {"engine.memory", "memory"}};
+    static const char *const parts[][2] = {
+        {"engine", "defaults"}, {"engine.switch", "switches"}, {"engine.memory", "memory"}};
     const char *part = NULL;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (strcmp(parts[i][0], section) == 0)
@@ -52,9 +55,11 @@ static void print_profiles(struct base_text *out, const char *section, const str
         struct conf_node *tree;
         struct kvsim_error err;
         if (!base_starts_with(file->path, "engines/") ||
-            conf_read_text(&arena, file->path, (const char *)file->bytes, file->length, &tree, &err) != KVSIM_OK)
+            conf_read_text(&arena, file->path, (const char *)file->bytes, file->length, &tree,
+                           &err) != KVSIM_OK)
             continue;
-        const struct conf_node *value = conf_get(conf_get(tree, part), field->key), *name = conf_get(tree, "name");
+        const struct conf_node *value = conf_get(conf_get(tree, part), field->key),
+                               *name = conf_get(tree, "name");
         if (conf_is_null(value) || conf_is_null(name))
             continue;
         base_text_printf(out, "  %-9s%s: ", "profile", name->text);
@@ -68,7 +73,8 @@ static void print_profiles(struct base_text *out, const char *section, const str
 
 static void print_choices(struct base_text *out, const struct base_field *field)
 {
-    for (const struct base_choice *at = field->choices; field->type == BASE_CHOICE && at->name != NULL; at++)
+    for (const struct base_choice *at = field->choices;
+         field->type == BASE_CHOICE && at->name != NULL; at++)
         base_text_printf(out, "    %-18s %s\n", at->name, at->help == NULL ? "" : at->help);
 }
 
@@ -88,7 +94,8 @@ static void print_processes(struct base_text *out, const struct base_field *fiel
 static bool is_later(const char *section, const struct base_field *field)
 {
     for (size_t i = 0; scenario_sections[i] != NULL; i++) {
-        if (strcmp(scenario_sections[i]->path, section) == 0 && scenario_sections[i]->later != NULL &&
+        if (strcmp(scenario_sections[i]->path, section) == 0 &&
+            scenario_sections[i]->later != NULL &&
             base_field_find(scenario_sections[i]->later, field->key) == field)
             return true;
     }
@@ -147,11 +154,13 @@ static bool print_arrival(struct base_text *out, const char *key)
         return false;
     base_text_printf(out, "%s\n  the arrival process and its keys\n", key);
     base_text_printf(out, "    %-32s %s\n", "process", "which of these; the keys follow from it");
-    base_text_printf(out, "    %-32s %s\n", "max_concurrency", "cap on the requests in flight of any process");
+    base_text_printf(out, "    %-32s %s\n", "max_concurrency",
+                     "cap on the requests in flight of any process");
     for (size_t i = 0; workload_arrivals[i] != NULL; i++) {
         const struct base_policy *policy = &workload_arrivals[i]->policy;
         base_text_printf(out, "  %s: %s\n", policy->name, policy->summary);
-        for (const struct base_field *field = policy->opts; field != NULL && field->key != NULL; field++)
+        for (const struct base_field *field = policy->opts; field != NULL && field->key != NULL;
+             field++)
             base_text_printf(out, "    %-32s %s\n", field->key, field->help);
     }
     return true;

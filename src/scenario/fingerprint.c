@@ -29,7 +29,8 @@ static void strip_paths(struct base_arena *arena, struct conf_node *node)
 {
     for (size_t i = 0; i < node->count; i++) {
         struct conf_node *item = node->items[i];
-        if (node->kind == CONF_MAP && item->kind == CONF_SCALAR && strcmp(node->keys[i]->text, "file") == 0)
+        if (node->kind == CONF_MAP && item->kind == CONF_SCALAR &&
+            strcmp(node->keys[i]->text, "file") == 0)
             item->text = base_arena_copy(arena, scenario_base_name(item->text));
         strip_paths(arena, item);
     }
@@ -62,8 +63,9 @@ static int compare_params(const void *a, const void *b)
 
 static bool is_label(const char *key)
 {
-    return strcmp(key, "name") == 0 || strcmp(key, "description") == 0 || strcmp(key, "engine.profile") == 0 ||
-           base_starts_with(key, "model.") || base_starts_with(key, "hardware.") || base_ends_with(key, ".file");
+    return strcmp(key, "name") == 0 || strcmp(key, "description") == 0 ||
+           strcmp(key, "engine.profile") == 0 || base_starts_with(key, "model.") ||
+           base_starts_with(key, "hardware.") || base_ends_with(key, ".file");
 }
 
 static void hash_params(const struct scenario *scenario, struct base_hash *hash)
@@ -88,8 +90,8 @@ static void hash_efficiency(const struct spec_hardware *hardware, struct base_ha
                                  e->decode_attention[i].fixed_s, e->decode_attention[i].fraction};
         base_hash_bytes(hash, affine, sizeof affine);
     }
-    const double rest[] = {e->prefill_attention_long, e->prefill_attention_mid, e->prefill_attention_short, e->launch_s,
-                           e->graph_launch_s};
+    const double rest[] = {e->prefill_attention_long, e->prefill_attention_mid,
+                           e->prefill_attention_short, e->launch_s, e->graph_launch_s};
     base_hash_bytes(hash, rest, sizeof rest);
     base_hash_bytes(hash, &hardware->memory_bytes, sizeof hardware->memory_bytes);
     const struct spec_calibration *calibration = &hardware->calibration;
@@ -97,8 +99,8 @@ static void hash_efficiency(const struct spec_hardware *hardware, struct base_ha
         base_hash_bytes(hash, &calibration->value[i], sizeof calibration->value[i]);
     for (size_t i = 0; hardware->has_calibration && i < calibration->collective_count; i++) {
         const struct spec_collective *fit = &calibration->collectives[i];
-        const double values[] = {fit->gpu_count, fit->latency_s, fit->bytes_per_s, fit->bulk_latency_s,
-                                 fit->bulk_bytes_per_s};
+        const double values[] = {fit->gpu_count, fit->latency_s, fit->bytes_per_s,
+                                 fit->bulk_latency_s, fit->bulk_bytes_per_s};
         base_hash_bytes(hash, values, sizeof values);
     }
 }
@@ -118,7 +120,8 @@ static void hash_file(const char *path, struct base_hash *hash)
 /* What a scenario may not state, as nothing would use it: it came from the profile. */
 static void drop_idle(const struct scenario_load *load, struct conf_node *resolved)
 {
-    static const char *const switches[] = {"count_every_lookup", "window_retention", "reserve_for_loads"};
+    static const char *const switches[] = {"count_every_lookup", "window_retention",
+                                           "reserve_for_loads"};
     struct conf_node *engine = conf_get(resolved, "engine");
     struct conf_node *list = conf_get(engine, "switch");
     for (size_t i = 0; list != NULL && i < sizeof switches / sizeof switches[0]; i++)
@@ -135,7 +138,8 @@ void scenario_fingerprint(struct scenario_load *load)
     struct base_arena *arena = load->reader->arena;
     struct conf_node *resolved = conf_copy(arena, load->root);
     struct conf_node *model = load->model_tree == NULL ? NULL : plain_copy(arena, load->model_tree);
-    struct conf_node *hardware = load->hardware_tree == NULL ? NULL : plain_copy(arena, load->hardware_tree);
+    struct conf_node *hardware =
+        load->hardware_tree == NULL ? NULL : plain_copy(arena, load->hardware_tree);
     struct base_hash hash;
     if (model != NULL)
         conf_put(arena, resolved, "model", model);
@@ -146,7 +150,8 @@ void scenario_fingerprint(struct scenario_load *load)
     drop_empty(resolved);
     scenario->config.yaml = print(arena, resolved);
     if (scenario->params.count > 0)
-        qsort(scenario->params.at, scenario->params.count, sizeof *scenario->params.at, compare_params);
+        qsort(scenario->params.at, scenario->params.count, sizeof *scenario->params.at,
+              compare_params);
     base_hash_init(&hash);
     base_hash_text(&hash, SCENARIO_RESULT_VERSION);
     hash_params(scenario, &hash);

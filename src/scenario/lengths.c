@@ -25,9 +25,11 @@ struct bins {
 
 enum { BINS_MAX = 1000000 };
 
-static bool read_number(const struct length *length, const struct conf_node *node, enum base_unit unit, double *out)
+static bool read_number(const struct length *length, const struct conf_node *node,
+                        enum base_unit unit, double *out)
 {
-    const struct base_field field = {.key = length->key, .type = BASE_REAL, .unit = unit, .max = 1e18};
+    const struct base_field field = {
+        .key = length->key, .type = BASE_REAL, .unit = unit, .max = 1e18};
     return scenario_read_value(length->reader, node, &field, length->path, out);
 }
 
@@ -36,12 +38,14 @@ static enum base_unit value_unit(const struct length *length)
     return length->is_time ? BASE_TIME : BASE_TOKENS;
 }
 
-static bool fail_bins(const struct length *length, const struct conf_node *node, const char *message)
+static bool fail_bins(const struct length *length, const struct conf_node *node,
+                      const char *message)
 {
     return scenario_fail(length->reader, node, length->path, "bad-bins", "%s", message);
 }
 
-static bool add_bin(const struct length *length, const struct conf_node *node, struct rng_bin bin, struct bins *bins)
+static bool add_bin(const struct length *length, const struct conf_node *node, struct rng_bin bin,
+                    struct bins *bins)
 {
     if (bins->count == BINS_MAX)
         return fail_bins(length, node, "more than 1,000,000 bins");
@@ -70,8 +74,8 @@ static bool read_bin(const struct length *length, const struct conf_node *node, 
 }
 
 /* A point of a distribution function: what lies after the point before, up to and with this value. */
-static bool add_point(const struct length *length, const struct conf_node *node, double value, double share,
-                      double *before, double *share_before, struct bins *bins)
+static bool add_point(const struct length *length, const struct conf_node *node, double value,
+                      double share, double *before, double *share_before, struct bins *bins)
 {
     if (share < *share_before || share > 1.0 + 1e-9)
         return fail_bins(length, node, "the shares of a cdf must rise and end at 1");
@@ -80,7 +84,8 @@ static bool add_point(const struct length *length, const struct conf_node *node,
         return fail_bins(length, node, "the values of a cdf must rise");
     // Whole numbers after the one before, up to this one: [before + 1, value + 1).
     double step = length->is_time ? 0.0 : 1.0;
-    struct rng_bin bin = {.low = first ? value : *before + step, .high = first ? value : value + step,
+    struct rng_bin bin = {.low = first ? value : *before + step,
+                          .high = first ? value : value + step,
                           .weight = share - *share_before};
     *before = value;
     *share_before = share;
@@ -112,8 +117,9 @@ struct table {
     int value, low, high, weight, cdf;
 };
 
-static enum kvsim_status read_file_row(const struct length *length, const struct table *table, double *before,
-                                       double *share_before, struct bins *bins, struct kvsim_error *err)
+static enum kvsim_status read_file_row(const struct length *length, const struct table *table,
+                                       double *before, double *share_before, struct bins *bins,
+                                       struct kvsim_error *err)
 {
     double value = 0, high = 0, weight = 0;
     int first = table->low >= 0 ? table->low : table->value;
@@ -127,11 +133,15 @@ static enum kvsim_status read_file_row(const struct length *length, const struct
     if (status != KVSIM_OK)
         return status;
     if (!(value >= 0) || !(high >= value) || !(weight >= 0) || !isfinite(high) || !isfinite(weight))
-        return conf_rows_fail(table->rows, first, err, "bad-bins", "a row must have values from 0 on that do not fall");
+        return conf_rows_fail(table->rows, first, err, "bad-bins",
+                              "a row must have values from 0 on that do not fall");
     if (table->cdf >= 0)
-        return add_point(length, length->node, value, weight, before, share_before, bins) ? KVSIM_OK
-                                                                                          : KVSIM_ERR_SCENARIO;
-    return add_bin(length, length->node, (struct rng_bin){value, high, weight}, bins) ? KVSIM_OK : KVSIM_ERR_SCENARIO;
+        return add_point(length, length->node, value, weight, before, share_before, bins)
+                   ? KVSIM_OK
+                   : KVSIM_ERR_SCENARIO;
+    return add_bin(length, length->node, (struct rng_bin){value, high, weight}, bins)
+               ? KVSIM_OK
+               : KVSIM_ERR_SCENARIO;
 }
 
 static bool read_rows(const struct length *length, const struct table *table, struct bins *bins)
@@ -149,8 +159,9 @@ static bool read_rows(const struct length *length, const struct table *table, st
         if (status == KVSIM_OK)
             continue;
         // Bins that do not fit together have been reported already.
-        return seen == length->reader->diags->total ? scenario_fail_error(length->reader, length->node, length->path, &err)
-                                                    : false;
+        return seen == length->reader->diags->total
+                   ? scenario_fail_error(length->reader, length->node, length->path, &err)
+                   : false;
     }
 }
 
@@ -175,19 +186,22 @@ static bool read_file(const struct length *length, const char *name, struct bins
         ok = read_rows(length, &table, bins);
     else
         scenario_fail(length->reader, length->node, length->path, "missing-column",
-                      "'%.150s' must have the columns value,weight or low,high,weight or value,cdf", name);
+                      "'%.150s' must have the columns value,weight or low,high,weight or value,cdf",
+                      name);
     conf_rows_close(table.rows);
     return ok;
 }
 
 /* ---- compiled ---- */
 
-static bool find_bins(const struct length *length, const struct scenario_length_opts *opts, struct bins *bins)
+static bool find_bins(const struct length *length, const struct scenario_length_opts *opts,
+                      struct bins *bins)
 {
     int given = (opts->bins != NULL) + (opts->cdf != NULL) + (opts->file != NULL);
     if (given != 1)
-        return scenario_fail(length->reader, length->node, length->path, given == 0 ? "missing-key" : "conflict",
-                             "an empirical distribution needs exactly one of 'bins', 'cdf' and 'file'");
+        return scenario_fail(
+            length->reader, length->node, length->path, given == 0 ? "missing-key" : "conflict",
+            "an empirical distribution needs exactly one of 'bins', 'cdf' and 'file'");
     if (opts->file != NULL)
         return read_file(length, opts->file, bins);
     const struct conf_node *list = opts->bins != NULL ? opts->bins : opts->cdf;
@@ -202,7 +216,8 @@ static bool find_bins(const struct length *length, const struct scenario_length_
     return true;
 }
 
-static bool compile(const struct length *length, const struct rng_dist_options *options, struct rng_dist *out)
+static bool compile(const struct length *length, const struct rng_dist_options *options,
+                    struct rng_dist *out)
 {
     struct kvsim_error err = {.status = KVSIM_OK};
     if (rng_dist_init(out, options, !length->is_time, length->reader->arena, &err) == KVSIM_OK)
@@ -220,11 +235,23 @@ static bool compile_options(const struct length *length, const struct scenario_l
     struct bins bins = {0};
     struct rng_dist_options options = {
         .kind = (enum rng_kind)opts->distribution,
-        .has_mean = opts->has_mean, .has_cv = opts->has_cv, .has_sd = opts->has_sd, .has_median = opts->has_median,
-        .has_p95 = opts->has_p95, .has_min = opts->has_min, .has_max = opts->has_max, .has_s = opts->has_s,
-        .value = opts->value * scale, .mean = opts->mean * scale, .cv = opts->cv, .sd = opts->sd * scale,
-        .median = opts->median * scale, .p95 = opts->p95 * scale, .min = opts->min * scale,
-        .max = opts->max * scale, .s = opts->s,
+        .has_mean = opts->has_mean,
+        .has_cv = opts->has_cv,
+        .has_sd = opts->has_sd,
+        .has_median = opts->has_median,
+        .has_p95 = opts->has_p95,
+        .has_min = opts->has_min,
+        .has_max = opts->has_max,
+        .has_s = opts->has_s,
+        .value = opts->value * scale,
+        .mean = opts->mean * scale,
+        .cv = opts->cv,
+        .sd = opts->sd * scale,
+        .median = opts->median * scale,
+        .p95 = opts->p95 * scale,
+        .min = opts->min * scale,
+        .max = opts->max * scale,
+        .s = opts->s,
     };
     bool ok = true;
     if (options.kind == RNG_FIXED && !opts->has_value)
@@ -247,7 +274,8 @@ static bool read_fixed(const struct length *length, struct rng_dist *out)
         return false;
     options.value = value * length->scale;
     char text[32];
-    scenario_param_text(length->reader, length->path, base_print_real(options.value, text, sizeof text),
+    scenario_param_text(length->reader, length->path,
+                        base_print_real(options.value, text, sizeof text),
                         length->is_time ? "s" : "tokens", length->node);
     return compile(length, &options, out);
 }
@@ -265,7 +293,8 @@ static const char *shape_name(const struct base_field *fields, int kind)
 bool scenario_length_read(struct scenario_reader *reader, struct conf_node *parent, const char *key,
                           const char *path, bool is_time, struct rng_dist *out)
 {
-    const struct scenario_section *section = is_time ? &scenario_time_section : &scenario_length_section;
+    const struct scenario_section *section =
+        is_time ? &scenario_time_section : &scenario_length_section;
     struct length length = {
         .reader = reader,
         .node = conf_get(parent, key),
@@ -278,7 +307,8 @@ bool scenario_length_read(struct scenario_reader *reader, struct conf_node *pare
         return read_fixed(&length, out);
     struct scenario_length_opts opts = {0};
     if (length.node->kind != CONF_MAP)
-        return scenario_fail(reader, length.node, path, "wrong-type", "'%s' must be a number or a distribution", key);
+        return scenario_fail(reader, length.node, path, "wrong-type",
+                             "'%s' must be a number or a distribution", key);
     if (!scenario_read_map(reader, length.node, section, path, &opts) ||
         !scenario_check_used(reader, length.node, path, section->fields,
                              shape_name(section->fields, opts.distribution), "distribution"))

@@ -77,7 +77,8 @@ static const struct conf_node *read_key(struct base_arena *arena, const char *he
     return conf_get(root, key);
 }
 
-static const char *read_text_key(struct base_arena *arena, const char *head, const char *key, const char *otherwise)
+static const char *read_text_key(struct base_arena *arena, const char *head, const char *key,
+                                 const char *otherwise)
 {
     const struct conf_node *node = read_key(arena, head, key);
     return node != NULL && node->kind == CONF_SCALAR ? node->text : otherwise;
@@ -89,7 +90,8 @@ static const char *read_summary(struct base_arena *arena, const char *head)
     struct base_text text = {0};
     for (const char *line = head; line[0] == '#' && line[1] == ' ';) {
         size_t length = strcspn(line, "\n");
-        base_text_add_n(&text, line + (text.count == 0 ? 2 : 1), length - (text.count == 0 ? 2 : 1));
+        base_text_add_n(&text, line + (text.count == 0 ? 2 : 1),
+                        length - (text.count == 0 ? 2 : 1));
         line += line[length] == '\n' ? length + 1 : length;
     }
     const char *copy = text.at == NULL ? "" : base_arena_copy(arena, text.at);
@@ -141,7 +143,8 @@ static int compare_known(const void *a, const void *b)
     return strcmp(x->base, y->base);
 }
 
-static void list_folder(struct base_arena *arena, const char *folder, struct scenario_known_list *out)
+static void list_folder(struct base_arena *arena, const char *folder,
+                        struct scenario_known_list *out)
 {
     DIR *dir = opendir(folder);
     if (dir == NULL)
@@ -158,7 +161,8 @@ static void list_folder(struct base_arena *arena, const char *folder, struct sce
         qsort(out->at, out->count, sizeof *out->at, compare_known);
 }
 
-static void list_embedded(struct base_arena *arena, const char *kind, struct scenario_known_list *out)
+static void list_embedded(struct base_arena *arena, const char *kind,
+                          struct scenario_known_list *out)
 {
     size_t length = strlen(kind);
     for (size_t i = 0; i < scenario_embedded_count; i++) {
@@ -244,7 +248,8 @@ static bool has_words(const char *known, const char *name)
 
 /* Names of the files for which `fits` holds, as "a, b, c". */
 static size_t collect(const struct scenario_known_list *list, const char *name,
-                      bool (*fits)(const struct scenario_known *known, const char *name), struct base_text *out)
+                      bool (*fits)(const struct scenario_known *known, const char *name),
+                      struct base_text *out)
 {
     size_t count = 0;
     for (size_t i = 0; i < list->count; i++) {
@@ -264,7 +269,8 @@ static bool fits_words(const struct scenario_known *known, const char *name)
     return has_words(known->name, name);
 }
 
-static const struct scenario_known *find_first(const struct scenario_known_list *list, const char *name)
+static const struct scenario_known *find_first(const struct scenario_known_list *list,
+                                               const char *name)
 {
     for (size_t i = 0; i < list->count; i++) {
         if (scenario_known_has_name(&list->at[i], name))
@@ -273,7 +279,8 @@ static const struct scenario_known *find_first(const struct scenario_known_list 
     return NULL;
 }
 
-static const char *nearest_known(struct base_arena *arena, const struct scenario_known_list *list, const char *name)
+static const char *nearest_known(struct base_arena *arena, const struct scenario_known_list *list,
+                                 const char *name)
 {
     size_t total = 0;
     for (size_t i = 0; i < list->count; i++)
@@ -316,13 +323,15 @@ static bool fail_unknown_name(const struct wanted *wanted, const struct scenario
     const char *hint =
         near != NULL
             ? base_arena_printf(arena, "did you mean '%s'?", near)
-            : base_arena_printf(arena, "`kvsim list %s` names what is known; a path ends in .yaml or .json",
-                                scenario_data_name(wanted->kind));
-    return scenario_fail_hint(wanted->reader, wanted->node, wanted->key, "unknown-name", hint, "unknown %s '%.80s'",
-                              kind_word(wanted->kind), wanted->name);
+            : base_arena_printf(
+                  arena, "`kvsim list %s` names what is known; a path ends in .yaml or .json",
+                  scenario_data_name(wanted->kind));
+    return scenario_fail_hint(wanted->reader, wanted->node, wanted->key, "unknown-name", hint,
+                              "unknown %s '%.80s'", kind_word(wanted->kind), wanted->name);
 }
 
-static bool read_known(const struct wanted *wanted, const struct scenario_known *known, struct scenario_file *out)
+static bool read_known(const struct wanted *wanted, const struct scenario_known *known,
+                       struct scenario_file *out)
 {
     struct scenario_reader *reader = wanted->reader;
     struct kvsim_error err;
@@ -341,7 +350,8 @@ static bool read_known(const struct wanted *wanted, const struct scenario_known 
 }
 
 /* Two files of one place that claim the name. */
-static bool check_unique(const struct wanted *wanted, const struct scenario_known_list *list, bool *ok)
+static bool check_unique(const struct wanted *wanted, const struct scenario_known_list *list,
+                         bool *ok)
 {
     struct base_text names = {0};
     size_t count = collect(list, wanted->name, scenario_known_has_name, &names);
@@ -353,8 +363,9 @@ static bool check_unique(const struct wanted *wanted, const struct scenario_know
 
 static bool looks_like_path(const char *name)
 {
-    return base_ends_with(name, ".yaml") || base_ends_with(name, ".yml") || base_ends_with(name, ".json") ||
-           name[0] == '/' || base_starts_with(name, "./") || base_starts_with(name, "../");
+    return base_ends_with(name, ".yaml") || base_ends_with(name, ".yml") ||
+           base_ends_with(name, ".json") || name[0] == '/' || base_starts_with(name, "./") ||
+           base_starts_with(name, "../");
 }
 
 static bool find_path(const struct wanted *wanted, struct scenario_file *out)
@@ -365,12 +376,14 @@ static bool find_path(const struct wanted *wanted, struct scenario_file *out)
     struct scenario_known known = {.path = path};
     const char *base = scenario_base_name(path);
     const char *dot = strrchr(base, '.');
-    known.name = dot == NULL ? base : base_arena_copy_n(wanted->reader->arena, base, (size_t)(dot - base));
+    known.name =
+        dot == NULL ? base : base_arena_copy_n(wanted->reader->arena, base, (size_t)(dot - base));
     return read_known(wanted, &known, out);
 }
 
-bool scenario_find_data(struct scenario_reader *reader, enum scenario_data kind, const struct conf_node *node,
-                        const char *key, const char *name, struct scenario_file *out)
+bool scenario_find_data(struct scenario_reader *reader, enum scenario_data kind,
+                        const struct conf_node *node, const char *key, const char *name,
+                        struct scenario_file *out)
 {
     struct wanted wanted = {.reader = reader, .kind = kind, .node = node, .key = key, .name = name};
     if (looks_like_path(name))
@@ -420,11 +433,13 @@ bool scenario_find_hardware_defaults(struct scenario_reader *reader, struct conf
         const struct scenario_embedded *file = &scenario_embedded_files[i];
         if (strcmp(file->path, "hardware/defaults.yaml") != 0)
             continue;
-        if (conf_read_text(reader->arena, file->path, (const char *)file->bytes, file->length, out, &err) == KVSIM_OK)
+        if (conf_read_text(reader->arena, file->path, (const char *)file->bytes, file->length, out,
+                           &err) == KVSIM_OK)
             return true;
         return scenario_fail_error(reader, NULL, "hardware", &err);
     }
-    return scenario_fail(reader, NULL, "hardware", "missing-defaults", "hardware/defaults.yaml is missing");
+    return scenario_fail(reader, NULL, "hardware", "missing-defaults",
+                         "hardware/defaults.yaml is missing");
 }
 
 /* ---- listing ---- */
@@ -500,7 +515,9 @@ void scenario_list_scenarios(struct scenario_entries *out)
         struct scenario_known_list list = {0};
         list_folder(&out->arena, places[i], &list);
         for (size_t j = 0; j < list.count; j++) {
-            struct scenario_entry entry = {.name = list.at[j].base, .path = list.at[j].path, .aliases = "",
+            struct scenario_entry entry = {.name = list.at[j].base,
+                                           .path = list.at[j].path,
+                                           .aliases = "",
                                            .summary = list.at[j].summary};
             if (!has_entry(out, entry.name))
                 base_vec_push(out, entry);

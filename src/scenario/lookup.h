@@ -9,10 +9,10 @@
 struct scenario_embedded;
 
 struct scenario_known {
-    const char *path, *base;      /* base: file name without .yaml */
+    const char *path, *base; /* base: file name without .yaml */
     const char *name, *family, *release, *summary;
-    bool is_scenario;             /* it names a model or a workload */
-    const struct conf_node *aliases; /* a list, or NULL */
+    bool is_scenario;                         /* it names a model or a workload */
+    const struct conf_node *aliases;          /* a list, or NULL */
     const struct scenario_embedded *embedded; /* NULL: a file */
 };
 

@@ -9,16 +9,21 @@
 
 #include <string.h>
 
-static const char head[] =
-    ".SH NAME\nkvsim\\-scenario \\- what kvsim simulates, as a YAML file\n"
-    ".SH DESCRIPTION\n"
-    "A scenario names a model, a device, an engine release and a workload. Engine keys have the engine's own spelling,\n"
-    "with hyphens accepted for underscores. Unknown and duplicate keys are errors, and so is a key that nothing would\n"
-    "use. Values take units: 8k, 80GiB, 250ms, 4/s; for token counts k is 1024 and M 1024^2, for every other quantity\n"
-    "k, M, G, T are powers of 1000 and Ki, Mi, Gi, Ti powers of 1024. Times take ns, us, ms, s, min, h.\n"
-    ".PP\n"
-    "Names of models, devices and engines are looked up beside the scenario, in $KVSIM_DATA, in the folders of the\n"
-    "working directory, in the installed share folder, then among the copies compiled into the program.\n";
+static const char head[] = ".SH NAME\nkvsim\\-scenario \\- what kvsim simulates, as a YAML file\n"
+                           ".SH DESCRIPTION\n"
+                           "A scenario names a model, a device, an engine release and a workload. "
+                           "Engine keys have the engine's own spelling,\n"
+                           "with hyphens accepted for underscores. Unknown and duplicate keys are "
+                           "errors, and so is a key that nothing would\n"
+                           "use. Values take units: 8k, 80GiB, 250ms, 4/s; for token counts k is "
+                           "1024 and M 1024^2, for every other quantity\n"
+                           "k, M, G, T are powers of 1000 and Ki, Mi, Gi, Ti powers of 1024. Times "
+                           "take ns, us, ms, s, min, h.\n"
+                           ".PP\n"
+                           "Names of models, devices and engines are looked up beside the "
+                           "scenario, in $KVSIM_DATA, in the folders of the\n"
+                           "working directory, in the installed share folder, then among the "
+                           "copies compiled into the program.\n";
 
 /* A dot or a quote at the start of a line would be a request, a hyphen a soft one. */
 static void add_roff(struct base_text *out, const char *text)

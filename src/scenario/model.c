@@ -24,15 +24,16 @@ struct build {
 
 static bool fail_missing(const struct build *b, const char *key, const char *hint)
 {
-    return scenario_fail_hint(b->reader, b->tree, scenario_join(b->reader->arena, b->path, key), "missing-key", hint,
-                              "'%s' of the model is missing", key);
+    return scenario_fail_hint(b->reader, b->tree, scenario_join(b->reader->arena, b->path, key),
+                              "missing-key", hint, "'%s' of the model is missing", key);
 }
 
 static bool fail_value(const struct build *b, const char *key, const char *message)
 {
     const struct conf_node *node = conf_get(b->tree, key);
-    return scenario_fail(b->reader, node == NULL ? b->tree : node, scenario_join(b->reader->arena, b->path, key),
-                         "out-of-range", "%s", message);
+    return scenario_fail(b->reader, node == NULL ? b->tree : node,
+                         scenario_join(b->reader->arena, b->path, key), "out-of-range", "%s",
+                         message);
 }
 
 /* ---- stated groups ---- */
@@ -54,15 +55,61 @@ static const struct base_choice kind_choices[] = {
 
 #define GROUP(member) .offset = offsetof(struct group_opts, member)
 static const struct base_field group_fields[] = {
-    {.key = "kind", .type = BASE_CHOICE, GROUP(kind), .choices = kind_choices, .required = true, .help = "what its layers keep"},
-    {.key = "layers", .type = BASE_INT, .unit = BASE_COUNT, GROUP(layers), .min = 1, .max = 1e6, .required = true, .help = "layers of the group"},
-    {.key = "num_key_value_heads", .type = BASE_INT, .unit = BASE_COUNT, GROUP(kv_heads), .min = 1, .max = 1e6, .help = "KV heads"},
-    {.key = "head_dim", .type = BASE_INT, .unit = BASE_COUNT, GROUP(head_dim), .min = 1, .max = 1e6, .help = "elements per head"},
-    {.key = "window", .type = BASE_INT, .unit = BASE_TOKENS, GROUP(window_tokens), .min = 1, .max = 1e9, .help = "of sliding and chunked groups"},
-    {.key = "block_size", .type = BASE_INT, .unit = BASE_TOKENS, GROUP(block_tokens), .min = 1, .max = 1e6, .help = "its own tokens per block"},
-    {.key = "bytes_per_token", .type = BASE_REAL, .unit = BASE_PLAIN_BYTES, GROUP(bytes_per_token), .min_open = true, .max = 1e12,
+    {.key = "kind",
+     .type = BASE_CHOICE,
+     GROUP(kind),
+     .choices = kind_choices,
+     .required = true,
+     .help = "what its layers keep"},
+    {.key = "layers",
+     .type = BASE_INT,
+     .unit = BASE_COUNT,
+     GROUP(layers),
+     .min = 1,
+     .max = 1e6,
+     .required = true,
+     .help = "layers of the group"},
+    {.key = "num_key_value_heads",
+     .type = BASE_INT,
+     .unit = BASE_COUNT,
+     GROUP(kv_heads),
+     .min = 1,
+     .max = 1e6,
+     .help = "KV heads"},
+    {.key = "head_dim",
+     .type = BASE_INT,
+     .unit = BASE_COUNT,
+     GROUP(head_dim),
+     .min = 1,
+     .max = 1e6,
+     .help = "elements per head"},
+    {.key = "window",
+     .type = BASE_INT,
+     .unit = BASE_TOKENS,
+     GROUP(window_tokens),
+     .min = 1,
+     .max = 1e9,
+     .help = "of sliding and chunked groups"},
+    {.key = "block_size",
+     .type = BASE_INT,
+     .unit = BASE_TOKENS,
+     GROUP(block_tokens),
+     .min = 1,
+     .max = 1e6,
+     .help = "its own tokens per block"},
+    {.key = "bytes_per_token",
+     .type = BASE_REAL,
+     .unit = BASE_PLAIN_BYTES,
+     GROUP(bytes_per_token),
+     .min_open = true,
+     .max = 1e12,
      .help = "per layer, in place of heads, head_dim and dtype"},
-    {.key = "bytes_per_sequence", .type = BASE_INT, .unit = BASE_PLAIN_BYTES, GROUP(bytes_per_sequence), .min = 1, .max = 1e15,
+    {.key = "bytes_per_sequence",
+     .type = BASE_INT,
+     .unit = BASE_PLAIN_BYTES,
+     GROUP(bytes_per_sequence),
+     .min = 1,
+     .max = 1e15,
      .help = "per layer, of a state"},
     {0},
 };
@@ -77,12 +124,15 @@ static bool check_group(const struct build *b, const struct conf_node *node, con
     bool is_state = opts->kind == SPEC_KV_STATE;
     if (windowed != (opts->window_tokens != 0))
         return scenario_fail(b->reader, node, path, windowed ? "missing-key" : "unused-key",
-                             windowed ? "a windowed group needs its 'window'" : "'window' is not used by this kind");
+                             windowed ? "a windowed group needs its 'window'"
+                                      : "'window' is not used by this kind");
     if (is_state && opts->bytes_per_sequence == 0)
-        return scenario_fail(b->reader, node, path, "missing-key", "a state needs its 'bytes_per_sequence'");
-    if (!is_state && opts->bytes_per_token == 0 && !by_geometry)
         return scenario_fail(b->reader, node, path, "missing-key",
-                             "a group needs 'bytes_per_token', or 'num_key_value_heads' and 'head_dim'");
+                             "a state needs its 'bytes_per_sequence'");
+    if (!is_state && opts->bytes_per_token == 0 && !by_geometry)
+        return scenario_fail(
+            b->reader, node, path, "missing-key",
+            "a group needs 'bytes_per_token', or 'num_key_value_heads' and 'head_dim'");
     return true;
 }
 
@@ -93,8 +143,10 @@ static bool read_group(const struct build *b, struct conf_node *node, size_t ind
     struct group_opts opts = {0};
     quiet.params = NULL;
     if (node->kind != CONF_MAP)
-        return scenario_fail(b->reader, node, path, "wrong-type", "an item of 'kv_groups' must be a mapping");
-    if (!scenario_read_map(&quiet, node, &scenario_group_section, path, &opts) || !check_group(b, node, path, &opts))
+        return scenario_fail(b->reader, node, path, "wrong-type",
+                             "an item of 'kv_groups' must be a mapping");
+    if (!scenario_read_map(&quiet, node, &scenario_group_section, path, &opts) ||
+        !check_group(b, node, path, &opts))
         return false;
     struct spec_kv_group *group = &b->out->groups[index];
     *group = (struct spec_kv_group){
@@ -116,7 +168,8 @@ static bool read_groups(const struct build *b)
     const struct conf_node *list = b->opts.kv_groups;
     if (list->kind != CONF_LIST || list->count == 0 || list->count > SPEC_KV_GROUPS_MAX)
         return scenario_fail(b->reader, list, "model.kv_groups", "wrong-type",
-                             "'kv_groups' must be a list of 1 to %d groups", (int)SPEC_KV_GROUPS_MAX);
+                             "'kv_groups' must be a list of 1 to %d groups",
+                             (int)SPEC_KV_GROUPS_MAX);
     bool ok = true;
     for (size_t i = 0; i < list->count; i++)
         ok = read_group(b, list->items[i], i) && ok;
@@ -180,8 +233,10 @@ static bool fill_attention(struct build *b)
             return fail_missing(b, "head_dim", "hidden_size is no multiple of num_attention_heads");
         o->head_dim = o->hidden_size / o->num_attention_heads;
     }
-    if (o->num_key_value_heads > o->num_attention_heads || o->num_attention_heads % o->num_key_value_heads != 0)
-        return fail_value(b, "num_key_value_heads", "'num_key_value_heads' must divide 'num_attention_heads'");
+    if (o->num_key_value_heads > o->num_attention_heads ||
+        o->num_attention_heads % o->num_key_value_heads != 0)
+        return fail_value(b, "num_key_value_heads",
+                          "'num_key_value_heads' must divide 'num_attention_heads'");
     b->out->kv_head_count = (uint32_t)o->num_key_value_heads;
     b->out->head_dim = (uint32_t)o->head_dim;
     b->out->gated_attention =
@@ -194,11 +249,13 @@ static bool fill_attention(struct build *b)
 static bool fill_delta_net(struct build *b)
 {
     const struct scenario_model_opts *o = &b->opts;
-    if (o->linear_num_value_heads == 0 || o->linear_num_key_heads == 0 || o->linear_key_head_dim == 0 ||
-        o->linear_value_head_dim == 0 || o->linear_conv_kernel_dim == 0)
-        return fail_missing(b, "linear_num_value_heads",
-                            "linear layers need linear_num_key_heads, linear_num_value_heads, linear_key_head_dim, "
-                            "linear_value_head_dim and linear_conv_kernel_dim");
+    if (o->linear_num_value_heads == 0 || o->linear_num_key_heads == 0 ||
+        o->linear_key_head_dim == 0 || o->linear_value_head_dim == 0 ||
+        o->linear_conv_kernel_dim == 0)
+        return fail_missing(
+            b, "linear_num_value_heads",
+            "linear layers need linear_num_key_heads, linear_num_value_heads, linear_key_head_dim, "
+            "linear_value_head_dim and linear_conv_kernel_dim");
     b->out->linear_kind = SPEC_LINEAR_GATED_DELTANET;
     b->out->linear_head_count = (uint32_t)o->linear_num_value_heads;
     b->out->linear_head_dim = (uint32_t)o->linear_value_head_dim;
@@ -216,19 +273,22 @@ static bool fill_mamba(struct build *b)
         int64_t kernel = o->conv_kernel != 0 ? o->conv_kernel : o->mamba_d_conv;
         int64_t state = o->ssm_state_size != 0 ? o->ssm_state_size : o->mamba_d_state;
         if (o->mamba_head_dim == 0 || state == 0 || kernel == 0)
-            return fail_missing(b, "mamba_head_dim", "Mamba-2 layers need mamba_head_dim, ssm_state_size, conv_kernel");
+            return fail_missing(b, "mamba_head_dim",
+                                "Mamba-2 layers need mamba_head_dim, ssm_state_size, conv_kernel");
         b->out->linear_kind = SPEC_LINEAR_MAMBA2;
         b->out->linear_head_count = (uint32_t)o->mamba_num_heads;
         b->out->linear_head_dim = (uint32_t)o->mamba_head_dim;
         b->out->linear_state_dim = (uint32_t)state;
         b->out->linear_conv_kernel = (uint32_t)kernel;
         int64_t groups = o->n_groups != 0 ? o->n_groups : 1;
-        b->out->linear_conv_dim = (uint32_t)(o->mamba_num_heads * o->mamba_head_dim + 2 * groups * state);
+        b->out->linear_conv_dim =
+            (uint32_t)(o->mamba_num_heads * o->mamba_head_dim + 2 * groups * state);
         return true;
     }
     if (o->mamba_d_state == 0 || o->mamba_d_conv == 0 || o->mamba_expand == 0)
-        return fail_missing(b, "mamba_d_state",
-                            "Mamba layers need mamba_d_state, mamba_d_conv and mamba_expand, or mamba_num_heads");
+        return fail_missing(
+            b, "mamba_d_state",
+            "Mamba layers need mamba_d_state, mamba_d_conv and mamba_expand, or mamba_num_heads");
     b->out->linear_kind = SPEC_LINEAR_MAMBA1;
     b->out->linear_state_dim = (uint32_t)o->mamba_d_state;
     b->out->linear_conv_kernel = (uint32_t)o->mamba_d_conv;
@@ -267,8 +327,8 @@ static size_t count_kind(const struct build *b, enum scenario_layer kind)
     return count;
 }
 
-static struct spec_kv_group attention_group(const struct build *b, enum spec_kv_kind kind, size_t layers,
-                                            int64_t window)
+static struct spec_kv_group attention_group(const struct build *b, enum spec_kv_kind kind,
+                                            size_t layers, int64_t window)
 {
     const struct spec_model *m = b->out;
     return (struct spec_kv_group){
@@ -286,7 +346,8 @@ static bool derive_groups(struct build *b)
 {
     const struct scenario_model_opts *o = &b->opts;
     if ((size_t)o->num_kv_shared_layers >= b->layers.count)
-        return fail_value(b, "num_kv_shared_layers", "'num_kv_shared_layers' must be below the number of layers");
+        return fail_value(b, "num_kv_shared_layers",
+                          "'num_kv_shared_layers' must be below the number of layers");
     size_t full = count_kind(b, LAYER_FULL), sliding = count_kind(b, LAYER_SLIDING);
     size_t chunked = count_kind(b, LAYER_CHUNKED);
     if (sliding > 0 && b->layers.window_tokens == 0)
@@ -297,16 +358,18 @@ static bool derive_groups(struct build *b)
     add_group(b, attention_group(b, SPEC_KV_SLIDING, sliding, b->layers.window_tokens));
     add_group(b, attention_group(b, SPEC_KV_CHUNKED, chunked, o->attention_chunk_size));
     const struct spec_model *m = b->out;
-    uint64_t recurrent = m->linear_kind == SPEC_LINEAR_MAMBA1
-                             ? (uint64_t)m->linear_conv_dim * m->linear_state_dim
-                             : (uint64_t)m->linear_head_count * m->linear_head_dim * m->linear_state_dim;
-    add_group(b, (struct spec_kv_group){
-                     .kind = SPEC_KV_STATE,
-                     .layer_count = m->linear_layer_count,
-                     .state_elements_conv =
-                         (uint64_t)m->linear_conv_dim * (m->linear_conv_kernel > 0 ? m->linear_conv_kernel - 1 : 0),
-                     .state_elements_recurrent = recurrent,
-                 });
+    uint64_t recurrent =
+        m->linear_kind == SPEC_LINEAR_MAMBA1
+            ? (uint64_t)m->linear_conv_dim * m->linear_state_dim
+            : (uint64_t)m->linear_head_count * m->linear_head_dim * m->linear_state_dim;
+    add_group(
+        b, (struct spec_kv_group){
+               .kind = SPEC_KV_STATE,
+               .layer_count = m->linear_layer_count,
+               .state_elements_conv = (uint64_t)m->linear_conv_dim *
+                                      (m->linear_conv_kernel > 0 ? m->linear_conv_kernel - 1 : 0),
+               .state_elements_recurrent = recurrent,
+           });
     if (o->index_head_dim != 0)
         add_group(b, (struct spec_kv_group){.kind = SPEC_KV_INDEX,
                                             .layer_count = (uint32_t)full,
@@ -319,7 +382,8 @@ static void count_layers(struct build *b)
 {
     for (size_t i = 0; i < b->layers.count; i++) {
         unsigned char kind = b->layers.kind[i];
-        b->out->attention_layer_count += kind == LAYER_FULL || kind == LAYER_SLIDING || kind == LAYER_CHUNKED;
+        b->out->attention_layer_count +=
+            kind == LAYER_FULL || kind == LAYER_SLIDING || kind == LAYER_CHUNKED;
         b->out->mlp_only_layer_count += kind == LAYER_MLP || kind == LAYER_EXPERTS;
         b->out->moe_layer_count += b->layers.has_experts[i];
     }
@@ -330,7 +394,8 @@ static void count_layers(struct build *b)
 /* One width, or a list of equal ones. */
 static bool read_width(struct build *b, int64_t *out)
 {
-    static const struct base_field field = {.key = "intermediate_size", .type = BASE_INT, .unit = BASE_COUNT, .min = 1, .max = 1e9};
+    static const struct base_field field = {
+        .key = "intermediate_size", .type = BASE_INT, .unit = BASE_COUNT, .min = 1, .max = 1e9};
     const struct conf_node *node = b->opts.intermediate_size;
     *out = 0;
     if (node == NULL) {
@@ -342,10 +407,12 @@ static bool read_width(struct build *b, int64_t *out)
         return scenario_read_value(b->reader, node, &field, "model.intermediate_size", out);
     for (size_t i = 0; i < node->count; i++) {
         int64_t width;
-        if (!scenario_read_value(b->reader, node->items[i], &field, "model.intermediate_size", &width))
+        if (!scenario_read_value(b->reader, node->items[i], &field, "model.intermediate_size",
+                                 &width))
             return false;
         if (i > 0 && width != *out)
-            return fail_value(b, "intermediate_size", "layers of different 'intermediate_size' are not modelled");
+            return fail_value(b, "intermediate_size",
+                              "layers of different 'intermediate_size' are not modelled");
         *out = width;
     }
     return true;
@@ -382,10 +449,12 @@ static bool fill_experts(struct build *b, int64_t width)
     if (o->num_experts_per_tok == 0)
         return fail_missing(b, "num_experts_per_tok", NULL);
     if (o->num_experts_per_tok > o->num_experts)
-        return fail_value(b, "num_experts_per_tok", "'num_experts_per_tok' is above the number of experts");
+        return fail_value(b, "num_experts_per_tok",
+                          "'num_experts_per_tok' is above the number of experts");
     m->expert_count = (uint32_t)o->num_experts;
     m->experts_per_token = (uint32_t)o->num_experts_per_tok;
-    m->expert_intermediate = (uint32_t)(o->moe_intermediate_size != 0 ? o->moe_intermediate_size : width);
+    m->expert_intermediate =
+        (uint32_t)(o->moe_intermediate_size != 0 ? o->moe_intermediate_size : width);
     if (m->expert_intermediate == 0)
         return fail_missing(b, "moe_intermediate_size", NULL);
     int64_t shared = o->n_shared_experts;
@@ -459,9 +528,11 @@ static bool fill_dtype(struct build *b)
     if (config != NULL) {
         const char *format = config->kind == CONF_MAP ? quantized_format(config) : NULL;
         if (format == NULL)
-            return scenario_fail_hint(b->reader, config, scenario_join(b->reader->arena, b->path, "quantization_config"),
-                                      "unknown-format", "known methods: fp8, awq, gptq, mxfp4, compressed-tensors, modelopt",
-                                      "the format of the released weights is not known");
+            return scenario_fail_hint(
+                b->reader, config, scenario_join(b->reader->arena, b->path, "quantization_config"),
+                "unknown-format",
+                "known methods: fp8, awq, gptq, mxfp4, compressed-tensors, modelopt",
+                "the format of the released weights is not known");
         b->out->weight_dtype = format;
         return true;
     }
@@ -483,23 +554,30 @@ static bool stretch_positions(struct build *b)
     if (type == NULL)
         type = text_of(scaling, "type");
     // Gemma 3 states its context after the stretch.
-    bool is_stretched = b->opts.model_type != NULL && base_starts_with(b->opts.model_type, "gemma3");
+    bool is_stretched =
+        b->opts.model_type != NULL && base_starts_with(b->opts.model_type, "gemma3");
     if (type == NULL || is_stretched)
         return true;
     bool yarn = strcmp(type, "yarn") == 0 || strcmp(type, "deepseek_yarn") == 0;
     if (!yarn && strcmp(type, "linear") != 0 && strcmp(type, "dynamic") != 0)
         return true;
-    static const struct base_field factor_field = {.key = "factor", .type = BASE_REAL, .min = 1, .max = 1e6};
-    static const struct base_field base_field = {.key = "original_max_position_embeddings", .type = BASE_INT, .unit = BASE_TOKENS, .min = 1, .max = 1e12};
+    static const struct base_field factor_field = {
+        .key = "factor", .type = BASE_REAL, .min = 1, .max = 1e6};
+    static const struct base_field base_field = {.key = "original_max_position_embeddings",
+                                                 .type = BASE_INT,
+                                                 .unit = BASE_TOKENS,
+                                                 .min = 1,
+                                                 .max = 1e12};
     const struct conf_node *factor_node = conf_get(scaling, "factor");
     const struct conf_node *base_node = conf_get(scaling, "original_max_position_embeddings");
     double factor = 1;
     int64_t base = b->opts.max_position_embeddings;
-    if (!conf_is_null(factor_node) &&
-        !scenario_read_value(b->reader, factor_node, &factor_field, "model.rope_scaling.factor", &factor))
+    if (!conf_is_null(factor_node) && !scenario_read_value(b->reader, factor_node, &factor_field,
+                                                           "model.rope_scaling.factor", &factor))
         return false;
     if (yarn && !conf_is_null(base_node) &&
-        !scenario_read_value(b->reader, base_node, &base_field, "model.rope_scaling.original_max_position_embeddings", &base))
+        !scenario_read_value(b->reader, base_node, &base_field,
+                             "model.rope_scaling.original_max_position_embeddings", &base))
         return false;
     b->opts.max_position_embeddings = (int64_t)floor((double)base * factor);
     return true;
@@ -519,9 +597,11 @@ static bool fill_vocabulary(struct build *b)
     struct spec_model *m = b->out;
     m->vocabulary = (uint32_t)o->vocab_size;
     m->max_position_tokens = (uint64_t)o->max_position_embeddings;
-    m->tied_embeddings = o->has_tied ? o->tie_word_embeddings : b->family != NULL && b->family->tied;
+    m->tied_embeddings =
+        o->has_tied ? o->tie_word_embeddings : b->family != NULL && b->family->tied;
     if (b->family != NULL && b->family->learned_positions)
-        m->learned_position_count = (uint32_t)(o->max_position_embeddings + b->family->extra_positions);
+        m->learned_position_count =
+            (uint32_t)(o->max_position_embeddings + b->family->extra_positions);
     bool rotary = b->family == NULL || !b->family->no_rope;
     double share = o->partial_rotary_factor > 0 ? o->partial_rotary_factor : 1;
     double width = m->is_mla ? m->qk_rope_dim : share * m->head_dim;
@@ -533,7 +613,8 @@ static bool fill_vocabulary(struct build *b)
 
 static bool is_config(const struct conf_node *tree)
 {
-    return !conf_is_null(conf_get(tree, "architectures")) || !conf_is_null(conf_get(tree, "transformers_version"));
+    return !conf_is_null(conf_get(tree, "architectures")) ||
+           !conf_is_null(conf_get(tree, "transformers_version"));
 }
 
 static bool build_geometry(struct build *b)
@@ -553,7 +634,8 @@ static bool build_geometry(struct build *b)
     if (!fill_linear(b) || !fill_mlp(b))
         return false;
     // Per-layer embeddings are most of Gemma 3n's weights and not part of this geometry.
-    m->parameters_are_stated = o->model_type != NULL && base_starts_with(o->model_type, "gemma3n") && o->parameters > 0;
+    m->parameters_are_stated =
+        o->model_type != NULL && base_starts_with(o->model_type, "gemma3n") && o->parameters > 0;
     m->parameters = spec_model_parameters(m);
     m->active_parameters = spec_model_active_parameters(m);
     return true;
@@ -565,7 +647,9 @@ static void fill_names(struct build *b)
     struct spec_model *m = b->out;
     const struct conf_node *aliases = conf_get(b->tree, "aliases");
     m->name = o->name == NULL ? "model" : o->name;
-    m->hf_id = aliases != NULL && aliases->kind == CONF_LIST && aliases->count > 0 ? aliases->items[0]->text : "";
+    m->hf_id = aliases != NULL && aliases->kind == CONF_LIST && aliases->count > 0
+                   ? aliases->items[0]->text
+                   : "";
     m->model_type = o->model_type == NULL ? "" : o->model_type;
     m->published_parameters = o->parameters;
     m->claim = SPEC_ASSUMED;
@@ -573,8 +657,8 @@ static void fill_names(struct build *b)
     scenario_provenance_find(o->provenance, "num_hidden_layers", &m->claim, &m->source);
 }
 
-bool scenario_model_read(struct scenario_reader *reader, struct conf_node *tree, const char *path, bool as_config,
-                         struct spec_model *out)
+bool scenario_model_read(struct scenario_reader *reader, struct conf_node *tree, const char *path,
+                         bool as_config, struct spec_model *out)
 {
     struct scenario_reader quiet = *reader; // the tree's own rows are recorded with their sources
     quiet.params = NULL;
@@ -600,12 +684,14 @@ bool scenario_model_read(struct scenario_reader *reader, struct conf_node *tree,
 }
 
 /* {hf_config: PATH, changes}: the file's tree with the changes laid on it. */
-static bool load_config(struct scenario_reader *reader, struct conf_node *entry, struct conf_node **tree)
+static bool load_config(struct scenario_reader *reader, struct conf_node *entry,
+                        struct conf_node **tree)
 {
     const struct conf_node *file = conf_get(entry, "hf_config");
     struct kvsim_error err;
     if (file->kind != CONF_SCALAR)
-        return scenario_fail(reader, file, "model.hf_config", "wrong-type", "'hf_config' must be the path of a file");
+        return scenario_fail(reader, file, "model.hf_config", "wrong-type",
+                             "'hf_config' must be the path of a file");
     const char *path = scenario_find_file(reader, file, "model.hf_config", file->text);
     struct conf_node *config;
     if (path == NULL)
@@ -613,7 +699,8 @@ static bool load_config(struct scenario_reader *reader, struct conf_node *entry,
     if (conf_read_file(reader->arena, path, &config, &err) != KVSIM_OK)
         return scenario_fail_error(reader, file, "model.hf_config", &err);
     if (config->kind != CONF_MAP)
-        return scenario_fail(reader, config, "model.hf_config", "wrong-type", "a config must be a mapping");
+        return scenario_fail(reader, config, "model.hf_config", "wrong-type",
+                             "a config must be a mapping");
     conf_set_origin(config, CONF_ORIGIN_PROFILE);
     *tree = conf_overlay(reader->arena, scenario_config_flatten(reader, config), entry);
     scenario_drop(*tree, "hf_config");
@@ -621,20 +708,23 @@ static bool load_config(struct scenario_reader *reader, struct conf_node *entry,
 }
 
 /* A config.json has no name of its own but for the id it was saved under. */
-static void name_config(struct scenario_reader *reader, struct conf_node *tree, const struct conf_node *entry)
+static void name_config(struct scenario_reader *reader, struct conf_node *tree,
+                        const struct conf_node *entry)
 {
     if (!conf_is_null(conf_get(tree, "name")))
         return;
-    const struct conf_node *id = conf_get(tree, "_name_or_path"), *file = conf_get(entry, "hf_config");
-    const char *name = id != NULL && id->kind == CONF_SCALAR && id->text[0] != '\0' ? scenario_base_name(id->text)
-                                                                                   : scenario_base_name(file->text);
+    const struct conf_node *id = conf_get(tree, "_name_or_path"),
+                           *file = conf_get(entry, "hf_config");
+    const char *name = id != NULL && id->kind == CONF_SCALAR && id->text[0] != '\0'
+                           ? scenario_base_name(id->text)
+                           : scenario_base_name(file->text);
     struct conf_node *node = conf_new_scalar(reader->arena, name);
     node->origin = CONF_ORIGIN_DEFAULT;
     conf_put(reader->arena, tree, "name", node);
 }
 
-bool scenario_model_load(struct scenario_reader *reader, struct conf_node *root, struct spec_model *out,
-                         struct conf_node **tree)
+bool scenario_model_load(struct scenario_reader *reader, struct conf_node *root,
+                         struct spec_model *out, struct conf_node **tree)
 {
     struct conf_node *entry = conf_get(root, "model");
     bool from_config = entry->kind == CONF_MAP && !conf_is_null(conf_get(entry, "hf_config"));
@@ -645,7 +735,8 @@ bool scenario_model_load(struct scenario_reader *reader, struct conf_node *root,
     } else if (!scenario_entry_load(reader, SCENARIO_MODEL, entry, "model", tree)) {
         return false;
     }
-    bool as_config = from_config || (entry->kind == CONF_SCALAR && base_ends_with(entry->text, ".json"));
+    bool as_config =
+        from_config || (entry->kind == CONF_SCALAR && base_ends_with(entry->text, ".json"));
     if (!scenario_model_read(reader, *tree, "model", as_config, out))
         return false;
     scenario_param_tree(reader, "model", *tree);

@@ -14,8 +14,8 @@
 /* Text models of multimodal checkpoints, and blocks of keys of older families. */
 struct conf_node *scenario_config_flatten(struct scenario_reader *reader, struct conf_node *tree)
 {
-    static const char *const nested[] = {"text_config", "llm_config", "language_config", "language_model",
-                                         "attn_config", "ffn_config"};
+    static const char *const nested[] = {"text_config",    "llm_config",  "language_config",
+                                         "language_model", "attn_config", "ffn_config"};
     struct conf_node *flat = tree;
     for (size_t i = 0; i < sizeof nested / sizeof nested[0]; i++) {
         struct conf_node *inner = conf_get(tree, nested[i]);
@@ -42,13 +42,15 @@ static bool has_word(const char *list, const char *key, size_t *at)
 }
 
 /* The value of a row under its own name, else under the first other spelling that is there. */
-static const struct conf_node *find_spelling(const struct conf_node *tree, const struct base_field *field)
+static const struct conf_node *find_spelling(const struct conf_node *tree,
+                                             const struct base_field *field)
 {
     const struct conf_node *best = conf_get(tree, field->key);
     size_t best_at = conf_is_null(best) ? (size_t)-1 : 0;
     for (size_t i = 0; i < tree->count && field->also != NULL; i++) {
         size_t at;
-        if (conf_is_null(tree->items[i]) || !has_word(field->also, tree->keys[i]->text, &at) || at >= best_at)
+        if (conf_is_null(tree->items[i]) || !has_word(field->also, tree->keys[i]->text, &at) ||
+            at >= best_at)
             continue;
         best = tree->items[i];
         best_at = at;
@@ -56,8 +58,8 @@ static const struct conf_node *find_spelling(const struct conf_node *tree, const
     return conf_is_null(best) ? NULL : best;
 }
 
-static bool read_row(struct scenario_reader *reader, const struct conf_node *node, const struct base_field *field,
-                     const char *path, void *out)
+static bool read_row(struct scenario_reader *reader, const struct conf_node *node,
+                     const struct base_field *field, const char *path, void *out)
 {
     char *at = (char *)out + field->offset;
     if (field->type == BASE_NODE) {
@@ -71,15 +73,17 @@ static bool read_row(struct scenario_reader *reader, const struct conf_node *nod
         return true;
     if (field->has_offset != 0)
         *(bool *)((char *)out + field->has_offset) = true;
-    return scenario_read_value(reader, node, field, scenario_join(reader->arena, path, field->key), at);
+    return scenario_read_value(reader, node, field, scenario_join(reader->arena, path, field->key),
+                               at);
 }
 
 /* Words in the names of keys that shape a model or its cache. */
 static bool looks_relevant(const char *key)
 {
-    static const char *const words[] = {"layer",  "head",  "expert", "moe",    "window", "attn",  "attention",
-                                        "mamba",  "ssm",   "conv",   "lora",   "sparse", "_rank", "pattern",
-                                        "linear", "chunk", "share",  "hybrid", "block",  "state", "kv_"};
+    static const char *const words[] = {
+        "layer",  "head",  "expert", "moe",    "window", "attn",  "attention",
+        "mamba",  "ssm",   "conv",   "lora",   "sparse", "_rank", "pattern",
+        "linear", "chunk", "share",  "hybrid", "block",  "state", "kv_"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strstr(key, words[i]) != NULL)
             return true;
@@ -90,26 +94,96 @@ static bool looks_relevant(const char *key)
 /* Keys with such words that change neither sizes nor the cache. */
 static bool is_harmless(const char *key)
 {
-    static const char *const endings[] = {"_dropout", "_bias",    "_eps", "_coef", "_alpha", "_std",   "_dropout_prob",
-                                          "_norm",    "_epsilon", "_act", "_method", "_func", "_weight", "_id"};
-    static const char *const keys[] = {
-        "attention_dropout", "attention_bias", "attn_logit_softcapping", "final_logit_softcapping", "attn_pdrop",
-        "attn_temperature_tuning", "attn_scale", "floor_scale", "layer_norm_eps", "layer_norm_elementwise_affine",
-        "layernorm_epsilon", "layernorm_embedding", "attention_softmax_in_fp32", "query_pre_attn_scalar",
-        "output_attentions", "output_hidden_states", "output_router_logits", "router_aux_loss_coef", "topk_group",
-        "n_group", "num_expert_group", "norm_topk_prob", "routed_scaling_factor", "scoring_func", "topk_method",
-        "num_nextn_predict_layers", "ep_size", "seq_aux", "aux_loss_alpha", "pretraining_tp", "qk_layernorm",
-        "apply_residual_connection_post_layernorm", "hidden_dropout", "parallel_attn", "num_ln_in_parallel_attn",
-        "alibi", "cross_attention_hidden_size", "add_cross_attention", "num_labels", "problem_type", "is_decoder",
-        "pruned_heads", "chunk_size_feed_forward", "tie_encoder_decoder", "scale_attention_softmax_in_fp32",
-        "scale_attn_weights", "scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn", "attention_type",
-        "use_qk_norm", "qk_norm", "attention_multiplier", "mamba_proj_bias", "mamba_conv_bias", "mamba_inner_layernorms",
-        "use_mamba_kernels", "mamba_hidden_act", "mamba_ssm_dtype", "chunk_size", "rescale_prenorm_residual",
-        "residual_in_fp32", "use_conv_bias", "expand", "time_step_floor", "num_logits_to_keep", "use_mem_rope",
-        "num_memory_blocks", "_attn_implementation", "_attn_implementation_autoset", "attn_implementation",
-        "initial_context_length", "swiglu_limit", "shared_attn_layers", "num_mtp_modules", "mtp_transformer_layers",
-        "use_mtp", "mamba_chunk_size", "mamba_conv_bias", "qk_head_dim", "is_hybrid", "head_dtype",
-        "attn_type_list", "rotary_dim", "use_cache", "layer_scale", "aux_loss_free_bias", "moe_router_use_sigmoid"};
+    static const char *const endings[] = {
+        "_dropout", "_bias",    "_eps", "_coef",   "_alpha", "_std",    "_dropout_prob",
+        "_norm",    "_epsilon", "_act", "_method", "_func",  "_weight", "_id"};
+    static const char *const keys[] = {"attention_dropout",
+                                       "attention_bias",
+                                       "attn_logit_softcapping",
+                                       "final_logit_softcapping",
+                                       "attn_pdrop",
+                                       "attn_temperature_tuning",
+                                       "attn_scale",
+                                       "floor_scale",
+                                       "layer_norm_eps",
+                                       "layer_norm_elementwise_affine",
+                                       "layernorm_epsilon",
+                                       "layernorm_embedding",
+                                       "attention_softmax_in_fp32",
+                                       "query_pre_attn_scalar",
+                                       "output_attentions",
+                                       "output_hidden_states",
+                                       "output_router_logits",
+                                       "router_aux_loss_coef",
+                                       "topk_group",
+                                       "n_group",
+                                       "num_expert_group",
+                                       "norm_topk_prob",
+                                       "routed_scaling_factor",
+                                       "scoring_func",
+                                       "topk_method",
+                                       "num_nextn_predict_layers",
+                                       "ep_size",
+                                       "seq_aux",
+                                       "aux_loss_alpha",
+                                       "pretraining_tp",
+                                       "qk_layernorm",
+                                       "apply_residual_connection_post_layernorm",
+                                       "hidden_dropout",
+                                       "parallel_attn",
+                                       "num_ln_in_parallel_attn",
+                                       "alibi",
+                                       "cross_attention_hidden_size",
+                                       "add_cross_attention",
+                                       "num_labels",
+                                       "problem_type",
+                                       "is_decoder",
+                                       "pruned_heads",
+                                       "chunk_size_feed_forward",
+                                       "tie_encoder_decoder",
+                                       "scale_attention_softmax_in_fp32",
+                                       "scale_attn_weights",
+                                       "scale_attn_by_inverse_layer_idx",
+                                       "reorder_and_upcast_attn",
+                                       "attention_type",
+                                       "use_qk_norm",
+                                       "qk_norm",
+                                       "attention_multiplier",
+                                       "mamba_proj_bias",
+                                       "mamba_conv_bias",
+                                       "mamba_inner_layernorms",
+                                       "use_mamba_kernels",
+                                       "mamba_hidden_act",
+                                       "mamba_ssm_dtype",
+                                       "chunk_size",
+                                       "rescale_prenorm_residual",
+                                       "residual_in_fp32",
+                                       "use_conv_bias",
+                                       "expand",
+                                       "time_step_floor",
+                                       "num_logits_to_keep",
+                                       "use_mem_rope",
+                                       "num_memory_blocks",
+                                       "_attn_implementation",
+                                       "_attn_implementation_autoset",
+                                       "attn_implementation",
+                                       "initial_context_length",
+                                       "swiglu_limit",
+                                       "shared_attn_layers",
+                                       "num_mtp_modules",
+                                       "mtp_transformer_layers",
+                                       "use_mtp",
+                                       "mamba_chunk_size",
+                                       "mamba_conv_bias",
+                                       "qk_head_dim",
+                                       "is_hybrid",
+                                       "head_dtype",
+                                       "attn_type_list",
+                                       "rotary_dim",
+                                       "use_cache",
+                                       "layer_scale",
+                                       "aux_loss_free_bias",
+                                       "moe_router_use_sigmoid"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         if (strcmp(keys[i], key) == 0)
             return true;
@@ -121,22 +195,25 @@ static bool is_harmless(const char *key)
     return false;
 }
 
-static bool check_strange_keys(struct scenario_reader *reader, const struct conf_node *tree, bool type_is_known)
+static bool check_strange_keys(struct scenario_reader *reader, const struct conf_node *tree,
+                               bool type_is_known)
 {
     bool ok = true;
     for (size_t i = 0; i < tree->count; i++) {
         const struct conf_node *key = tree->keys[i];
         bool nested = tree->items[i]->kind == CONF_MAP;
-        if (base_field_find(scenario_model_fields, key->text) != NULL || conf_is_null(tree->items[i]) || nested ||
-            !looks_relevant(key->text) || is_harmless(key->text))
+        if (base_field_find(scenario_model_fields, key->text) != NULL ||
+            conf_is_null(tree->items[i]) || nested || !looks_relevant(key->text) ||
+            is_harmless(key->text))
             continue;
         if (type_is_known)
-            scenario_warn(reader, key, "model", "unknown-model-key", "'%.60s' of the config is not taken into account",
-                          key->text);
+            scenario_warn(reader, key, "model", "unknown-model-key",
+                          "'%.60s' of the config is not taken into account", key->text);
         else
-            ok = scenario_fail_hint(reader, key, "model", "unknown-model-key",
-                                    "state what matters by {hf_config: PATH, kv_groups: [...]} or drop the key",
-                                    "the model's type is not known, and '%.60s' may shape it", key->text);
+            ok = scenario_fail_hint(
+                reader, key, "model", "unknown-model-key",
+                "state what matters by {hf_config: PATH, kv_groups: [...]} or drop the key",
+                "the model's type is not known, and '%.60s' may shape it", key->text);
     }
     return ok;
 }

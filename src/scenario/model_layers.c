@@ -7,9 +7,11 @@
 
 #include <string.h>
 
-static bool read_index(struct scenario_reader *reader, const struct conf_node *node, const char *key, int64_t *out)
+static bool read_index(struct scenario_reader *reader, const struct conf_node *node,
+                       const char *key, int64_t *out)
 {
-    const struct base_field field = {.key = key, .type = BASE_INT, .unit = BASE_COUNT, .min = 0, .max = 1e9};
+    const struct base_field field = {
+        .key = key, .type = BASE_INT, .unit = BASE_COUNT, .min = 0, .max = 1e9};
     return scenario_read_value(reader, node, &field, key, out);
 }
 
@@ -19,10 +21,17 @@ static bool layer_word(const char *word, unsigned char *kind)
         const char *word;
         enum scenario_layer kind;
     } words[] = {
-        {"full_attention", LAYER_FULL},       {"attention", LAYER_FULL},         {"global_attention", LAYER_FULL},
-        {"sliding_attention", LAYER_SLIDING}, {"local_attention", LAYER_SLIDING}, {"chunked_attention", LAYER_CHUNKED},
-        {"linear_attention", LAYER_LINEAR},   {"mamba", LAYER_MAMBA},            {"mamba2", LAYER_MAMBA},
-        {"mlp", LAYER_MLP},                   {"moe", LAYER_EXPERTS},
+        {"full_attention", LAYER_FULL},
+        {"attention", LAYER_FULL},
+        {"global_attention", LAYER_FULL},
+        {"sliding_attention", LAYER_SLIDING},
+        {"local_attention", LAYER_SLIDING},
+        {"chunked_attention", LAYER_CHUNKED},
+        {"linear_attention", LAYER_LINEAR},
+        {"mamba", LAYER_MAMBA},
+        {"mamba2", LAYER_MAMBA},
+        {"mlp", LAYER_MLP},
+        {"moe", LAYER_EXPERTS},
     };
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (base_key_equal(words[i].word, word)) {
@@ -33,32 +42,36 @@ static bool layer_word(const char *word, unsigned char *kind)
     return false;
 }
 
-static bool from_list(struct scenario_reader *reader, const struct conf_node *list, struct scenario_layers *out)
+static bool from_list(struct scenario_reader *reader, const struct conf_node *list,
+                      struct scenario_layers *out)
 {
     if (list->kind != CONF_LIST)
-        return scenario_fail(reader, list, "model.layer_types", "wrong-type", "'layer_types' must be a list");
+        return scenario_fail(reader, list, "model.layer_types", "wrong-type",
+                             "'layer_types' must be a list");
     if (list->count != out->count)
         return scenario_fail(reader, list, "model.layer_types", "out-of-range",
-                             "'layer_types' has %zu items, but there are %zu layers", list->count, out->count);
+                             "'layer_types' has %zu items, but there are %zu layers", list->count,
+                             out->count);
     for (size_t i = 0; i < list->count; i++) {
         const struct conf_node *item = list->items[i];
         if (item->kind != CONF_SCALAR || !layer_word(item->text, &out->kind[i]))
-            return scenario_fail(reader, item, "model.layer_types", "bad-choice",
-                                 "'%.40s' is no known kind of layer (full_attention, sliding_attention, "
-                                 "chunked_attention, linear_attention, mamba, mlp or moe)",
-                                 item->kind == CONF_SCALAR ? item->text : "");
+            return scenario_fail(
+                reader, item, "model.layer_types", "bad-choice",
+                "'%.40s' is no known kind of layer (full_attention, sliding_attention, "
+                "chunked_attention, linear_attention, mamba, mlp or moe)",
+                item->kind == CONF_SCALAR ? item->text : "");
     }
     return true;
 }
 
-static bool from_letters(struct scenario_reader *reader, const struct conf_node *tree, const char *letters,
-                         struct scenario_layers *out)
+static bool from_letters(struct scenario_reader *reader, const struct conf_node *tree,
+                         const char *letters, struct scenario_layers *out)
 {
     const struct conf_node *node = conf_get(tree, "hybrid_override_pattern");
     if (strlen(letters) != out->count)
         return scenario_fail(reader, node, "model.hybrid_override_pattern", "out-of-range",
-                             "'hybrid_override_pattern' has %zu letters, but there are %zu layers", strlen(letters),
-                             out->count);
+                             "'hybrid_override_pattern' has %zu letters, but there are %zu layers",
+                             strlen(letters), out->count);
     for (size_t i = 0; i < out->count; i++) {
         static const char known[] = "M*-E";
         static const unsigned char kinds[] = {LAYER_MAMBA, LAYER_FULL, LAYER_MLP, LAYER_EXPERTS};
@@ -83,11 +96,13 @@ static void from_period(struct scenario_layers *out, int64_t period, int64_t off
         out->kind[i] = (unsigned char)((int64_t)i % period == offset ? LAYER_FULL : LAYER_MAMBA);
 }
 
-static bool from_no_rope(struct scenario_reader *reader, const struct conf_node *list, struct scenario_layers *out)
+static bool from_no_rope(struct scenario_reader *reader, const struct conf_node *list,
+                         struct scenario_layers *out)
 {
     if (list->kind != CONF_LIST || list->count != out->count)
         return scenario_fail(reader, list, "model.no_rope_layers", "out-of-range",
-                             "'no_rope_layers' must have one item for each of %zu layers", out->count);
+                             "'no_rope_layers' must have one item for each of %zu layers",
+                             out->count);
     for (size_t i = 0; i < list->count; i++) {
         int64_t rotary;
         if (!read_index(reader, list->items[i], "no_rope_layers", &rotary))
@@ -104,7 +119,8 @@ static bool from_window_pattern(struct scenario_reader *reader, const struct con
     size_t length = node->kind == CONF_SCALAR ? strlen(node->text) : 0;
     if (length > 0 && strspn(node->text, "LG") == length) {
         for (size_t i = 0; i < out->count; i++)
-            out->kind[i] = (unsigned char)(node->text[i % length] == 'L' ? LAYER_SLIDING : LAYER_FULL);
+            out->kind[i] =
+                (unsigned char)(node->text[i % length] == 'L' ? LAYER_SLIDING : LAYER_FULL);
         return true;
     }
     int64_t interval;
@@ -120,7 +136,8 @@ static bool from_window_pattern(struct scenario_reader *reader, const struct con
 static bool from_window(struct scenario_reader *reader, const struct scenario_model_opts *opts,
                         const struct scenario_family *family, struct scenario_layers *out)
 {
-    bool used = opts->has_use_sliding ? opts->use_sliding_window : family == NULL || !family->window_is_opt_in;
+    bool used = opts->has_use_sliding ? opts->use_sliding_window
+                                      : family == NULL || !family->window_is_opt_in;
     if (!used)
         return true;
     if (opts->sliding_window_pattern != NULL)
@@ -131,16 +148,18 @@ static bool from_window(struct scenario_reader *reader, const struct scenario_mo
     }
     if (opts->has_max_window) {
         for (size_t i = 0; i < out->count; i++)
-            out->kind[i] = (unsigned char)((int64_t)i >= opts->max_window_layers ? LAYER_SLIDING : LAYER_FULL);
+            out->kind[i] =
+                (unsigned char)((int64_t)i >= opts->max_window_layers ? LAYER_SLIDING : LAYER_FULL);
         return true;
     }
     if (family != NULL && (family->windows_everywhere || family->window_is_opt_in)) {
         memset(out->kind, LAYER_SLIDING, out->count);
         return true;
     }
-    return scenario_fail_hint(reader, opts->sliding_window, "model.layer_types", "missing-key",
-                              "state layer_types (one word a layer), or sliding_window: null if no layer has it",
-                              "'sliding_window' is given, but not which layers have it");
+    return scenario_fail_hint(
+        reader, opts->sliding_window, "model.layer_types", "missing-key",
+        "state layer_types (one word a layer), or sliding_window: null if no layer has it",
+        "'sliding_window' is given, but not which layers have it");
 }
 
 static bool find_kinds(struct scenario_reader *reader, const struct conf_node *tree,
@@ -162,7 +181,8 @@ static bool find_kinds(struct scenario_reader *reader, const struct conf_node *t
     if (opts->attention_chunk_size != 0) {
         if (opts->no_rope_layers != NULL && opts->no_rope_layers->count > 0)
             return from_no_rope(reader, opts->no_rope_layers, out);
-        from_interval(out, opts->no_rope_layer_interval != 0 ? opts->no_rope_layer_interval : 4, LAYER_CHUNKED);
+        from_interval(out, opts->no_rope_layer_interval != 0 ? opts->no_rope_layer_interval : 4,
+                      LAYER_CHUNKED);
         return true;
     }
     return out->window_tokens == 0 || from_window(reader, opts, family, out);
@@ -172,10 +192,12 @@ static bool find_kinds(struct scenario_reader *reader, const struct conf_node *t
 static bool find_window(struct scenario_reader *reader, const struct scenario_model_opts *opts,
                         struct scenario_layers *out)
 {
-    static const struct base_field field = {.key = "sliding_window", .type = BASE_INT, .unit = BASE_TOKENS, .min = 1, .max = 1e9};
+    static const struct base_field field = {
+        .key = "sliding_window", .type = BASE_INT, .unit = BASE_TOKENS, .min = 1, .max = 1e9};
     if (opts->sliding_window == NULL)
         return true;
-    if (!scenario_read_value(reader, opts->sliding_window, &field, "model.sliding_window", &out->window_tokens))
+    if (!scenario_read_value(reader, opts->sliding_window, &field, "model.sliding_window",
+                             &out->window_tokens))
         return false;
     if (opts->layer_types == NULL && opts->max_position_embeddings != 0 &&
         out->window_tokens >= opts->max_position_embeddings)
@@ -185,18 +207,19 @@ static bool find_window(struct scenario_reader *reader, const struct scenario_mo
 
 /* ---- experts ---- */
 
-static bool mark_listed(struct scenario_reader *reader, const struct conf_node *list, const char *key, bool value,
-                        struct scenario_layers *out)
+static bool mark_listed(struct scenario_reader *reader, const struct conf_node *list,
+                        const char *key, bool value, struct scenario_layers *out)
 {
     if (list->kind != CONF_LIST)
-        return scenario_fail(reader, list, key, "wrong-type", "'%s' must be a list of layer numbers", key);
+        return scenario_fail(reader, list, key, "wrong-type",
+                             "'%s' must be a list of layer numbers", key);
     for (size_t i = 0; i < list->count; i++) {
         int64_t layer;
         if (!read_index(reader, list->items[i], key, &layer))
             return false;
         if ((uint64_t)layer >= out->count)
-            return scenario_fail(reader, list->items[i], key, "out-of-range", "there is no layer %lld",
-                                 (long long)layer);
+            return scenario_fail(reader, list->items[i], key, "out-of-range",
+                                 "there is no layer %lld", (long long)layer);
         out->has_experts[layer] = value;
     }
     return true;
@@ -209,7 +232,8 @@ static bool by_frequency(struct scenario_reader *reader, const struct scenario_m
     if (node->kind == CONF_LIST) {
         if (node->count != out->count)
             return scenario_fail(reader, node, "model.moe_layer_freq", "out-of-range",
-                                 "'moe_layer_freq' must have one item for each of %zu layers", out->count);
+                                 "'moe_layer_freq' must have one item for each of %zu layers",
+                                 out->count);
         for (size_t i = 0; i < out->count; i++) {
             int64_t on;
             if (!read_index(reader, node->items[i], "moe_layer_freq", &on))
@@ -235,7 +259,8 @@ static bool layer_follows_step(const struct scenario_model_opts *opts, size_t i)
         return false;
     if (opts->decoder_sparse_step > 1 && (at + 1) % opts->decoder_sparse_step != 0)
         return false;
-    return opts->expert_layer_period == 0 || at % opts->expert_layer_period == opts->expert_layer_offset;
+    return opts->expert_layer_period == 0 ||
+           at % opts->expert_layer_period == opts->expert_layer_offset;
 }
 
 static bool find_experts(struct scenario_reader *reader, const struct scenario_model_opts *opts,
@@ -263,13 +288,13 @@ static bool find_experts(struct scenario_reader *reader, const struct scenario_m
 }
 
 bool scenario_layers_find(struct scenario_reader *reader, const struct conf_node *tree,
-                          const struct scenario_model_opts *opts, const struct scenario_family *family,
-                          struct scenario_layers *out)
+                          const struct scenario_model_opts *opts,
+                          const struct scenario_family *family, struct scenario_layers *out)
 {
     memset(out, 0, sizeof *out);
     if (opts->num_hidden_layers > SCENARIO_LAYERS_MAX)
-        return scenario_fail(reader, conf_get(tree, "num_hidden_layers"), "model.num_hidden_layers", "out-of-range",
-                             "more than %d layers", (int)SCENARIO_LAYERS_MAX);
+        return scenario_fail(reader, conf_get(tree, "num_hidden_layers"), "model.num_hidden_layers",
+                             "out-of-range", "more than %d layers", (int)SCENARIO_LAYERS_MAX);
     out->count = (size_t)opts->num_hidden_layers;
     if (!find_window(reader, opts, out) || !find_kinds(reader, tree, opts, family, out))
         return false;

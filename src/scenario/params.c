@@ -22,8 +22,8 @@ const char *scenario_origin_name(enum conf_origin origin)
 
 static bool claim_parse(const char *text, enum spec_claim *out)
 {
-    static const enum spec_claim claims[] = {SPEC_CALCULATED, SPEC_SIMULATED, SPEC_MEASURED, SPEC_VENDOR,
-                                             SPEC_ASSUMED};
+    static const enum spec_claim claims[] = {SPEC_CALCULATED, SPEC_SIMULATED, SPEC_MEASURED,
+                                             SPEC_VENDOR, SPEC_ASSUMED};
     for (size_t i = 0; i < sizeof claims / sizeof claims[0]; i++) {
         if (strcmp(text, spec_claim_name(claims[i])) == 0) {
             *out = claims[i];
@@ -42,8 +42,8 @@ static void take_entry(const struct conf_node *entry, enum spec_claim *claim, co
         *source = from->text;
 }
 
-void scenario_provenance_find(const struct conf_node *provenance, const char *key, enum spec_claim *claim,
-                              const char **source)
+void scenario_provenance_find(const struct conf_node *provenance, const char *key,
+                              enum spec_claim *claim, const char **source)
 {
     if (provenance == NULL || provenance->kind != CONF_MAP)
         return;
@@ -68,26 +68,29 @@ static const char *profile_key(struct base_arena *arena, const char *key)
         return base_arena_printf(arena, "switches.%s", key + strlen("engine.switch."));
     if (base_starts_with(key, "engine.memory."))
         return base_arena_printf(arena, "memory.%s", key + strlen("engine.memory."));
-    if (strcmp(key, "engine.max_num_seqs") == 0 || strcmp(key, "engine.max_num_batched_tokens") == 0)
+    if (strcmp(key, "engine.max_num_seqs") == 0 ||
+        strcmp(key, "engine.max_num_batched_tokens") == 0)
         return "defaults_by_memory";
     if (base_starts_with(key, "engine."))
         return base_arena_printf(arena, "defaults.%s", key + strlen("engine."));
     return key;
 }
 
-void scenario_param_text(struct scenario_reader *reader, const char *key, const char *value, const char *unit,
-                         const struct conf_node *node)
+void scenario_param_text(struct scenario_reader *reader, const char *key, const char *value,
+                         const char *unit, const struct conf_node *node)
 {
     if (reader->params == NULL)
         return;
     enum spec_claim claim = SPEC_ASSUMED;
     const char *source = "";
     if (node->origin == CONF_ORIGIN_PROFILE)
-        scenario_provenance_find(reader->provenance, profile_key(reader->arena, key), &claim, &source);
+        scenario_provenance_find(reader->provenance, profile_key(reader->arena, key), &claim,
+                                 &source);
     struct serve_param param = {
         .key = base_arena_copy(reader->arena, key),
         // No stored text holds a folder of this machine.
-        .value = base_arena_copy(reader->arena, base_ends_with(key, ".file") ? scenario_base_name(value) : value),
+        .value = base_arena_copy(reader->arena,
+                                 base_ends_with(key, ".file") ? scenario_base_name(value) : value),
         .unit = unit,
         .origin = scenario_origin_name(node->origin),
         .claim = spec_claim_name(claim),
@@ -96,8 +99,8 @@ void scenario_param_text(struct scenario_reader *reader, const char *key, const 
     base_vec_push(reader->params, param);
 }
 
-void scenario_param_derived(struct scenario_reader *reader, const char *key, const char *value, const char *unit,
-                            enum spec_claim claim, const char *source)
+void scenario_param_derived(struct scenario_reader *reader, const char *key, const char *value,
+                            const char *unit, enum spec_claim claim, const char *source)
 {
     if (reader->params == NULL)
         return;
@@ -117,7 +120,8 @@ struct walk {
     const struct conf_node *provenance;
 };
 
-static void add_leaf(const struct walk *walk, const char *key, const char *inner, const struct conf_node *node)
+static void add_leaf(const struct walk *walk, const char *key, const char *inner,
+                     const struct conf_node *node)
 {
     enum spec_claim claim = SPEC_ASSUMED;
     const char *source = "";
@@ -129,7 +133,8 @@ static void add_leaf(const struct walk *walk, const char *key, const char *inner
         text.at[--text.count] = '\0';
     struct serve_param param = {
         .key = base_arena_copy(walk->reader->arena, key),
-        .value = base_arena_copy(walk->reader->arena, node->kind == CONF_SCALAR ? node->text : text.at),
+        .value =
+            base_arena_copy(walk->reader->arena, node->kind == CONF_SCALAR ? node->text : text.at),
         .unit = "",
         .origin = scenario_origin_name(node->origin),
         .claim = spec_claim_name(claim),
@@ -141,7 +146,8 @@ static void add_leaf(const struct walk *walk, const char *key, const char *inner
 
 static bool is_about(const char *key)
 {
-    static const char *const words[] = {"provenance", "notes", "aliases", "collectives", "all_reduce"};
+    static const char *const words[] = {"provenance", "notes", "aliases", "collectives",
+                                        "all_reduce"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strcmp(key, words[i]) == 0)
             return true;
@@ -150,7 +156,8 @@ static bool is_about(const char *key)
 }
 
 /* `key` from the scenario's root, `inner` from the data file's. */
-static void walk_tree(const struct walk *walk, const char *key, const char *inner, const struct conf_node *node)
+static void walk_tree(const struct walk *walk, const char *key, const char *inner,
+                      const struct conf_node *node)
 {
     if (node->kind != CONF_MAP) {
         if (!conf_is_null(node))
@@ -165,26 +172,31 @@ static void walk_tree(const struct walk *walk, const char *key, const char *inne
     }
 }
 
-void scenario_param_tree(struct scenario_reader *reader, const char *key, const struct conf_node *node)
+void scenario_param_tree(struct scenario_reader *reader, const char *key,
+                         const struct conf_node *node)
 {
     struct walk walk = {.reader = reader, .provenance = conf_get(node, "provenance")};
     if (reader->params != NULL)
         walk_tree(&walk, key, "", node);
 }
 
-bool scenario_provenance_check(struct scenario_reader *reader, const struct conf_node *provenance, const char *path)
+bool scenario_provenance_check(struct scenario_reader *reader, const struct conf_node *provenance,
+                               const char *path)
 {
     bool ok = true;
     if (provenance == NULL)
         return true;
     if (provenance->kind != CONF_MAP)
-        return scenario_fail(reader, provenance, path, "wrong-type", "'provenance' must be a mapping");
+        return scenario_fail(reader, provenance, path, "wrong-type",
+                             "'provenance' must be a mapping");
     for (size_t i = 0; i < provenance->count; i++) {
         const struct conf_node *claim = conf_get(provenance->items[i], "claim");
-        bool measured = claim != NULL && claim->kind == CONF_SCALAR && strcmp(claim->text, "measured") == 0;
+        bool measured =
+            claim != NULL && claim->kind == CONF_SCALAR && strcmp(claim->text, "measured") == 0;
         if (measured && conf_is_null(conf_get(provenance->items[i], "conditions")))
             ok = scenario_fail(reader, provenance->keys[i], path, "missing-conditions",
-                               "the measured figure '%.80s' needs its 'conditions'", provenance->keys[i]->text);
+                               "the measured figure '%.80s' needs its 'conditions'",
+                               provenance->keys[i]->text);
     }
     return ok;
 }

@@ -8,7 +8,8 @@
 
 struct scenario_top_opts {
     const char *name, *description;
-    const struct conf_node *model, *hardware, *engine, *cluster, *workload, *run, *slo, *require, *price, *cost, *record;
+    const struct conf_node *model, *hardware, *engine, *cluster, *workload, *run, *slo, *require,
+        *price, *cost, *record;
 };
 
 /* `cost`: what goes to the cost model as it is, and what level table is made from. */
@@ -32,19 +33,23 @@ struct scenario_activation_opts {
 };
 
 struct scenario_switch_opts {
-    bool reserve_full_isl, preempted_budget_returned, count_every_lookup, reserve_for_loads, reject_over_length;
+    bool reserve_full_isl, preempted_budget_returned, count_every_lookup, reserve_for_loads,
+        reject_over_length;
     int free_order, unchunked_misfit, priority_tie, window_retention;
 };
 
 struct scenario_engine_opts {
     const char *profile, *quantization, *dtype;
     int64_t tensor_parallel, pipeline_parallel, data_parallel;
-    int64_t max_model_len, max_num_seqs, max_num_batched_tokens, block_size, long_prefill_token_threshold;
+    int64_t max_model_len, max_num_seqs, max_num_batched_tokens, block_size,
+        long_prefill_token_threshold;
     int64_t quantization_group_size;
-    int64_t kv_cache_memory_bytes, num_gpu_blocks_override, kv_cache_tokens, reserved_blocks, ctx_size, swap_space_bytes;
+    int64_t kv_cache_memory_bytes, num_gpu_blocks_override, kv_cache_tokens, reserved_blocks,
+        ctx_size, swap_space_bytes;
     struct base_rational gpu_memory_utilization, watermark;
-    bool enable_chunked_prefill, enable_prefix_caching, async_scheduling, enforce_eager, startup_check,
-        disable_hybrid_kv_cache_manager, enable_expert_parallel, kv_unified, swa_full;
+    bool enable_chunked_prefill, enable_prefix_caching, async_scheduling, enforce_eager,
+        startup_check, disable_hybrid_kv_cache_manager, enable_expert_parallel, kv_unified,
+        swa_full;
     int scheduling_policy, preemption, kv_policy;
     const struct conf_node *kv_cache_dtype, *memory, *switches;
     struct scenario_memory_opts memory_opts;
@@ -62,8 +67,8 @@ struct scenario_sizing_opts {
     int pool, printed, log;
     struct base_list before, beside;
     bool windows, spare_page, latent_with_value, concatenates;
-    int64_t state_blocks, state_blocks_cached, request_table_bytes, latent_block, index_block, latent_align, cell_padding,
-        chunked_above;
+    int64_t state_blocks, state_blocks_cached, request_table_bytes, latent_block, index_block,
+        latent_align, cell_padding, chunked_above;
     struct base_rational wiggle;
     struct scenario_reserve_opts reserve;
 };
@@ -74,7 +79,8 @@ struct scenario_runtime_opts {
 };
 
 struct scenario_workload_opts {
-    const struct conf_node *arrival, *prompt_tokens, *output_tokens, *max_tokens, *classes, *timeout;
+    const struct conf_node *arrival, *prompt_tokens, *output_tokens, *max_tokens, *classes,
+        *timeout;
     double correlation;
     int64_t abort_after_ns;
     bool ignore_eos;
@@ -139,7 +145,8 @@ struct scenario_load {
     enum scenario_purpose purpose;
     int64_t demand_sequences, demand_tokens;
     struct conf_node *root;
-    struct conf_node *model_tree, *hardware_tree, *engine; /* engine: with the profile's defaults under it */
+    struct conf_node *model_tree, *hardware_tree,
+        *engine; /* engine: with the profile's defaults under it */
     struct scenario_profile profile;
     struct scenario_engine_opts opts;
     struct scenario_cost_opts cost_opts;
@@ -176,8 +183,8 @@ bool scenario_length_read(struct scenario_reader *reader, struct conf_node *pare
                           const char *path, bool is_time, struct rng_dist *out);
 /* run_part.c: run, slo, require, price, record, cluster. */
 bool scenario_run_read(struct scenario_load *load);
-bool scenario_slo_add(struct scenario_reader *reader, const struct conf_node *list, const char *path,
-                      const char *class_name, struct base_list *out);
+bool scenario_slo_add(struct scenario_reader *reader, const struct conf_node *list,
+                      const char *path, const char *class_name, struct base_list *out);
 bool scenario_figure_is_known(const char *name, const char **near);
 /* fingerprint.c */
 void scenario_fingerprint(struct scenario_load *load);

@@ -30,8 +30,8 @@ static bool can_open(const char *path)
     return file != NULL;
 }
 
-const char *scenario_find_file(struct scenario_reader *reader, const struct conf_node *node, const char *key,
-                               const char *name)
+const char *scenario_find_file(struct scenario_reader *reader, const struct conf_node *node,
+                               const char *key, const char *name)
 {
     // In the working directory the name stays as it was written.
     if (name[0] != '/' && reader->beside[0] != '\0' && strcmp(reader->beside, ".") != 0) {
@@ -45,7 +45,8 @@ const char *scenario_find_file(struct scenario_reader *reader, const struct conf
     base_fail(&err, KVSIM_ERR_IO, "cannot open '%.300s'", name);
     base_error_code(&err, "cannot-open");
     if (name[0] != '/' && reader->beside[0] != '\0')
-        base_error_hint(&err, "looked beside the scenario (%.150s) and in the working directory", reader->beside);
+        base_error_hint(&err, "looked beside the scenario (%.150s) and in the working directory",
+                        reader->beside);
     scenario_fail_error(reader, node, key, &err);
     return NULL;
 }

@@ -15,7 +15,8 @@
 /* ---- the name ---- */
 
 /* "vllm-0.19.1" into "vllm" and "0.19.1"; no release: "". */
-static void split_name(struct base_arena *arena, const char *name, const char **family, const char **release)
+static void split_name(struct base_arena *arena, const char *name, const char **family,
+                       const char **release)
 {
     for (const char *at = strchr(name, '-'); at != NULL; at = strchr(at + 1, '-')) {
         const char *rest = at + 1;
@@ -54,7 +55,8 @@ struct choice {
     const struct scenario_known *oldest;
 };
 
-static struct choice choose(const struct scenario_known_list *list, const char *family, const char *release)
+static struct choice choose(const struct scenario_known_list *list, const char *family,
+                            const char *release)
 {
     struct choice choice = {NULL, NULL, NULL};
     for (size_t i = 0; i < list->count; i++) {
@@ -62,40 +64,47 @@ static struct choice choose(const struct scenario_known_list *list, const char *
         if (!scenario_name_equal(at->family, family))
             continue;
         bool newer = release[0] != '\0' && scenario_release_compare(at->release, release) > 0;
-        if (!newer && (choice.used == NULL || scenario_release_compare(at->release, choice.used->release) > 0))
+        if (!newer && (choice.used == NULL ||
+                       scenario_release_compare(at->release, choice.used->release) > 0))
             choice.used = at;
-        if (newer && (choice.next == NULL || scenario_release_compare(at->release, choice.next->release) < 0))
+        if (newer && (choice.next == NULL ||
+                      scenario_release_compare(at->release, choice.next->release) < 0))
             choice.next = at;
-        if (choice.oldest == NULL || scenario_release_compare(at->release, choice.oldest->release) < 0)
+        if (choice.oldest == NULL ||
+            scenario_release_compare(at->release, choice.oldest->release) < 0)
             choice.oldest = at;
     }
     return choice;
 }
 
-static bool fail_unknown(struct scenario_reader *reader, const struct conf_node *node, const char *name,
-                         const struct scenario_known_list *list, const struct choice *choice)
+static bool fail_unknown(struct scenario_reader *reader, const struct conf_node *node,
+                         const char *name, const struct scenario_known_list *list,
+                         const struct choice *choice)
 {
     struct base_text names = {0};
     for (size_t i = 0; i < list->count; i++)
         base_text_printf(&names, "%s%s", i == 0 ? "" : ", ", list->at[i].name);
-    const char *hint = base_arena_printf(reader->arena, "known: %s", names.at == NULL ? "none" : names.at);
+    const char *hint =
+        base_arena_printf(reader->arena, "known: %s", names.at == NULL ? "none" : names.at);
     base_text_free(&names);
     if (choice->oldest != NULL)
         return scenario_fail_hint(reader, node, "engine.profile", "unknown-name", hint,
-                                  "'%.80s' is older than every known release (the oldest is %.60s)", name,
-                                  choice->oldest->name);
-    return scenario_fail_hint(reader, node, "engine.profile", "unknown-name", hint, "unknown engine profile '%.80s'",
-                              name);
+                                  "'%.80s' is older than every known release (the oldest is %.60s)",
+                                  name, choice->oldest->name);
+    return scenario_fail_hint(reader, node, "engine.profile", "unknown-name", hint,
+                              "unknown engine profile '%.80s'", name);
 }
 
 /* Names of the switches in which two releases differ. */
-static const char *differing_switches(struct base_arena *arena, const struct conf_node *a, const struct conf_node *b)
+static const char *differing_switches(struct base_arena *arena, const struct conf_node *a,
+                                      const struct conf_node *b)
 {
     const struct conf_node *x = conf_get(a, "switches"), *y = conf_get(b, "switches");
     struct base_text text = {0};
     for (size_t i = 0; x != NULL && x->kind == CONF_MAP && i < x->count; i++) {
         const struct conf_node *other = conf_get(y, x->keys[i]->text);
-        bool same = other != NULL && x->items[i]->kind == CONF_SCALAR && strcmp(other->text, x->items[i]->text) == 0;
+        bool same = other != NULL && x->items[i]->kind == CONF_SCALAR &&
+                    strcmp(other->text, x->items[i]->text) == 0;
         if (!same)
             base_text_printf(&text, "%s%s", text.count == 0 ? "" : ", ", x->keys[i]->text);
     }
@@ -104,19 +113,22 @@ static const char *differing_switches(struct base_arena *arena, const struct con
     return copy;
 }
 
-static void warn_between(struct scenario_reader *reader, const struct conf_node *node, const char *name,
-                         const struct scenario_file *used, const struct choice *choice, const char *release)
+static void warn_between(struct scenario_reader *reader, const struct conf_node *node,
+                         const char *name, const struct scenario_file *used,
+                         const struct choice *choice, const char *release)
 {
     struct scenario_file next;
     if (choice->next == NULL || scenario_release_compare(choice->used->release, release) == 0)
         return;
-    if (!scenario_find_data(reader, SCENARIO_ENGINE, node, "engine.profile", choice->next->name, &next))
+    if (!scenario_find_data(reader, SCENARIO_ENGINE, node, "engine.profile", choice->next->name,
+                            &next))
         return;
     const char *differ = differing_switches(reader->arena, used->tree, next.tree);
     if (differ[0] != '\0')
-        scenario_warn(reader, node, "engine.profile", "release-between",
-                      "'%.60s' is taken as %.60s; switches that may have changed before %.60s: %.200s", name,
-                      used->name, choice->next->name, differ);
+        scenario_warn(
+            reader, node, "engine.profile", "release-between",
+            "'%.60s' is taken as %.60s; switches that may have changed before %.60s: %.200s", name,
+            used->name, choice->next->name, differ);
 }
 
 static const char *text_of(const struct conf_node *tree, const char *key)
@@ -125,7 +137,8 @@ static const char *text_of(const struct conf_node *tree, const char *key)
     return node != NULL && node->kind == CONF_SCALAR ? node->text : "";
 }
 
-static bool take_file(struct scenario_reader *reader, const struct scenario_file *file, struct scenario_profile *out)
+static bool take_file(struct scenario_reader *reader, const struct scenario_file *file,
+                      struct scenario_profile *out)
 {
     out->tree = file->tree;
     out->name = file->name;
@@ -135,14 +148,17 @@ static bool take_file(struct scenario_reader *reader, const struct scenario_file
     return scenario_profile_check(reader, file->tree);
 }
 
-bool scenario_profile_load(struct scenario_reader *reader, struct conf_node *engine, struct scenario_profile *out)
+bool scenario_profile_load(struct scenario_reader *reader, struct conf_node *engine,
+                           struct scenario_profile *out)
 {
     const struct conf_node *node = conf_get(engine, "profile");
-    static const struct conf_node fallback = {.kind = CONF_SCALAR, .origin = CONF_ORIGIN_DEFAULT, .text = "vllm", .file = ""};
+    static const struct conf_node fallback = {
+        .kind = CONF_SCALAR, .origin = CONF_ORIGIN_DEFAULT, .text = "vllm", .file = ""};
     if (conf_is_null(node))
         node = &fallback;
     if (node->kind != CONF_SCALAR)
-        return scenario_fail(reader, node, "engine.profile", "wrong-type", "'engine.profile' must be a name");
+        return scenario_fail(reader, node, "engine.profile", "wrong-type",
+                             "'engine.profile' must be a name");
     struct scenario_known_list list = {0};
     struct scenario_file file;
     list_profiles(reader, &list);
@@ -150,7 +166,8 @@ bool scenario_profile_load(struct scenario_reader *reader, struct conf_node *eng
     split_name(reader->arena, node->text, &family, &release);
     struct choice choice = choose(&list, family, release);
     bool is_path = base_ends_with(node->text, ".yaml");
-    bool ok = is_path || choice.used != NULL || fail_unknown(reader, node, node->text, &list, &choice);
+    bool ok =
+        is_path || choice.used != NULL || fail_unknown(reader, node, node->text, &list, &choice);
     ok = ok && scenario_find_data(reader, SCENARIO_ENGINE, node, "engine.profile",
                                   is_path ? node->text : choice.used->name, &file);
     if (ok && !is_path && release[0] != '\0')
@@ -169,8 +186,8 @@ static bool is_one_of(const char *key, const char *const *keys)
 }
 
 /* Keys of a part of the file must be known to the section that it becomes. */
-static bool check_part(struct scenario_reader *reader, const struct conf_node *tree, const char *part,
-                       const struct scenario_section *section)
+static bool check_part(struct scenario_reader *reader, const struct conf_node *tree,
+                       const char *part, const struct scenario_section *section)
 {
     const struct conf_node *map = conf_get(tree, part);
     bool ok = true;
@@ -180,37 +197,43 @@ static bool check_part(struct scenario_reader *reader, const struct conf_node *t
         return scenario_fail(reader, map, part, "wrong-type", "'%s' must be a mapping", part);
     for (size_t i = 0; i < map->count; i++) {
         const char *key = map->keys[i]->text;
-        if (base_field_find(section->fields, key) != NULL || base_field_find(section->later, key) != NULL)
+        if (base_field_find(section->fields, key) != NULL ||
+            base_field_find(section->later, key) != NULL)
             continue;
         const char *near = base_field_nearest(section->fields, key);
-        ok = scenario_fail_hint(reader, map->keys[i], scenario_join(reader->arena, part, key), "unknown-key",
-                                near == NULL ? NULL : base_arena_printf(reader->arena, "did you mean '%s'?", near),
-                                "unknown key '%.60s' in '%s'", key, part);
+        ok = scenario_fail_hint(
+            reader, map->keys[i], scenario_join(reader->arena, part, key), "unknown-key",
+            near == NULL ? NULL : base_arena_printf(reader->arena, "did you mean '%s'?", near),
+            "unknown key '%.60s' in '%s'", key, part);
     }
     return ok;
 }
 
 bool scenario_profile_check(struct scenario_reader *reader, const struct conf_node *tree)
 {
-    static const char *const keys[] = {"name",     "aliases",  "family",     "release", "released",
-                                       "scheduler", "defaults", "defaults_by_memory", "switches",
-                                       "memory",   "provenance", "notes", "sizing", "runtime", "spelling", NULL};
+    static const char *const keys[] = {"name",     "aliases",   "family",     "release",
+                                       "released", "scheduler", "defaults",   "defaults_by_memory",
+                                       "switches", "memory",    "provenance", "notes",
+                                       "sizing",   "runtime",   "spelling",   NULL};
     static const char *const needed[] = {"name", "family", "release", "scheduler"};
     bool ok = true;
     if (tree->kind != CONF_MAP)
-        return scenario_fail(reader, tree, "engine.profile", "wrong-type", "an engine profile must be a mapping");
+        return scenario_fail(reader, tree, "engine.profile", "wrong-type",
+                             "an engine profile must be a mapping");
     for (size_t i = 0; i < tree->count; i++) {
         const char *key = tree->keys[i]->text;
         if (is_one_of(key, keys))
             continue;
         const char *near = base_name_nearest(keys, key);
-        ok = scenario_fail_hint(reader, tree->keys[i], key, "unknown-key",
-                                near == NULL ? NULL : base_arena_printf(reader->arena, "did you mean '%s'?", near),
-                                "unknown key '%.60s' in an engine profile", key);
+        ok = scenario_fail_hint(
+            reader, tree->keys[i], key, "unknown-key",
+            near == NULL ? NULL : base_arena_printf(reader->arena, "did you mean '%s'?", near),
+            "unknown key '%.60s' in an engine profile", key);
     }
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
         if (text_of(tree, needed[i])[0] == '\0')
-            ok = scenario_fail(reader, tree, needed[i], "missing-key", "'%s' of the engine profile is missing", needed[i]);
+            ok = scenario_fail(reader, tree, needed[i], "missing-key",
+                               "'%s' of the engine profile is missing", needed[i]);
     }
     ok = check_part(reader, tree, "defaults", &scenario_engine_section) && ok;
     ok = check_part(reader, tree, "switches", &scenario_switch_section) && ok;
@@ -234,16 +257,20 @@ static bool contains_folded(const char *text, const char *part)
     return false;
 }
 
-static bool row_fits(struct scenario_reader *reader, const struct conf_node *row, const struct spec_hardware *hardware)
+static bool row_fits(struct scenario_reader *reader, const struct conf_node *row,
+                     const struct spec_hardware *hardware)
 {
-    static const struct base_field field = {.key = "min_memory", .type = BASE_REAL, .unit = BASE_PLAIN_BYTES};
-    const struct conf_node *least = conf_get(row, "min_memory"), *except = conf_get(row, "except_name");
+    static const struct base_field field = {
+        .key = "min_memory", .type = BASE_REAL, .unit = BASE_PLAIN_BYTES};
+    const struct conf_node *least = conf_get(row, "min_memory"),
+                           *except = conf_get(row, "except_name");
     double bytes = 0;
     if (!conf_is_null(least) &&
-        (!scenario_read_value(reader, least, &field, "defaults_by_memory.min_memory", &bytes) || hardware == NULL ||
-         (double)hardware->memory_bytes < bytes))
+        (!scenario_read_value(reader, least, &field, "defaults_by_memory.min_memory", &bytes) ||
+         hardware == NULL || (double)hardware->memory_bytes < bytes))
         return false;
-    return conf_is_null(except) || hardware == NULL || !contains_folded(hardware->name, except->text);
+    return conf_is_null(except) || hardware == NULL ||
+           !contains_folded(hardware->name, except->text);
 }
 
 /* The first row that fits, but for the columns that choose it. */
@@ -264,12 +291,14 @@ static void put_by_memory(struct scenario_reader *reader, const struct scenario_
     }
 }
 
-struct conf_node *scenario_profile_defaults(struct scenario_reader *reader, const struct scenario_profile *profile,
+struct conf_node *scenario_profile_defaults(struct scenario_reader *reader,
+                                            const struct scenario_profile *profile,
                                             const struct spec_hardware *hardware)
 {
     static const char *const parts[][2] = {{"switches", "switch"}, {"memory", "memory"}};
     const struct conf_node *defaults = conf_get(profile->tree, "defaults");
-    struct conf_node *out = conf_is_null(defaults) ? conf_new_map(reader->arena) : conf_copy(reader->arena, defaults);
+    struct conf_node *out =
+        conf_is_null(defaults) ? conf_new_map(reader->arena) : conf_copy(reader->arena, defaults);
     put_by_memory(reader, profile, hardware, out);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         const struct conf_node *part = conf_get(profile->tree, parts[i][0]);

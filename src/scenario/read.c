@@ -16,8 +16,9 @@ bool scenario_reader_is_ok(const struct scenario_reader *reader)
 }
 
 /* A node without a place of its own (a default) has none to blame. */
-static void fill_error(struct kvsim_error *err, enum kvsim_status status, const struct conf_node *node,
-                       const char *key, const char *code, const char *fmt, va_list args)
+static void fill_error(struct kvsim_error *err, enum kvsim_status status,
+                       const struct conf_node *node, const char *key, const char *code,
+                       const char *fmt, va_list args)
 {
     char message[sizeof err->message];
     vsnprintf(message, sizeof message, fmt, args);
@@ -28,8 +29,8 @@ static void fill_error(struct kvsim_error *err, enum kvsim_status status, const 
     base_error_code(err, code);
 }
 
-bool scenario_fail(struct scenario_reader *reader, const struct conf_node *node, const char *key, const char *code,
-                   const char *fmt, ...)
+bool scenario_fail(struct scenario_reader *reader, const struct conf_node *node, const char *key,
+                   const char *code, const char *fmt, ...)
 {
     struct kvsim_error err;
     va_list args;
@@ -40,8 +41,8 @@ bool scenario_fail(struct scenario_reader *reader, const struct conf_node *node,
     return false;
 }
 
-bool scenario_fail_hint(struct scenario_reader *reader, const struct conf_node *node, const char *key,
-                        const char *code, const char *hint, const char *fmt, ...)
+bool scenario_fail_hint(struct scenario_reader *reader, const struct conf_node *node,
+                        const char *key, const char *code, const char *hint, const char *fmt, ...)
 {
     struct kvsim_error err;
     va_list args;
@@ -54,8 +55,8 @@ bool scenario_fail_hint(struct scenario_reader *reader, const struct conf_node *
     return false;
 }
 
-void scenario_warn(struct scenario_reader *reader, const struct conf_node *node, const char *key, const char *code,
-                   const char *fmt, ...)
+void scenario_warn(struct scenario_reader *reader, const struct conf_node *node, const char *key,
+                   const char *code, const char *fmt, ...)
 {
     struct kvsim_error err;
     va_list args;
@@ -65,8 +66,8 @@ void scenario_warn(struct scenario_reader *reader, const struct conf_node *node,
     base_diags_warn(reader->diags, &err);
 }
 
-bool scenario_fail_error(struct scenario_reader *reader, const struct conf_node *node, const char *key,
-                         const struct kvsim_error *err)
+bool scenario_fail_error(struct scenario_reader *reader, const struct conf_node *node,
+                         const char *key, const struct kvsim_error *err)
 {
     struct kvsim_error copy = *err;
     if (copy.file[0] == '\0' && node != NULL && node->file != NULL)
@@ -99,7 +100,8 @@ const char *scenario_join(struct base_arena *arena, const char *path, const char
 
 bool scenario_is_stated(const struct conf_node *node)
 {
-    return !conf_is_null(node) && (node->origin == CONF_ORIGIN_SCENARIO || node->origin == CONF_ORIGIN_SET);
+    return !conf_is_null(node) &&
+           (node->origin == CONF_ORIGIN_SCENARIO || node->origin == CONF_ORIGIN_SET);
 }
 
 const struct conf_node *scenario_stated(const struct conf_node *map, const char *key)
@@ -108,8 +110,8 @@ const struct conf_node *scenario_stated(const struct conf_node *map, const char 
     return scenario_is_stated(node) ? node : NULL;
 }
 
-struct conf_node *scenario_child(struct scenario_reader *reader, struct conf_node *map, const char *path,
-                                 const char *key)
+struct conf_node *scenario_child(struct scenario_reader *reader, struct conf_node *map,
+                                 const char *path, const char *key)
 {
     struct conf_node *child = conf_get(map, key);
     if (conf_is_null(child)) {
@@ -123,8 +125,8 @@ struct conf_node *scenario_child(struct scenario_reader *reader, struct conf_nod
     }
     if (child->kind == CONF_MAP)
         return child;
-    scenario_fail(reader, child, scenario_join(reader->arena, path, key), "wrong-type", "'%s' must be a mapping",
-                  key);
+    scenario_fail(reader, child, scenario_join(reader->arena, path, key), "wrong-type",
+                  "'%s' must be a mapping", key);
     return NULL;
 }
 
@@ -150,15 +152,16 @@ static const char *kind_name(const struct conf_node *node)
     return names[node->kind];
 }
 
-static bool fail_type(struct scenario_reader *reader, const struct conf_node *node, const struct base_field *field,
-                      const char *path, const char *wanted)
+static bool fail_type(struct scenario_reader *reader, const struct conf_node *node,
+                      const struct base_field *field, const char *path, const char *wanted)
 {
-    return scenario_fail(reader, node, path, "wrong-type", "'%s' must be %s, not %s", field->key, wanted,
-                         kind_name(node));
+    return scenario_fail(reader, node, path, "wrong-type", "'%s' must be %s, not %s", field->key,
+                         wanted, kind_name(node));
 }
 
 /* "8192 tokens" for messages about ranges. */
-static const char *print_bound(const struct base_field *field, double value, char *text, size_t bytes)
+static const char *print_bound(const struct base_field *field, double value, char *text,
+                               size_t bytes)
 {
     char number[32];
     base_print_real(value, number, sizeof number);
@@ -170,8 +173,8 @@ static const char *print_bound(const struct base_field *field, double value, cha
     return text;
 }
 
-static bool check_range(struct scenario_reader *reader, const struct conf_node *node, const struct base_field *field,
-                        const char *path, double value)
+static bool check_range(struct scenario_reader *reader, const struct conf_node *node,
+                        const struct base_field *field, const char *path, double value)
 {
     if (field->min == 0.0 && field->max == 0.0)
         return true;
@@ -184,14 +187,15 @@ static bool check_range(struct scenario_reader *reader, const struct conf_node *
     print_bound(field, field->max, high, sizeof high);
     const char *from = field->min_open ? "above" : "at least";
     if (field->max > 0.0 && field->max < 1e300)
-        return scenario_fail(reader, node, path, "out-of-range", "'%s' is %s, must be %s %s and at most %s",
-                             field->key, node->text, from, low, high);
-    return scenario_fail(reader, node, path, "out-of-range", "'%s' is %s, must be %s %s", field->key, node->text,
-                         from, low);
+        return scenario_fail(reader, node, path, "out-of-range",
+                             "'%s' is %s, must be %s %s and at most %s", field->key, node->text,
+                             from, low, high);
+    return scenario_fail(reader, node, path, "out-of-range", "'%s' is %s, must be %s %s",
+                         field->key, node->text, from, low);
 }
 
-static bool fail_parse(struct scenario_reader *reader, const struct conf_node *node, const struct base_field *field,
-                       const char *path, struct kvsim_error *err)
+static bool fail_parse(struct scenario_reader *reader, const struct conf_node *node,
+                       const struct base_field *field, const char *path, struct kvsim_error *err)
 {
     struct kvsim_error full = *err;
     base_fail(&full, KVSIM_ERR_SCENARIO, "'%s': %.360s", field->key, err->message);
@@ -200,17 +204,17 @@ static bool fail_parse(struct scenario_reader *reader, const struct conf_node *n
     return scenario_fail_error(reader, node, path, &full);
 }
 
-static bool read_bool(struct scenario_reader *reader, const struct conf_node *node, const struct base_field *field,
-                      const char *path, bool *out)
+static bool read_bool(struct scenario_reader *reader, const struct conf_node *node,
+                      const struct base_field *field, const char *path, bool *out)
 {
     if (!node->quoted && scenario_bool_word(node->text, out))
         return true;
-    return scenario_fail(reader, node, path, "wrong-type", "'%s' must be true or false, not '%.60s'", field->key,
-                         node->text);
+    return scenario_fail(reader, node, path, "wrong-type",
+                         "'%s' must be true or false, not '%.60s'", field->key, node->text);
 }
 
-static bool read_int(struct scenario_reader *reader, const struct conf_node *node, const struct base_field *field,
-                     const char *path, int64_t *out)
+static bool read_int(struct scenario_reader *reader, const struct conf_node *node,
+                     const struct base_field *field, const char *path, int64_t *out)
 {
     struct kvsim_error err;
     if (base_parse_int(node->text, field->unit, out, &err) != KVSIM_OK)
@@ -218,8 +222,8 @@ static bool read_int(struct scenario_reader *reader, const struct conf_node *nod
     return check_range(reader, node, field, path, (double)*out);
 }
 
-static bool read_real(struct scenario_reader *reader, const struct conf_node *node, const struct base_field *field,
-                      const char *path, double *out)
+static bool read_real(struct scenario_reader *reader, const struct conf_node *node,
+                      const struct base_field *field, const char *path, double *out)
 {
     struct kvsim_error err;
     if (base_parse_real(node->text, field->unit, out, &err) != KVSIM_OK)
@@ -228,7 +232,8 @@ static bool read_real(struct scenario_reader *reader, const struct conf_node *no
 }
 
 static bool read_rational(struct scenario_reader *reader, const struct conf_node *node,
-                          const struct base_field *field, const char *path, struct base_rational *out)
+                          const struct base_field *field, const char *path,
+                          struct base_rational *out)
 {
     struct kvsim_error err;
     if (base_parse_rational(node->text, &out->num, &out->den, &err) != KVSIM_OK)
@@ -250,8 +255,8 @@ static const char *list_choices(struct base_arena *arena, const struct base_choi
     return copy;
 }
 
-static bool read_choice(struct scenario_reader *reader, const struct conf_node *node, const struct base_field *field,
-                        const char *path, int *out)
+static bool read_choice(struct scenario_reader *reader, const struct conf_node *node,
+                        const struct base_field *field, const char *path, int *out)
 {
     const char *names[64] = {NULL};
     size_t count = 0;
@@ -264,13 +269,14 @@ static bool read_choice(struct scenario_reader *reader, const struct conf_node *
             names[count++] = at->name;
     }
     const char *near = base_name_nearest(names, node->text);
-    const char *hint = near == NULL ? NULL : base_arena_printf(reader->arena, "did you mean '%s'?", near);
-    return scenario_fail_hint(reader, node, path, "bad-choice", hint, "'%s' is '%.60s', must be %s", field->key,
-                              node->text, list_choices(reader->arena, field->choices));
+    const char *hint =
+        near == NULL ? NULL : base_arena_printf(reader->arena, "did you mean '%s'?", near);
+    return scenario_fail_hint(reader, node, path, "bad-choice", hint, "'%s' is '%.60s', must be %s",
+                              field->key, node->text, list_choices(reader->arena, field->choices));
 }
 
-bool scenario_read_value(struct scenario_reader *reader, const struct conf_node *node, const struct base_field *field,
-                         const char *path, void *out)
+bool scenario_read_value(struct scenario_reader *reader, const struct conf_node *node,
+                         const struct base_field *field, const char *path, void *out)
 {
     if (node->kind != CONF_SCALAR)
         return fail_type(reader, node, field, path, "a single value");
@@ -311,8 +317,8 @@ static const char *choice_name(const struct base_field *field, int value)
 }
 
 /* The value in its base unit, so that two spellings of one value are one text. */
-static void record_scalar(struct scenario_reader *reader, const struct conf_node *node, const struct base_field *field,
-                          const char *path, const void *value)
+static void record_scalar(struct scenario_reader *reader, const struct conf_node *node,
+                          const struct base_field *field, const char *path, const void *value)
 {
     char text[64];
     const char *shown = text;
@@ -353,8 +359,8 @@ static const struct base_field item_int = {.key = "item", .type = BASE_INT};
 static const struct base_field item_text = {.key = "item", .type = BASE_TEXT};
 
 /* A list of scalars, or one scalar in its place. */
-static bool read_scalars(struct scenario_reader *reader, const struct conf_node *node, const struct base_field *field,
-                         const char *path, struct base_list *out)
+static bool read_scalars(struct scenario_reader *reader, const struct conf_node *node,
+                         const struct base_field *field, const char *path, struct base_list *out)
 {
     bool is_int = field->type == BASE_INTS;
     struct base_field row = is_int ? item_int : item_text;
@@ -384,8 +390,8 @@ static bool read_scalars(struct scenario_reader *reader, const struct conf_node 
     return ok;
 }
 
-static bool read_sub(struct scenario_reader *reader, struct conf_node *node, const struct base_field *field,
-                     const char *path, void *out)
+static bool read_sub(struct scenario_reader *reader, struct conf_node *node,
+                     const struct base_field *field, const char *path, void *out)
 {
     struct scenario_section section = {.path = path, .fields = field->sub};
     if (node->kind != CONF_MAP)
@@ -393,8 +399,8 @@ static bool read_sub(struct scenario_reader *reader, struct conf_node *node, con
     return scenario_read_map(reader, node, &section, path, out);
 }
 
-static bool read_list(struct scenario_reader *reader, struct conf_node *node, const struct base_field *field,
-                      const char *path, struct base_list *out)
+static bool read_list(struct scenario_reader *reader, struct conf_node *node,
+                      const struct base_field *field, const char *path, struct base_list *out)
 {
     if (node->kind != CONF_LIST)
         return fail_type(reader, node, field, path, "a list");
@@ -413,8 +419,8 @@ static bool read_list(struct scenario_reader *reader, struct conf_node *node, co
 
 /* ---- a mapping ---- */
 
-static bool read_field(struct scenario_reader *reader, struct conf_node *node, const struct base_field *field,
-                       const char *path, void *out)
+static bool read_field(struct scenario_reader *reader, struct conf_node *node,
+                       const struct base_field *field, const char *path, void *out)
 {
     void *at = (char *)out + field->offset;
     bool ok = false;
@@ -458,9 +464,12 @@ static bool fail_unknown(struct scenario_reader *reader, const struct conf_node 
         return scenario_fail_hint(reader, key, full, "unsupported-key", later->help,
                                   "'%s' is not simulated by this version", full);
     const char *near = base_field_nearest(section->fields, key->text);
-    const char *hint = near == NULL ? NULL : base_arena_printf(reader->arena, "did you mean '%s'?", near);
-    const char *where = path[0] == '\0' ? "the scenario" : base_arena_printf(reader->arena, "'%s'", path);
-    return scenario_fail_hint(reader, key, full, "unknown-key", hint, "unknown key '%.80s' in %s", key->text, where);
+    const char *hint =
+        near == NULL ? NULL : base_arena_printf(reader->arena, "did you mean '%s'?", near);
+    const char *where =
+        path[0] == '\0' ? "the scenario" : base_arena_printf(reader->arena, "'%s'", path);
+    return scenario_fail_hint(reader, key, full, "unknown-key", hint, "unknown key '%.80s' in %s",
+                              key->text, where);
 }
 
 /* Each stated key has a row, and no two keys the same one (a row may have several spellings). */
@@ -478,8 +487,9 @@ static bool check_keys(struct scenario_reader *reader, const struct conf_node *m
         for (size_t j = 0; j < i; j++) {
             if (base_field_find(section->fields, map->keys[j]->text) != field)
                 continue;
-            ok = scenario_fail(reader, key, scenario_join(reader->arena, path, key->text), "duplicate-key",
-                               "'%s' and '%s' are the same key", key->text, map->keys[j]->text);
+            ok = scenario_fail(reader, key, scenario_join(reader->arena, path, key->text),
+                               "duplicate-key", "'%s' and '%s' are the same key", key->text,
+                               map->keys[j]->text);
         }
     }
     return ok;
@@ -508,8 +518,8 @@ static struct conf_node *put_default(struct scenario_reader *reader, struct conf
     return node;
 }
 
-bool scenario_read_map(struct scenario_reader *reader, struct conf_node *map, const struct scenario_section *section,
-                       const char *path, void *out)
+bool scenario_read_map(struct scenario_reader *reader, struct conf_node *map,
+                       const struct scenario_section *section, const char *path, void *out)
 {
     bool ok = check_keys(reader, map, section, path);
     for (const struct base_field *field = section->fields; field->key != NULL; field++) {

@@ -15,14 +15,17 @@ enum { REQUESTS_DEFAULT = 2000, REPLICATIONS_DEFAULT = 5 };
 
 /* ---- run ---- */
 
-static bool read_share(struct scenario_reader *reader, const struct conf_node *node, struct serve_warmup *out)
+static bool read_share(struct scenario_reader *reader, const struct conf_node *node,
+                       struct serve_warmup *out)
 {
-    static const struct base_field field = {.key = "warmup", .type = BASE_REAL, .unit = BASE_RATIO, .min = 0, .max = 0.99};
+    static const struct base_field field = {
+        .key = "warmup", .type = BASE_REAL, .unit = BASE_RATIO, .min = 0, .max = 0.99};
     out->kind = SERVE_WARMUP_SHARE;
     char text[32];
     if (!scenario_read_value(reader, node, &field, "run.warmup", &out->share))
         return false;
-    scenario_param_text(reader, "run.warmup", base_print_real(out->share, text, sizeof text), "", node);
+    scenario_param_text(reader, "run.warmup", base_print_real(out->share, text, sizeof text), "",
+                        node);
     return true;
 }
 
@@ -31,13 +34,26 @@ struct warmup_opts {
     bool has_requests, has_time;
 };
 
-static bool read_warmup(struct scenario_reader *reader, struct conf_node *node, struct serve_warmup *out)
+static bool read_warmup(struct scenario_reader *reader, struct conf_node *node,
+                        struct serve_warmup *out)
 {
     static const struct base_field fields[] = {
-        {.key = "requests", .type = BASE_INT, .unit = BASE_COUNT, .offset = offsetof(struct warmup_opts, requests),
-         .has_offset = offsetof(struct warmup_opts, has_requests), .min = 0, .max = 1e15, .help = "first requests of a replication"},
-        {.key = "time", .type = BASE_INT, .unit = BASE_TIME, .offset = offsetof(struct warmup_opts, time_ns),
-         .has_offset = offsetof(struct warmup_opts, has_time), .min = 0, .max = 9e18, .help = "first part of the simulated time"},
+        {.key = "requests",
+         .type = BASE_INT,
+         .unit = BASE_COUNT,
+         .offset = offsetof(struct warmup_opts, requests),
+         .has_offset = offsetof(struct warmup_opts, has_requests),
+         .min = 0,
+         .max = 1e15,
+         .help = "first requests of a replication"},
+        {.key = "time",
+         .type = BASE_INT,
+         .unit = BASE_TIME,
+         .offset = offsetof(struct warmup_opts, time_ns),
+         .has_offset = offsetof(struct warmup_opts, has_time),
+         .min = 0,
+         .max = 9e18,
+         .help = "first part of the simulated time"},
         {0},
     };
     static const struct scenario_section section = {"run.warmup", fields, NULL, ""};
@@ -50,7 +66,8 @@ static bool read_warmup(struct scenario_reader *reader, struct conf_node *node, 
     if (!scenario_read_map(reader, node, &section, "run.warmup", &opts))
         return false;
     if (opts.has_requests == opts.has_time)
-        return scenario_fail(reader, node, "run.warmup", "conflict", "'warmup' needs either 'requests' or 'time'");
+        return scenario_fail(reader, node, "run.warmup", "conflict",
+                             "'warmup' needs either 'requests' or 'time'");
     out->kind = opts.has_requests ? SERVE_WARMUP_REQUESTS : SERVE_WARMUP_TIME;
     out->requests = opts.requests;
     out->time_ns = opts.time_ns;
@@ -62,7 +79,8 @@ static bool process_is_endless(const struct workload_spec *spec)
     return workload_arrivals[spec->process]->is_endless;
 }
 
-static void default_count(struct scenario_reader *reader, const char *key, int64_t value, const char *source)
+static void default_count(struct scenario_reader *reader, const char *key, int64_t value,
+                          const char *source)
 {
     char text[32];
     snprintf(text, sizeof text, "%" PRId64, value);
@@ -102,7 +120,8 @@ static bool read_run(struct scenario_load *load, struct conf_node *map)
 
 /* ---- slo and require ---- */
 
-static void append(struct scenario_reader *reader, struct base_list *list, const void *item, size_t bytes)
+static void append(struct scenario_reader *reader, struct base_list *list, const void *item,
+                   size_t bytes)
 {
     char *grown = base_arena_array(reader->arena, list->count + 1, bytes);
     if (list->count > 0)
@@ -118,13 +137,15 @@ static bool add_slo(struct scenario_reader *reader, const struct conf_node *node
     struct kvsim_error err = {.status = KVSIM_OK};
     struct spec_slo slo;
     if (node->kind != CONF_SCALAR)
-        return scenario_fail(reader, node, path, "wrong-type", "an SLO must be a text: \"ttft p99 <= 2 s\"");
+        return scenario_fail(reader, node, path, "wrong-type",
+                             "an SLO must be a text: \"ttft p99 <= 2 s\"");
     const char *text = base_arena_copy(reader->arena, node->text);
     if (spec_slo_parse(text, &slo, &err) != KVSIM_OK)
         return scenario_fail_error(reader, node, path, &err);
     if (class_name != NULL) {
         if (slo.class_name != NULL && strcmp(slo.class_name, class_name) != 0)
-            return scenario_fail(reader, node, path, "conflict", "an SLO of class '%.60s' is for '%.60s'", class_name,
+            return scenario_fail(reader, node, path, "conflict",
+                                 "an SLO of class '%.60s' is for '%.60s'", class_name,
                                  slo.class_name);
         if (slo.class_name == NULL)
             slo.text = base_arena_printf(reader->arena, "%s for %s", slo.text, class_name);
@@ -135,8 +156,8 @@ static bool add_slo(struct scenario_reader *reader, const struct conf_node *node
     return true;
 }
 
-bool scenario_slo_add(struct scenario_reader *reader, const struct conf_node *list, const char *path,
-                      const char *class_name, struct base_list *out)
+bool scenario_slo_add(struct scenario_reader *reader, const struct conf_node *list,
+                      const char *path, const char *class_name, struct base_list *out)
 {
     if (list->kind == CONF_SCALAR)
         return add_slo(reader, list, path, class_name, out);
@@ -144,7 +165,9 @@ bool scenario_slo_add(struct scenario_reader *reader, const struct conf_node *li
         return scenario_fail(reader, list, path, "wrong-type", "'slo' must be a list of texts");
     bool ok = true;
     for (size_t i = 0; i < list->count; i++)
-        ok = add_slo(reader, list->items[i], base_arena_printf(reader->arena, "%s.%zu", path, i), class_name, out) && ok;
+        ok = add_slo(reader, list->items[i], base_arena_printf(reader->arena, "%s.%zu", path, i),
+                     class_name, out) &&
+             ok;
     return ok;
 }
 
@@ -163,9 +186,11 @@ static bool check_slo_classes(struct scenario_load *load)
         if (found)
             continue;
         const char *near = base_name_nearest(names, wanted);
-        ok = scenario_fail_hint(load->reader, conf_get(load->root, "slo"), "slo", "unknown-class",
-                                near == NULL ? NULL : base_arena_printf(load->reader->arena, "did you mean '%s'?", near),
-                                "the SLO '%.100s' is for a class that does not exist", config->slos[i].text);
+        ok = scenario_fail_hint(
+            load->reader, conf_get(load->root, "slo"), "slo", "unknown-class",
+            near == NULL ? NULL
+                         : base_arena_printf(load->reader->arena, "did you mean '%s'?", near),
+            "the SLO '%.100s' is for a class that does not exist", config->slos[i].text);
     }
     return ok;
 }
@@ -175,7 +200,8 @@ static bool parse_relation(const char **at, struct serve_require *out)
     static const struct {
         const char *text;
         int relation;
-    } relations[] = {{"<=", SERVE_LE}, {">=", SERVE_GE}, {"==", SERVE_EQ}, {"!=", SERVE_NE}, {"<", SERVE_LT}, {">", SERVE_GT}};
+    } relations[] = {{"<=", SERVE_LE}, {">=", SERVE_GE}, {"==", SERVE_EQ},
+                     {"!=", SERVE_NE}, {"<", SERVE_LT},  {">", SERVE_GT}};
     for (size_t i = 0; i < sizeof relations / sizeof relations[0]; i++) {
         size_t length = strlen(relations[i].text);
         if (strncmp(*at, relations[i].text, length) == 0) {
@@ -187,13 +213,15 @@ static bool parse_relation(const char **at, struct serve_require *out)
     return false;
 }
 
-static bool add_require(struct scenario_reader *reader, const struct conf_node *node, const char *path,
-                        struct base_list *out)
+static bool add_require(struct scenario_reader *reader, const struct conf_node *node,
+                        const char *path, struct base_list *out)
 {
-    static const struct base_field value_field = {.key = "require", .type = BASE_REAL, .min = -1e300, .max = 1e300};
+    static const struct base_field value_field = {
+        .key = "require", .type = BASE_REAL, .min = -1e300, .max = 1e300};
     struct serve_require require = {0};
     if (node->kind != CONF_SCALAR)
-        return scenario_fail(reader, node, path, "wrong-type", "a requirement must be a text: \"preemptions == 0\"");
+        return scenario_fail(reader, node, path, "wrong-type",
+                             "a requirement must be a text: \"preemptions == 0\"");
     const char *at = node->text + strspn(node->text, " ");
     size_t length = strspn(at, "abcdefghijklmnopqrstuvwxyz0123456789_");
     require.text = node->text;
@@ -202,16 +230,18 @@ static bool add_require(struct scenario_reader *reader, const struct conf_node *
     at += strspn(at, " ");
     if (length == 0 || !parse_relation(&at, &require))
         return scenario_fail(reader, node, path, "bad-require",
-                             "'%.80s' must be FIGURE RELATION NUMBER, such as \"preemptions == 0\"", node->text);
+                             "'%.80s' must be FIGURE RELATION NUMBER, such as \"preemptions == 0\"",
+                             node->text);
     struct conf_node number = *node;
     number.text = base_arena_copy(reader->arena, at + strspn(at, " "));
     if (!scenario_read_value(reader, &number, &value_field, path, &require.value))
         return false;
     const char *near;
     if (!scenario_figure_is_known(require.figure, &near))
-        return scenario_fail_hint(reader, node, path, "unknown-figure",
-                                  near == NULL ? NULL : base_arena_printf(reader->arena, "did you mean '%s'?", near),
-                                  "'%.60s' is no figure of run_summary", require.figure);
+        return scenario_fail_hint(
+            reader, node, path, "unknown-figure",
+            near == NULL ? NULL : base_arena_printf(reader->arena, "did you mean '%s'?", near),
+            "'%.60s' is no figure of run_summary", require.figure);
     scenario_param_text(reader, path, require.text, "", node);
     append(reader, out, &require, sizeof require);
     return true;
@@ -225,9 +255,12 @@ static bool read_requires(struct scenario_load *load, const struct conf_node *li
         ok = add_require(load->reader, list, "require", &out);
     } else if (list->kind == CONF_LIST) {
         for (size_t i = 0; i < list->count; i++)
-            ok = add_require(load->reader, list->items[i], base_arena_printf(load->reader->arena, "require.%zu", i), &out) && ok;
+            ok = add_require(load->reader, list->items[i],
+                             base_arena_printf(load->reader->arena, "require.%zu", i), &out) &&
+                 ok;
     } else {
-        return scenario_fail(load->reader, list, "require", "wrong-type", "'require' must be a list of texts");
+        return scenario_fail(load->reader, list, "require", "wrong-type",
+                             "'require' must be a list of texts");
     }
     load->scenario->config.requires = out.at;
     load->scenario->config.require_count = out.count;
@@ -244,25 +277,31 @@ static bool read_price(struct scenario_load *load, struct conf_node *map)
     if (!scenario_read_map(reader, map, &scenario_price_section, "price", &opts))
         return false;
     if (opts.usd_per_gpu_hour > 0 && opts.usd_per_instance_hour > 0)
-        return scenario_fail(reader, conf_get(map, "usd_per_instance_hour"), "price.usd_per_instance_hour", "conflict",
-                             "'usd_per_gpu_hour' and 'usd_per_instance_hour' cannot both be stated");
+        return scenario_fail(
+            reader, conf_get(map, "usd_per_instance_hour"), "price.usd_per_instance_hour",
+            "conflict", "'usd_per_gpu_hour' and 'usd_per_instance_hour' cannot both be stated");
     config->usd_per_gpu_hour = opts.usd_per_gpu_hour;
     config->price_utilization = opts.utilization;
     if (opts.usd_per_instance_hour > 0)
-        config->usd_per_gpu_hour = opts.usd_per_instance_hour / (double)config->gpu_count_per_replica;
-    if (config->usd_per_gpu_hour > 0 || !load->scenario->has_hardware || !(load->scenario->hardware.usd_per_hour > 0))
+        config->usd_per_gpu_hour =
+            opts.usd_per_instance_hour / (double)config->gpu_count_per_replica;
+    if (config->usd_per_gpu_hour > 0 || !load->scenario->has_hardware ||
+        !(load->scenario->hardware.usd_per_hour > 0))
         return true;
     config->usd_per_gpu_hour = load->scenario->hardware.usd_per_hour;
     char text[32];
-    scenario_param_derived(reader, "price.usd_per_gpu_hour", base_print_real(config->usd_per_gpu_hour, text, sizeof text),
-                           "usd", SPEC_VENDOR, "list price in the hardware file: an example");
+    scenario_param_derived(reader, "price.usd_per_gpu_hour",
+                           base_print_real(config->usd_per_gpu_hour, text, sizeof text), "usd",
+                           SPEC_VENDOR, "list price in the hardware file: an example");
     return true;
 }
 
 static bool read_record(struct scenario_load *load, struct conf_node *map)
 {
-    static const struct base_field count = {.key = "requests", .type = BASE_INT, .unit = BASE_COUNT, .min = 0, .max = 1e15};
-    static const struct base_field interval = {.key = "timeline", .type = BASE_INT, .unit = BASE_TIME, .min_open = true, .max = 9e18};
+    static const struct base_field count = {
+        .key = "requests", .type = BASE_INT, .unit = BASE_COUNT, .min = 0, .max = 1e15};
+    static const struct base_field interval = {
+        .key = "timeline", .type = BASE_INT, .unit = BASE_TIME, .min_open = true, .max = 9e18};
     struct scenario_reader *reader = load->reader;
     struct serve_config *config = &load->scenario->config;
     struct scenario_record_opts opts = {0};
@@ -273,24 +312,30 @@ static bool read_record(struct scenario_load *load, struct conf_node *map)
     if (strcmp(opts.requests, "all") == 0)
         config->record_requests = UINT64_MAX;
     else if (strcmp(opts.requests, "none") != 0)
-        ok = scenario_read_value(reader, conf_get(map, "requests"), &count, "record.requests", &rows);
+        ok = scenario_read_value(reader, conf_get(map, "requests"), &count, "record.requests",
+                                 &rows);
     if (rows > 0)
         config->record_requests = (uint64_t)rows;
     config->record_sample_ns = -1;
     if (strcmp(opts.timeline, "none") == 0)
         config->record_sample_ns = 0;
     else if (strcmp(opts.timeline, "auto") != 0)
-        ok = scenario_read_value(reader, conf_get(map, "timeline"), &interval, "record.timeline", &config->record_sample_ns) && ok;
+        ok = scenario_read_value(reader, conf_get(map, "timeline"), &interval, "record.timeline",
+                                 &config->record_sample_ns) &&
+             ok;
     return ok;
 }
 
 static bool read_router(struct scenario_load *load, const struct conf_node *node)
 {
-    static const struct base_choice routers[] = {
-        {"round_robin", SERVE_ROUND_ROBIN, ""}, {"least_outstanding", SERVE_LEAST_OUTSTANDING, ""}, {0}};
-    static const char *const later[] = {"random", "least_tokens", "power_of_two", "prefix_affinity", "cache_aware",
-                                        "prefix_hash", "session_affinity", "weighted"};
-    static const struct base_field field = {.key = "router", .type = BASE_CHOICE, .choices = routers};
+    static const struct base_choice routers[] = {{"round_robin", SERVE_ROUND_ROBIN, ""},
+                                                 {"least_outstanding", SERVE_LEAST_OUTSTANDING, ""},
+                                                 {0}};
+    static const char *const later[] = {"random",           "least_tokens", "power_of_two",
+                                        "prefix_affinity",  "cache_aware",  "prefix_hash",
+                                        "session_affinity", "weighted"};
+    static const struct base_field field = {
+        .key = "router", .type = BASE_CHOICE, .choices = routers};
     struct scenario_reader *reader = load->reader;
     const struct conf_node *name = node;
     if (node->kind == CONF_MAP) {
@@ -298,10 +343,12 @@ static bool read_router(struct scenario_load *load, const struct conf_node *node
         for (size_t i = 0; i < node->count; i++) {
             if (!base_key_equal(node->keys[i]->text, "policy"))
                 return scenario_fail(reader, node->keys[i], "cluster.router", "unsupported-key",
-                                     "'cluster.router.%.60s' is not simulated by this version", node->keys[i]->text);
+                                     "'cluster.router.%.60s' is not simulated by this version",
+                                     node->keys[i]->text);
         }
         if (conf_is_null(name))
-            return scenario_fail(reader, node, "cluster.router", "missing-key", "'cluster.router.policy' is missing");
+            return scenario_fail(reader, node, "cluster.router", "missing-key",
+                                 "'cluster.router.policy' is missing");
     }
     for (size_t i = 0; name->kind == CONF_SCALAR && i < sizeof later / sizeof later[0]; i++) {
         if (base_key_equal(later[i], name->text))
@@ -325,7 +372,8 @@ static bool read_cluster(struct scenario_load *load, struct conf_node *map)
     load->scenario->config.replica_count = (uint32_t)opts.replicas;
     if (opts.router != NULL)
         return read_router(load, opts.router);
-    scenario_param_derived(load->reader, "cluster.router", "round_robin", "", SPEC_ASSUMED, "kvsim's default");
+    scenario_param_derived(load->reader, "cluster.router", "round_robin", "", SPEC_ASSUMED,
+                           "kvsim's default");
     return true;
 }
 
@@ -334,7 +382,10 @@ bool scenario_run_read(struct scenario_load *load)
     static const struct {
         const char *key;
         bool (*read)(struct scenario_load *load, struct conf_node *map);
-    } parts[] = {{"cluster", read_cluster}, {"run", read_run}, {"price", read_price}, {"record", read_record}};
+    } parts[] = {{"cluster", read_cluster},
+                 {"run", read_run},
+                 {"price", read_price},
+                 {"record", read_record}};
     struct scenario_reader *reader = load->reader;
     struct serve_config *config = &load->scenario->config;
     bool ok = true;
@@ -342,7 +393,8 @@ bool scenario_run_read(struct scenario_load *load)
         struct conf_node *map = scenario_child(reader, load->root, "", parts[i].key);
         ok = map != NULL && parts[i].read(load, map) && ok;
     }
-    const struct conf_node *slo = conf_get(load->root, "slo"), *require = conf_get(load->root, "require");
+    const struct conf_node *slo = conf_get(load->root, "slo"),
+                           *require = conf_get(load->root, "require");
     struct base_list *slos = &load->scenario->slos;
     if (!conf_is_null(slo))
         ok = scenario_slo_add(reader, slo, "slo", NULL, slos) && ok;

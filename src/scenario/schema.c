@@ -30,7 +30,8 @@ static const struct scenario_section *find_section(const char *path)
 }
 
 /* The section of a key's mapping, where it has one. */
-static const struct scenario_section *section_below(const char *path, const char *key, bool *is_list)
+static const struct scenario_section *section_below(const char *path, const char *key,
+                                                    bool *is_list)
 {
     char full[SCENARIO_KEY_MAX];
     size_t length = strlen(path), key_length = strlen(key);
@@ -86,7 +87,8 @@ static void add_type(struct base_text *out, const struct base_field *field)
     }
 }
 
-static void add_reference(struct base_text *out, const struct scenario_section *section, bool is_list)
+static void add_reference(struct base_text *out, const struct scenario_section *section,
+                          bool is_list)
 {
     base_text_add(out, "\"anyOf\":[");
     if (is_list)
@@ -100,7 +102,8 @@ static void add_reference(struct base_text *out, const struct scenario_section *
     base_text_add(out, ",{\"type\":[\"string\",\"number\"]}]");
 }
 
-static void add_property(struct base_text *out, const char *path, const struct base_field *field, bool first)
+static void add_property(struct base_text *out, const char *path, const struct base_field *field,
+                         bool first)
 {
     bool is_list;
     const struct scenario_section *below = section_below(path, field->key, &is_list);
@@ -138,8 +141,10 @@ static bool was_seen(size_t process, const char *key)
 /* All keys of all processes: which belong together is left to kvsim. */
 static void add_arrival(struct base_text *out)
 {
-    base_text_add(out, "\"workload.arrival\":{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
-                       "\"process\":{\"enum\":[");
+    base_text_add(
+        out,
+        "\"workload.arrival\":{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
+        "\"process\":{\"enum\":[");
     for (const struct base_choice *at = workload_process_choices; at->name != NULL; at++) {
         if (at != workload_process_choices)
             base_text_add(out, ",");
@@ -147,7 +152,8 @@ static void add_arrival(struct base_text *out)
     }
     base_text_add(out, "]},\"max_concurrency\":{\"type\":[\"number\",\"string\"]}");
     for (size_t i = 0; workload_arrivals[i] != NULL; i++) {
-        for (const struct base_field *field = workload_arrivals[i]->policy.opts; field != NULL && field->key != NULL; field++) {
+        for (const struct base_field *field = workload_arrivals[i]->policy.opts;
+             field != NULL && field->key != NULL; field++) {
             if (!was_seen(i, field->key))
                 add_property(out, "workload.arrival", field, false);
         }
@@ -157,7 +163,8 @@ static void add_arrival(struct base_text *out)
 
 void scenario_print_schema(struct base_text *out)
 {
-    base_text_add(out, "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"title\":\"kvsim scenario\",");
+    base_text_add(out, "{\"$schema\":\"https://json-schema.org/draft/2020-12/"
+                       "schema\",\"title\":\"kvsim scenario\",");
     add_properties(out, "", scenario_sections[0]->fields);
     base_text_add(out, ",\"$defs\":{");
     add_arrival(out);

@@ -9,12 +9,14 @@
 #include <string.h>
 
 const struct scenario_section *const scenario_sections[] = {
-    &scenario_top_section,      &scenario_engine_section,   &scenario_memory_section,     &scenario_activation_section,
-    &scenario_switch_section,   &scenario_workload_section, &scenario_length_section,     &scenario_time_section,
-    &scenario_class_section,    &scenario_timeout_section,  &scenario_run_section,        &scenario_cluster_section,
-    &scenario_cost_section,     &scenario_host_section,     &scenario_price_section,      &scenario_record_section,
-    &scenario_model_section,    &scenario_group_section,    &scenario_hardware_section,   &scenario_tflops_section,
-    &scenario_link_section,     &scenario_pcie_section,     &scenario_all_reduce_section, NULL,
+    &scenario_top_section,        &scenario_engine_section,     &scenario_memory_section,
+    &scenario_activation_section, &scenario_switch_section,     &scenario_workload_section,
+    &scenario_length_section,     &scenario_time_section,       &scenario_class_section,
+    &scenario_timeout_section,    &scenario_run_section,        &scenario_cluster_section,
+    &scenario_cost_section,       &scenario_host_section,       &scenario_price_section,
+    &scenario_record_section,     &scenario_model_section,      &scenario_group_section,
+    &scenario_hardware_section,   &scenario_tflops_section,     &scenario_link_section,
+    &scenario_pcie_section,       &scenario_all_reduce_section, NULL,
 };
 
 /* "workload.classes.0.weight" stands in the section "workload.classes[]". */
@@ -66,7 +68,9 @@ static const struct base_field *find_in(const char *path, const char *name, cons
         if (field == NULL)
             field = base_field_find(scenario_sections[i]->later, name);
     }
-    for (size_t i = 0; workload_arrivals[i] != NULL && field == NULL && strcmp(path, "workload.arrival") == 0; i++) {
+    for (size_t i = 0;
+         workload_arrivals[i] != NULL && field == NULL && strcmp(path, "workload.arrival") == 0;
+         i++) {
         *section = "workload.arrival";
         field = base_field_find(workload_arrivals[i]->policy.opts, name);
     }

@@ -34,7 +34,8 @@ bool scenario_check_used(struct scenario_reader *reader, struct conf_node *map, 
         i++;
         if (is_used || !scenario_is_stated(conf_get(map, key->text)))
             continue;
-        ok = scenario_fail_hint(reader, key, scenario_join(reader->arena, path, key->text), "unused-key",
+        ok = scenario_fail_hint(reader, key, scenario_join(reader->arena, path, key->text),
+                                "unused-key",
                                 base_arena_printf(reader->arena, "used by: %s", field->used_by),
                                 "'%s' is not used by %s '%s'", key->text, what, word);
     }

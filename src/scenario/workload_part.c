@@ -12,7 +12,8 @@
 
 /* ---- arrival ---- */
 
-static const struct workload_arrival_ops *find_process(struct scenario_reader *reader, const struct conf_node *arrival)
+static const struct workload_arrival_ops *find_process(struct scenario_reader *reader,
+                                                       const struct conf_node *arrival)
 {
     const struct conf_node *node = conf_get(arrival, "process");
     if (conf_is_null(node)) {
@@ -20,7 +21,8 @@ static const struct workload_arrival_ops *find_process(struct scenario_reader *r
                       "'workload.arrival.process' is missing");
         return NULL;
     }
-    const struct base_field field = {.key = "process", .type = BASE_CHOICE, .choices = workload_process_choices};
+    const struct base_field field = {
+        .key = "process", .type = BASE_CHOICE, .choices = workload_process_choices};
     int process;
     if (!scenario_read_value(reader, node, &field, "workload.arrival.process", &process))
         return NULL;
@@ -34,7 +36,8 @@ static const char *readers_of(struct base_arena *arena, const char *key)
     struct base_text text = {0};
     for (size_t i = 0; workload_arrivals[i] != NULL; i++) {
         if (base_field_find(workload_arrivals[i]->policy.opts, key) != NULL)
-            base_text_printf(&text, "%s%s", text.count == 0 ? "" : ", ", workload_arrivals[i]->policy.name);
+            base_text_printf(&text, "%s%s", text.count == 0 ? "" : ", ",
+                             workload_arrivals[i]->policy.name);
     }
     const char *copy = base_arena_copy(arena, text.at == NULL ? "" : text.at);
     base_text_free(&text);
@@ -53,17 +56,20 @@ static bool check_process_keys(struct scenario_reader *reader, struct conf_node 
             i++;
             continue;
         }
-        ok = scenario_fail_hint(reader, key, scenario_join(reader->arena, "workload.arrival", key->text), "unused-key",
-                                base_arena_printf(reader->arena, "used by: %s", users),
-                                "'%s' is not used by process '%s'", key->text, ops->policy.name);
+        ok = scenario_fail_hint(
+            reader, key, scenario_join(reader->arena, "workload.arrival", key->text), "unused-key",
+            base_arena_printf(reader->arena, "used by: %s", users),
+            "'%s' is not used by process '%s'", key->text, ops->policy.name);
         scenario_drop(arrival, key->text);
     }
     return ok;
 }
 
-static bool read_max_concurrency(struct scenario_reader *reader, const struct conf_node *node, uint64_t *out)
+static bool read_max_concurrency(struct scenario_reader *reader, const struct conf_node *node,
+                                 uint64_t *out)
 {
-    static const struct base_field field = {.key = "max_concurrency", .type = BASE_INT, .unit = BASE_COUNT, .min = 1, .max = 1e9};
+    static const struct base_field field = {
+        .key = "max_concurrency", .type = BASE_INT, .unit = BASE_COUNT, .min = 1, .max = 1e9};
     int64_t value;
     if (conf_is_null(node))
         return true;
@@ -91,21 +97,25 @@ static bool compile_arrival(struct scenario_load *load, const struct workload_ar
     spec->process = ops->process;
     if (opts->think_time != NULL) {
         spec->has_think = true;
-        if (!scenario_length_read(reader, arrival, "think_time", "workload.arrival.think_time", true, &spec->think))
+        if (!scenario_length_read(reader, arrival, "think_time", "workload.arrival.think_time",
+                                  true, &spec->think))
             return false;
     }
     if (opts->file == NULL)
         return true;
-    load->trace_path = scenario_find_file(reader, conf_get(arrival, "file"), "workload.arrival.file", opts->file);
+    load->trace_path =
+        scenario_find_file(reader, conf_get(arrival, "file"), "workload.arrival.file", opts->file);
     spec->trace_path = load->trace_path;
     return load->trace_path != NULL;
 }
 
-static bool read_arrival(struct scenario_load *load, struct conf_node *workload, const struct conf_node *node)
+static bool read_arrival(struct scenario_load *load, struct conf_node *workload,
+                         const struct conf_node *node)
 {
     struct scenario_reader *reader = load->reader;
     if (node->kind != CONF_MAP)
-        return scenario_fail(reader, node, "workload.arrival", "wrong-type", "'arrival' must be a mapping");
+        return scenario_fail(reader, node, "workload.arrival", "wrong-type",
+                             "'arrival' must be a mapping");
     const struct workload_arrival_ops *ops = find_process(reader, node);
     if (ops == NULL)
         return false;
@@ -114,10 +124,13 @@ static bool read_arrival(struct scenario_load *load, struct conf_node *workload,
     scenario_drop(arrival, "process");
     scenario_drop(arrival, "max_concurrency");
     struct workload_arrival_opts opts = {0};
-    struct scenario_section section = {"workload.arrival", ops->policy.opts, NULL, ops->policy.summary};
+    struct scenario_section section = {"workload.arrival", ops->policy.opts, NULL,
+                                       ops->policy.summary};
     bool ok = check_process_keys(reader, arrival, ops);
     ok = scenario_read_map(reader, arrival, &section, "workload.arrival", &opts) && ok;
-    ok = read_max_concurrency(reader, conf_get(node, "max_concurrency"), &load->scenario->config.workload.max_concurrency) && ok;
+    ok = read_max_concurrency(reader, conf_get(node, "max_concurrency"),
+                              &load->scenario->config.workload.max_concurrency) &&
+         ok;
     ok = ok && compile_arrival(load, ops, &opts, arrival);
     conf_put(reader->arena, arrival, "process", conf_get(node, "process"));
     if (!conf_is_null(conf_get(node, "max_concurrency")))
@@ -133,11 +146,13 @@ static bool read_timeout(struct scenario_reader *reader, struct conf_node *map, 
 {
     struct scenario_timeout_opts opts = {0};
     if (map->kind != CONF_MAP)
-        return scenario_fail(reader, map, path, "wrong-type", "'timeout' must be {first_token, total}");
+        return scenario_fail(reader, map, path, "wrong-type",
+                             "'timeout' must be {first_token, total}");
     if (!scenario_read_map(reader, map, &scenario_timeout_section, path, &opts))
         return false;
     if (opts.first_token_ns == 0 && opts.total_ns == 0)
-        return scenario_fail(reader, map, path, "missing-key", "'timeout' needs 'first_token' or 'total'");
+        return scenario_fail(reader, map, path, "missing-key",
+                             "'timeout' needs 'first_token' or 'total'");
     out->timeout_first_ns = opts.first_token_ns;
     out->timeout_total_ns = opts.total_ns;
     return true;
@@ -165,7 +180,8 @@ static bool read_lengths(struct scenario_load *load, struct conf_node *map, cons
             continue;
         if (is_trace) {
             ok = scenario_fail(reader, conf_key(map, keys[i]), full, "unused-key",
-                               "'%s' is not used by process 'trace': the file has the lengths", keys[i]);
+                               "'%s' is not used by process 'trace': the file has the lengths",
+                               keys[i]);
             continue;
         }
         ok = scenario_length_read(reader, map, keys[i], full, false, dists[i]) && ok;
@@ -176,23 +192,27 @@ static bool read_lengths(struct scenario_load *load, struct conf_node *map, cons
         return ok;
     out->has_max_tokens = !is_same(max);
     if (out->has_max_tokens)
-        return scenario_length_read(reader, map, "max_tokens", scenario_join(reader->arena, path, "max_tokens"), false,
-                                    &out->max_tokens) && ok;
+        return scenario_length_read(reader, map, "max_tokens",
+                                    scenario_join(reader->arena, path, "max_tokens"), false,
+                                    &out->max_tokens) &&
+               ok;
     scenario_param_text(reader, scenario_join(reader->arena, path, "max_tokens"), "same", "", max);
     return ok;
 }
 
-static bool check_has_lengths(struct scenario_load *load, const struct conf_node *at, const char *path,
-                              bool has_prompt, bool has_output)
+static bool check_has_lengths(struct scenario_load *load, const struct conf_node *at,
+                              const char *path, bool has_prompt, bool has_output)
 {
     bool ok = true;
     if (load->scenario->config.workload.process == WORKLOAD_TRACE)
         return true;
     if (!has_prompt)
-        ok = scenario_fail(load->reader, at, scenario_join(load->reader->arena, path, "prompt_tokens"), "missing-key",
+        ok = scenario_fail(load->reader, at,
+                           scenario_join(load->reader->arena, path, "prompt_tokens"), "missing-key",
                            "'%s.prompt_tokens' is missing", path);
     if (!has_output)
-        ok = scenario_fail(load->reader, at, scenario_join(load->reader->arena, path, "output_tokens"), "missing-key",
+        ok = scenario_fail(load->reader, at,
+                           scenario_join(load->reader->arena, path, "output_tokens"), "missing-key",
                            "'%s.output_tokens' is missing", path);
     return ok;
 }
@@ -219,8 +239,10 @@ static bool read_class(struct scenario_load *load, struct conf_node *node, const
     if (!scenario_read_map(reader, node, &scenario_class_section, path, &opts))
         return false;
     if (opts.name[0] == '\0' || class_exists(spec, opts.name))
-        return scenario_fail(reader, conf_get(node, "name"), scenario_join(reader->arena, path, "name"), "bad-name",
-                             opts.name[0] == '\0' ? "a class needs a name" : "two classes are called '%.80s'", opts.name);
+        return scenario_fail(
+            reader, conf_get(node, "name"), scenario_join(reader->arena, path, "name"), "bad-name",
+            opts.name[0] == '\0' ? "a class needs a name" : "two classes are called '%.80s'",
+            opts.name);
     struct workload_class *class = &spec->classes[spec->class_count++];
     *class = *common;
     class->name = opts.name;
@@ -233,10 +255,13 @@ static bool read_class(struct scenario_load *load, struct conf_node *node, const
     bool ok = read_lengths(load, node, path, class, &has_prompt, &has_output);
     ok = check_has_lengths(load, node, path, has_prompt, has_output) && ok;
     if (opts.timeout != NULL)
-        ok = read_timeout(reader, conf_get(node, "timeout"), scenario_join(reader->arena, path, "timeout"), class) && ok;
+        ok = read_timeout(reader, conf_get(node, "timeout"),
+                          scenario_join(reader->arena, path, "timeout"), class) &&
+             ok;
     if (opts.slo != NULL)
-        ok = scenario_slo_add(reader, opts.slo, scenario_join(reader->arena, path, "slo"), class->name,
-                              &load->scenario->slos) && ok;
+        ok = scenario_slo_add(reader, opts.slo, scenario_join(reader->arena, path, "slo"),
+                              class->name, &load->scenario->slos) &&
+             ok;
     return ok;
 }
 
@@ -245,7 +270,8 @@ static bool read_classes(struct scenario_load *load, const struct conf_node *lis
 {
     struct scenario_reader *reader = load->reader;
     if (list->kind != CONF_LIST || list->count == 0 || list->count > WORKLOAD_CLASSES_MAX)
-        return scenario_fail(reader, list, "workload.classes", "wrong-type", "'classes' must be a list of 1 to %d classes",
+        return scenario_fail(reader, list, "workload.classes", "wrong-type",
+                             "'classes' must be a list of 1 to %d classes",
                              (int)WORKLOAD_CLASSES_MAX);
     bool ok = true;
     for (size_t i = 0; i < list->count; i++) {
@@ -270,7 +296,9 @@ bool scenario_workload_read(struct scenario_load *load)
     spec->ignore_eos = opts.ignore_eos;
     if (opts.arrival == NULL || !read_arrival(load, map, opts.arrival))
         return false; // whether lengths are needed depends on the process
-    struct workload_class common = {.name = "", .weight = 1, .correlation = opts.correlation,
+    struct workload_class common = {.name = "",
+                                    .weight = 1,
+                                    .correlation = opts.correlation,
                                     .abort_after_ns = opts.abort_after_ns};
     bool has_prompt = false, has_output = false;
     ok = read_lengths(load, map, "workload", &common, &has_prompt, &has_output) && ok;
@@ -291,8 +319,8 @@ bool scenario_workload_read(struct scenario_load *load)
 static void param_mean(struct scenario_reader *reader, const char *key, double mean)
 {
     char text[32];
-    scenario_param_derived(reader, key, base_print_real(mean, text, sizeof text), "tokens", SPEC_CALCULATED,
-                           "mean of the distribution after min and max");
+    scenario_param_derived(reader, key, base_print_real(mean, text, sizeof text), "tokens",
+                           SPEC_CALCULATED, "mean of the distribution after min and max");
 }
 
 static void find_means(struct scenario_load *load)
@@ -317,24 +345,28 @@ static bool scan_trace(struct scenario_load *load)
     struct serve_config *config = &load->scenario->config;
     struct workload_trace_info info;
     struct kvsim_error err;
-    const struct conf_node *file = conf_get(conf_get(conf_get(load->root, "workload"), "arrival"), "file");
+    const struct conf_node *file =
+        conf_get(conf_get(conf_get(load->root, "workload"), "arrival"), "file");
     if (workload_trace_scan(load->trace_path, &info, &err) != KVSIM_OK)
         return scenario_fail_error(load->reader, file, "workload.arrival.file", &err);
     config->prompt_mean = info.prompt_mean;
     config->output_mean = info.output_mean;
     char text[32];
     snprintf(text, sizeof text, "%" PRIu64, info.row_count);
-    scenario_param_derived(load->reader, "workload.arrival.rows", text, "", SPEC_CALCULATED, "counted in the trace");
+    scenario_param_derived(load->reader, "workload.arrival.rows", text, "", SPEC_CALCULATED,
+                           "counted in the trace");
     param_mean(load->reader, "workload.prompt_tokens.resulting_mean", info.prompt_mean);
     param_mean(load->reader, "workload.output_tokens.resulting_mean", info.output_mean);
     int64_t limit = config->sched.max_model_len;
     if (limit != 0 && info.prompt_max >= limit)
         scenario_warn(load->reader, file, "workload.arrival.file", "prompt-above-limit",
-                      "the longest prompt of the trace has %" PRId64 " tokens, the engine rejects from max_model_len %" PRId64,
+                      "the longest prompt of the trace has %" PRId64
+                      " tokens, the engine rejects from max_model_len %" PRId64,
                       info.prompt_max, limit);
     if (info.has_content)
-        scenario_caveat(load->reader, "content_without_cache",
-                        "the trace states the content of prompts; without prefix caching it has no effect");
+        scenario_caveat(
+            load->reader, "content_without_cache",
+            "the trace states the content of prompts; without prefix caching it has no effect");
     return true;
 }
 
@@ -348,10 +380,11 @@ static void warn_priorities(struct scenario_load *load)
     const struct workload_spec *spec = &load->scenario->config.workload;
     for (size_t i = 0; i < spec->class_count; i++) {
         if (spec->classes[i].priority != 0 && is_priority_idle(load)) {
-            scenario_fail_hint(load->reader, conf_get(load->root, "workload"), "workload.classes", "unused-key",
-                               "set engine.scheduling_policy: priority",
-                               "the 'priority' of class '%.80s' is not used by scheduling_policy 'fcfs'",
-                               spec->classes[i].name);
+            scenario_fail_hint(
+                load->reader, conf_get(load->root, "workload"), "workload.classes", "unused-key",
+                "set engine.scheduling_policy: priority",
+                "the 'priority' of class '%.80s' is not used by scheduling_policy 'fcfs'",
+                spec->classes[i].name);
             return;
         }
     }
@@ -363,8 +396,10 @@ static void warn_long_prompts(struct scenario_load *load)
     for (size_t i = 0; i < config->workload.class_count; i++) {
         const struct rng_dist *prompt = &config->workload.classes[i].prompt;
         if (rng_dist_value(prompt, 1e-9) >= (double)config->sched.max_model_len)
-            scenario_warn(load->reader, conf_get(load->root, "workload"), "workload.prompt_tokens", "prompt-above-limit",
-                          "no prompt is shorter than max_model_len %" PRId64 ": the engine rejects every request",
+            scenario_warn(load->reader, conf_get(load->root, "workload"), "workload.prompt_tokens",
+                          "prompt-above-limit",
+                          "no prompt is shorter than max_model_len %" PRId64
+                          ": the engine rejects every request",
                           config->sched.max_model_len);
     }
 }
@@ -375,8 +410,9 @@ static bool find_held_blocks(struct scenario_load *load)
     struct kvsim_error err;
     if (config->sched.block_size == 0 || config->sched.max_model_len == 0)
         return true;
-    if (workload_mean_held_blocks(&config->workload, config->seed, (uint32_t)config->sched.block_size,
-                                  config->sched.max_model_len, &config->mean_held_blocks, &err) == KVSIM_OK)
+    if (workload_mean_held_blocks(&config->workload, config->seed,
+                                  (uint32_t)config->sched.block_size, config->sched.max_model_len,
+                                  &config->mean_held_blocks, &err) == KVSIM_OK)
         return true;
     return scenario_fail_error(load->reader, conf_get(load->root, "workload"), "workload", &err);
 }

@@ -40,13 +40,17 @@ static inline void loaded_begin(struct loaded *loaded)
 static inline void loaded_run(struct loaded *loaded, enum scenario_purpose purpose,
                               const struct scenario_override *overrides, size_t count)
 {
-    struct scenario_request request = {.path = loaded->path, .overrides = overrides, .override_count = count,
-                                       .purpose = purpose, .warnings_wanted = true};
+    struct scenario_request request = {.path = loaded->path,
+                                       .overrides = overrides,
+                                       .override_count = count,
+                                       .purpose = purpose,
+                                       .warnings_wanted = true};
     loaded->status = scenario_load(&request, &loaded->scenario, &loaded->diags);
     loaded->config = loaded->scenario == NULL ? NULL : scenario_config(loaded->scenario);
 }
 
-static inline void load_text_for(struct loaded *loaded, const char *text, enum scenario_purpose purpose)
+static inline void load_text_for(struct loaded *loaded, const char *text,
+                                 enum scenario_purpose purpose)
 {
     loaded_begin(loaded);
     write_text(loaded->path, text);
@@ -58,7 +62,8 @@ static inline void load_text(struct loaded *loaded, const char *text)
     load_text_for(loaded, text, SCENARIO_FOR_RUN);
 }
 
-static inline void load_text_set(struct loaded *loaded, const char *text, const char *key, const char *value)
+static inline void load_text_set(struct loaded *loaded, const char *text, const char *key,
+                                 const char *value)
 {
     struct scenario_override override = {key, value};
     loaded_begin(loaded);
@@ -94,9 +99,12 @@ static inline const struct serve_caveat *caveat_of(const struct loaded *loaded, 
 
 /* Parts of a scenario that runs without a device: a bare cache, a stated pool, fixed steps. */
 #define BARE_MODEL "model: {kv_groups: [{kind: full, layers: 1, bytes_per_token: 1}]}\n"
-#define BARE_ENGINE "engine: {profile: vllm-0.19, max_model_len: 64, num_gpu_blocks_override: 20, block_size: 4}\n"
+#define BARE_ENGINE                                                                             \
+    "engine: {profile: vllm-0.19, max_model_len: 64, num_gpu_blocks_override: 20, block_size: " \
+    "4}\n"
 #define BARE_COST "cost: {level: fixed, step: 1ms}\n"
-#define BARE_WORKLOAD "workload: {arrival: {process: poisson, rate: 1/s}, prompt_tokens: 8, output_tokens: 4}\n"
+#define BARE_WORKLOAD \
+    "workload: {arrival: {process: poisson, rate: 1/s}, prompt_tokens: 8, output_tokens: 4}\n"
 #define BARE BARE_MODEL BARE_ENGINE BARE_COST BARE_WORKLOAD
 
 #endif

@@ -38,8 +38,10 @@ END_TEST
 
 START_TEST(every_shipped_scenario_is_valid_but_for_traces_that_are_not_shipped)
 {
-    static const char *const names[] = {"chat-8k",        "chat-8k-70b-tp4", "rag-32k",  "long-128k",   "code-completion",
-                                        "closed-loop-64", "overload",        "memory-wall", "mla-deepseek-v3-8xh200", "moe-mixtral"};
+    static const char *const names[] = {"chat-8k",    "chat-8k-70b-tp4", "rag-32k",
+                                        "long-128k",  "code-completion", "closed-loop-64",
+                                        "overload",   "memory-wall",     "mla-deepseek-v3-8xh200",
+                                        "moe-mixtral"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         check_shipped("scenarios", names[i]);
     static const char *const traces[] = {"azure-conv", "azure-code"};
@@ -58,16 +60,23 @@ START_TEST(a_file_is_known_by_its_keys)
 {
     struct kvsim_diags diags;
     ck_assert_int_eq(check_text(BARE, &diags), KVSIM_OK);
-    ck_assert_int_eq(check_text("name: x\nmemory: 4GiB\nmemory_bandwidth: 1 TB/s\n", &diags), KVSIM_OK);
-    ck_assert_int_eq(check_text("name: x\nmemory: 4GiB\nmemory_bandwith: 1 TB/s\n", &diags), KVSIM_ERR_SCENARIO);
+    ck_assert_int_eq(check_text("name: x\nmemory: 4GiB\nmemory_bandwidth: 1 TB/s\n", &diags),
+                     KVSIM_OK);
+    ck_assert_int_eq(check_text("name: x\nmemory: 4GiB\nmemory_bandwith: 1 TB/s\n", &diags),
+                     KVSIM_ERR_SCENARIO);
     ck_assert_str_eq(diags.at[0].hint, "did you mean 'memory_bandwidth'?");
     ck_assert_int_eq(check_text("num_hidden_layers: 4\n", &diags), KVSIM_ERR_SCENARIO);
     ck_assert_int_eq(check_text("color: blue\n", &diags), KVSIM_ERR_SCENARIO);
     ck_assert_str_eq(diags.at[0].code, "unknown-file");
-    ck_assert_int_eq(check_text("name: e\nfamily: e\nrelease: \"1\"\nscheduler: vllm_v1\ndefaults: {blok_size: 4}\n", &diags),
-                     KVSIM_ERR_SCENARIO);
+    ck_assert_int_eq(
+        check_text(
+            "name: e\nfamily: e\nrelease: \"1\"\nscheduler: vllm_v1\ndefaults: {blok_size: 4}\n",
+            &diags),
+        KVSIM_ERR_SCENARIO);
     ck_assert_str_eq(diags.at[0].hint, "did you mean 'block_size'?");
-    ck_assert_int_eq(check_text("name: e\nfamily: e\nrelease: \"1\"\nscheduler: vllm_v1\ndefaults: {block_size: none}\n", &diags),
+    ck_assert_int_eq(check_text("name: e\nfamily: e\nrelease: \"1\"\nscheduler: vllm_v1\ndefaults: "
+                                "{block_size: none}\n",
+                                &diags),
                      KVSIM_ERR_SCENARIO);
 }
 END_TEST
@@ -80,11 +89,12 @@ START_TEST(files_of_bytes_and_folders)
     ck_assert_int_eq(scenario_check_file("/no/such/file.yaml", &diags), KVSIM_ERR_IO);
     ck_assert_int_eq(check_text("\x01\x02\x03", &diags), KVSIM_ERR_SCENARIO);
     ck_assert_int_eq(check_text("a: &a [*a]\n", &diags), KVSIM_ERR_SCENARIO);
-    ck_assert_int_eq(check_text("workload: {arrival: {process: poisson\n", &diags), KVSIM_ERR_SCENARIO);
+    ck_assert_int_eq(check_text("workload: {arrival: {process: poisson\n", &diags),
+                     KVSIM_ERR_SCENARIO);
     ck_assert_int_gt(diags.at[0].line, 0);
 }
 END_TEST
 
 CHECK_MAIN("scenario.check", every_shipped_file_is_valid,
-           every_shipped_scenario_is_valid_but_for_traces_that_are_not_shipped, a_file_is_known_by_its_keys,
-           files_of_bytes_and_folders)
+           every_shipped_scenario_is_valid_but_for_traces_that_are_not_shipped,
+           a_file_is_known_by_its_keys, files_of_bytes_and_folders)

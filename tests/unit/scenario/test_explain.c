@@ -48,14 +48,19 @@ END_TEST
 START_TEST(every_row_has_a_meaning_and_fits_its_table)
 {
     for (size_t i = 0; scenario_sections[i] != NULL; i++) {
-        for (const struct base_field *field = scenario_sections[i]->fields; field->key != NULL; field++) {
-            ck_assert_msg(field->help != NULL && field->help[0] != '\0', "%s.%s", scenario_sections[i]->path, field->key);
-            ck_assert_msg(base_field_find(scenario_sections[i]->fields, field->key) == field, "%s twice", field->key);
+        for (const struct base_field *field = scenario_sections[i]->fields; field->key != NULL;
+             field++) {
+            ck_assert_msg(field->help != NULL && field->help[0] != '\0', "%s.%s",
+                          scenario_sections[i]->path, field->key);
+            ck_assert_msg(base_field_find(scenario_sections[i]->fields, field->key) == field,
+                          "%s twice", field->key);
             ck_assert(field->type != BASE_CHOICE || field->choices != NULL);
             ck_assert(field->max == 0 || field->min <= field->max);
         }
-        for (const struct base_field *later = scenario_sections[i]->later; later != NULL && later->key != NULL; later++)
-            ck_assert_msg(base_field_find(scenario_sections[i]->fields, later->key) == NULL, "%s", later->key);
+        for (const struct base_field *later = scenario_sections[i]->later;
+             later != NULL && later->key != NULL; later++)
+            ck_assert_msg(base_field_find(scenario_sections[i]->fields, later->key) == NULL, "%s",
+                          later->key);
     }
 }
 END_TEST
@@ -70,7 +75,8 @@ START_TEST(manual_and_schema_hold_every_key)
     scenario_print_manual(&manual);
     scenario_print_schema(&schema);
     for (size_t i = 0; scenario_sections[i] != NULL; i++) {
-        for (const struct base_field *field = scenario_sections[i]->fields; field->key != NULL; field++) {
+        for (const struct base_field *field = scenario_sections[i]->fields; field->key != NULL;
+             field++) {
             char line[160];
             snprintf(line, sizeof line, "\n.B %s\n", field->key);
             ck_assert_msg(strstr(manual.at, line) != NULL, "%s", field->key);
@@ -78,7 +84,8 @@ START_TEST(manual_and_schema_hold_every_key)
             ck_assert_msg(strstr(schema.at, line) != NULL, "%s", field->key);
         }
     }
-    ck_assert_int_eq(conf_read_text(&arena, "schema.json", schema.at, schema.count, &tree, &err), KVSIM_OK);
+    ck_assert_int_eq(conf_read_text(&arena, "schema.json", schema.at, schema.count, &tree, &err),
+                     KVSIM_OK);
     ck_assert_ptr_nonnull(conf_get(conf_get(tree, "properties"), "engine"));
     base_text_free(&manual);
     base_text_free(&schema);

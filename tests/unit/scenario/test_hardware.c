@@ -61,9 +61,9 @@ START_TEST(an_efficiency_comes_leaf_by_leaf)
     struct spec_hardware hardware;
     base_arena_init(&arena);
     load_one(&arena, "h100-sxm", &hardware);
-    ck_assert_double_eq(hardware.efficiency.gemm_prefill[SPEC_BF16], 0.81);  // its own
-    ck_assert_double_eq_tol(hardware.efficiency.launch_s, 2.5e-6, 1e-15);    // of its generation
-    ck_assert_double_eq(hardware.efficiency.gemm_prefill[SPEC_FP4], 0.37);   // of all devices
+    ck_assert_double_eq(hardware.efficiency.gemm_prefill[SPEC_BF16], 0.81); // its own
+    ck_assert_double_eq_tol(hardware.efficiency.launch_s, 2.5e-6, 1e-15);   // of its generation
+    ck_assert_double_eq(hardware.efficiency.gemm_prefill[SPEC_FP4], 0.37);  // of all devices
     load_one(&arena, "gh200", &hardware);
     ck_assert_double_eq(hardware.efficiency.gemm_prefill[SPEC_BF16], 0.8);
     ck_assert_double_eq(hardware.pcie_bytes_per_s, 359e9); // NVLink-C2C instead of PCIe
@@ -103,8 +103,8 @@ static void refuse(const char *hardware, const char *code)
     snprintf(text, sizeof text, "hardware: %s\n%s", hardware, RUN);
     load_text(&loaded, text);
     ck_assert_msg(loaded.status == KVSIM_ERR_SCENARIO, "%s", hardware);
-    ck_assert_msg(strcmp(loaded.diags.at[0].code, code) == 0, "%s: %s [%s]", hardware, loaded.diags.at[0].message,
-                  loaded.diags.at[0].code);
+    ck_assert_msg(strcmp(loaded.diags.at[0].code, code) == 0, "%s: %s [%s]", hardware,
+                  loaded.diags.at[0].message, loaded.diags.at[0].code);
     ck_assert_int_eq(loaded.diags.at[0].line, 1);
     loaded_end(&loaded);
 }
@@ -120,13 +120,17 @@ START_TEST(bad_devices_are_refused)
     refuse("{base: h100-sxm, efficiency: {gemm: {bf61: {}}}}", "unknown-key");
     refuse("{base: h100-sxm, efficiency: {gemm: {bf16: {prefill: 1.5}}}}", "out-of-range");
     refuse("{base: h100-sxm, all_reduce: [{gpus: 1, busbw: [[1, 1 GB/s]]}]}", "out-of-range");
-    refuse("{base: h100-sxm, all_reduce: [{gpus: 2, busbw: [[2, 1 GB/s], [1, 1 GB/s]]}]}", "out-of-order");
-    refuse("{base: h100-sxm, all_reduce: [{gpus: 2, claim: measured, busbw: [[2, 1 GB/s]]}]}", "missing-conditions");
-    refuse("{base: h100-sxm, provenance: {power: {claim: measured, source: x}}}", "missing-conditions");
+    refuse("{base: h100-sxm, all_reduce: [{gpus: 2, busbw: [[2, 1 GB/s], [1, 1 GB/s]]}]}",
+           "out-of-order");
+    refuse("{base: h100-sxm, all_reduce: [{gpus: 2, claim: measured, busbw: [[2, 1 GB/s]]}]}",
+           "missing-conditions");
+    refuse("{base: h100-sxm, provenance: {power: {claim: measured, source: x}}}",
+           "missing-conditions");
     refuse("[1]", "wrong-type");
     refuse("{base: [1]}", "wrong-type");
 }
 END_TEST
 
-CHECK_MAIN("scenario.hardware", every_shipped_device_loads, figures_of_one_device, an_efficiency_comes_leaf_by_leaf,
-           memory_is_derived_where_no_driver_was_seen, bad_devices_are_refused)
+CHECK_MAIN("scenario.hardware", every_shipped_device_loads, figures_of_one_device,
+           an_efficiency_comes_leaf_by_leaf, memory_is_derived_where_no_driver_was_seen,
+           bad_devices_are_refused)

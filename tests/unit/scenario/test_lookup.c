@@ -44,7 +44,8 @@ START_TEST(a_name_belongs_to_one_file)
             size_t count = names_of(&entries.at[i], names, 40);
             for (size_t j = 0; j < count; j++) {
                 for (size_t other = 0; other < seen_count; other++)
-                    ck_assert_msg(!same_folded(seen[other], names[j]), "'%s' of %s is taken", names[j], entries.at[i].name);
+                    ck_assert_msg(!same_folded(seen[other], names[j]), "'%s' of %s is taken",
+                                  names[j], entries.at[i].name);
             }
             for (size_t j = 0; j < count; j++)
                 strcpy(seen[seen_count++], names[j]);
@@ -57,14 +58,16 @@ END_TEST
 
 START_TEST(a_name_is_found_whatever_its_case_and_by_every_alias)
 {
-    static const char *const names[] = {"llama-3.1-8b", "LLAMA-3.1-8B", "meta-llama/Llama-3.1-8B-Instruct",
+    static const char *const names[] = {"llama-3.1-8b", "LLAMA-3.1-8B",
+                                        "meta-llama/Llama-3.1-8B-Instruct",
                                         "meta-llama/llama-3.1-8b-instruct"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct base_arena arena;
         struct spec_model model;
         struct kvsim_error err = {0};
         base_arena_init(&arena);
-        ck_assert_msg(scenario_load_model(&arena, names[i], &model, &err) == KVSIM_OK, "%s: %s", names[i], err.message);
+        ck_assert_msg(scenario_load_model(&arena, names[i], &model, &err) == KVSIM_OK, "%s: %s",
+                      names[i], err.message);
         ck_assert_str_eq(model.name, "llama-3.1-8b");
         base_arena_release(&arena);
     }
@@ -75,13 +78,15 @@ START_TEST(a_name_that_fits_several_is_refused_with_the_list)
 {
     static const struct {
         const char *name, *first, *second;
-    } several[] = {{"a100-80gb", "a100-pcie-80gb", "a100-sxm4-80gb"}, {"v100", "v100-sxm2-16gb", "v100-sxm2-32gb"}};
+    } several[] = {{"a100-80gb", "a100-pcie-80gb", "a100-sxm4-80gb"},
+                   {"v100", "v100-sxm2-16gb", "v100-sxm2-32gb"}};
     for (size_t i = 0; i < sizeof several / sizeof several[0]; i++) {
         struct base_arena arena;
         struct spec_hardware hardware;
         struct kvsim_error err = {0};
         base_arena_init(&arena);
-        ck_assert_int_eq(scenario_load_hardware(&arena, several[i].name, &hardware, &err), KVSIM_ERR_SCENARIO);
+        ck_assert_int_eq(scenario_load_hardware(&arena, several[i].name, &hardware, &err),
+                         KVSIM_ERR_SCENARIO);
         ck_assert_str_eq(err.code, "ambiguous-name");
         ck_assert_ptr_nonnull(strstr(err.message, several[i].first));
         ck_assert_ptr_nonnull(strstr(err.message, several[i].second));
@@ -103,15 +108,18 @@ START_TEST(an_unknown_name_names_the_nearest)
     struct spec_hardware hardware;
     struct kvsim_error err = {0};
     base_arena_init(&arena);
-    ck_assert_int_eq(scenario_load_hardware(&arena, "h100-smx", &hardware, &err), KVSIM_ERR_SCENARIO);
+    ck_assert_int_eq(scenario_load_hardware(&arena, "h100-smx", &hardware, &err),
+                     KVSIM_ERR_SCENARIO);
     ck_assert_str_eq(err.code, "unknown-name");
     ck_assert_str_eq(err.hint, "did you mean 'h100-sxm'?");
     base_arena_release(&arena);
 }
 END_TEST
 
-#define MINE "name: %s\nmodel_type: llama\nnum_hidden_layers: %d\nhidden_size: 64\nnum_attention_heads: 4\n" \
-             "intermediate_size: 128\nvocab_size: 100\n"
+#define MINE                                                                                     \
+    "name: %s\nmodel_type: llama\nnum_hidden_layers: %d\nhidden_size: 64\nnum_attention_heads: " \
+    "4\n"                                                                                        \
+    "intermediate_size: 128\nvocab_size: 100\n"
 #define REST BARE_COST BARE_WORKLOAD "engine: {max_model_len: 64, num_gpu_blocks_override: 99}\n"
 
 static void write_model(const char *folder, const char *name, int layers)
@@ -180,7 +188,8 @@ START_TEST(a_path_is_taken_beside_the_scenario)
 }
 END_TEST
 
-CHECK_MAIN("scenario.lookup", a_name_belongs_to_one_file, a_name_is_found_whatever_its_case_and_by_every_alias,
+CHECK_MAIN("scenario.lookup", a_name_belongs_to_one_file,
+           a_name_is_found_whatever_its_case_and_by_every_alias,
            a_name_that_fits_several_is_refused_with_the_list, an_unknown_name_names_the_nearest,
-           the_scenarios_own_folder_comes_first_then_the_data_folder, a_scenario_that_is_called_like_a_model_is_none,
-           a_path_is_taken_beside_the_scenario)
+           the_scenarios_own_folder_comes_first_then_the_data_folder,
+           a_scenario_that_is_called_like_a_model_is_none, a_path_is_taken_beside_the_scenario)

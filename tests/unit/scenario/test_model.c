@@ -10,15 +10,15 @@ static const struct {
     uint64_t bytes_per_token;
     double parameters_b, active_b;
 } known[] = {
-    {"deepseek-v3", 70272, 671.025, 36.625},   {"deepseek-v2", 69120, 235.741, 20.851},
-    {"qwen2.5-72b", 327680, 72.704, 71.458},   {"llama-3.1-405b", 516096, 405.849, 403.748},
-    {"llama-3.1-8b", 131072, 8.030, 7.505},    {"llama-3.1-70b", 327680, 70.552, 69.502},
-    {"opt-13b", 819200, 12.851, 12.840},       {"llama-7b", 524288, 6.738, 6.607},
-    {"qwen3-30b-a3b", 98304, 30.532, 3.042},   {"qwen3-235b-a22b", 192512, 235.093, 21.568},
-    {"mixtral-8x7b", 131072, 46.703, 12.749},  {"falcon-7b", 8192, 6.921, 6.921},
-    {"gpt-oss-120b", 36864, 116.789, 5.131},   {"qwen3-next-80b-a3b", 24576, 79.674, 3.563},
+    {"deepseek-v3", 70272, 671.025, 36.625},    {"deepseek-v2", 69120, 235.741, 20.851},
+    {"qwen2.5-72b", 327680, 72.704, 71.458},    {"llama-3.1-405b", 516096, 405.849, 403.748},
+    {"llama-3.1-8b", 131072, 8.030, 7.505},     {"llama-3.1-70b", 327680, 70.552, 69.502},
+    {"opt-13b", 819200, 12.851, 12.840},        {"llama-7b", 524288, 6.738, 6.607},
+    {"qwen3-30b-a3b", 98304, 30.532, 3.042},    {"qwen3-235b-a22b", 192512, 235.093, 21.568},
+    {"mixtral-8x7b", 131072, 46.703, 12.749},   {"falcon-7b", 8192, 6.921, 6.921},
+    {"gpt-oss-120b", 36864, 116.789, 5.131},    {"qwen3-next-80b-a3b", 24576, 79.674, 3.563},
     {"jamba-1.5-large", 36864, 398.553, 93.61}, {"nemotron-3-nano", 6144, 31.578, 3.227},
-    {"llama-4-scout", 49152, 107.769, 16.138}, {"glm-4.5", 376832, 352.796, 32.854},
+    {"llama-4-scout", 49152, 107.769, 16.138},  {"glm-4.5", 376832, 352.796, 32.854},
 };
 
 static void load_one(struct base_arena *arena, const char *name, struct spec_model *out)
@@ -35,7 +35,8 @@ static uint64_t full_bytes(const struct spec_model *model)
     for (size_t i = 0; i < model->group_count; i++) {
         const struct spec_kv_group *group = &model->groups[i];
         if (group->kind == SPEC_KV_FULL)
-            sum += (uint64_t)group->layer_count * group->kv_head_count * (group->k_dim + group->v_dim) * 2;
+            sum += (uint64_t)group->layer_count * group->kv_head_count *
+                   (group->k_dim + group->v_dim) * 2;
     }
     return sum;
 }
@@ -58,8 +59,9 @@ END_TEST
 /* Published sizes that count what the geometry does not: a vision tower, or a rounded name. */
 static double tolerance_of(const char *name)
 {
-    static const char *const loose[] = {"gemma-3-4b", "gemma-3-12b", "gemma-3-27b", "falcon-40b", "kimi-k2",
-                                        "mistral-nemo", "mistral-small-24b"};
+    static const char *const loose[] = {"gemma-3-4b",       "gemma-3-12b", "gemma-3-27b",
+                                        "falcon-40b",       "kimi-k2",     "mistral-nemo",
+                                        "mistral-small-24b"};
     for (size_t i = 0; i < sizeof loose / sizeof loose[0]; i++) {
         if (strcmp(loose[i], name) == 0)
             return 0.10;
@@ -80,8 +82,8 @@ START_TEST(every_shipped_model_loads_and_has_its_published_size)
         ck_assert_uint_gt(model.group_count, 0);
         ck_assert_double_gt(model.published_parameters, 0);
         double off = fabs(model.parameters / model.published_parameters - 1);
-        ck_assert_msg(off <= tolerance_of(model.name), "%s: %g against %g", model.name, model.parameters,
-                      model.published_parameters);
+        ck_assert_msg(off <= tolerance_of(model.name), "%s: %g against %g", model.name,
+                      model.parameters, model.published_parameters);
         base_arena_release(&arena);
     }
     scenario_entries_free(&entries);
@@ -109,11 +111,14 @@ START_TEST(a_config_of_each_family_is_read_as_it_is)
     static const struct {
         const char *file, *name;
     } pairs[] = {
-        {"llama-3.1-8b.json", "llama-3.1-8b"}, {"deepseek-v3.json", "deepseek-v3"}, {"mixtral-8x7b.json", "mixtral-8x7b"},
-        {"gemma-3-4b.json", "gemma-3-4b"},     {"gpt-oss-20b.json", "gpt-oss-20b"}, {"qwen2.5-7b.json", "qwen2.5-7b"},
-        {"falcon-7b.json", "falcon-7b"},       {"opt-13b.json", "opt-13b"},         {"jamba-1.5-mini.json", "jamba-1.5-mini"},
-        {"llama-4-scout.json", "llama-4-scout"}, {"nemotron-h-8b.json", "nemotron-h-8b"}, {"bloom.json", "bloom"},
-        {"starcoder.json", "starcoder"},       {"qwen3-next.json", "qwen3-next-80b-a3b"}, {"phi-3-mini-4k.json", "phi-3-mini-4k"},
+        {"llama-3.1-8b.json", "llama-3.1-8b"},     {"deepseek-v3.json", "deepseek-v3"},
+        {"mixtral-8x7b.json", "mixtral-8x7b"},     {"gemma-3-4b.json", "gemma-3-4b"},
+        {"gpt-oss-20b.json", "gpt-oss-20b"},       {"qwen2.5-7b.json", "qwen2.5-7b"},
+        {"falcon-7b.json", "falcon-7b"},           {"opt-13b.json", "opt-13b"},
+        {"jamba-1.5-mini.json", "jamba-1.5-mini"}, {"llama-4-scout.json", "llama-4-scout"},
+        {"nemotron-h-8b.json", "nemotron-h-8b"},   {"bloom.json", "bloom"},
+        {"starcoder.json", "starcoder"},           {"qwen3-next.json", "qwen3-next-80b-a3b"},
+        {"phi-3-mini-4k.json", "phi-3-mini-4k"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         struct base_arena arena;
@@ -123,13 +128,14 @@ START_TEST(a_config_of_each_family_is_read_as_it_is)
         load_one(&arena, pairs[i].name, &file);
         ck_assert_msg(config.group_count == file.group_count, "%s", pairs[i].file);
         for (size_t g = 0; g < file.group_count; g++) {
-            ck_assert_msg(memcmp(&config.groups[g], &file.groups[g], sizeof file.groups[g]) == 0, "%s group %zu",
-                          pairs[i].file, g);
+            ck_assert_msg(memcmp(&config.groups[g], &file.groups[g], sizeof file.groups[g]) == 0,
+                          "%s group %zu", pairs[i].file, g);
         }
-        ck_assert_msg(config.parameters == file.parameters, "%s: %g, %g", pairs[i].file, config.parameters, file.parameters);
+        ck_assert_msg(config.parameters == file.parameters, "%s: %g, %g", pairs[i].file,
+                      config.parameters, file.parameters);
         ck_assert_msg(config.max_position_tokens == file.max_position_tokens, "%s", pairs[i].file);
-        ck_assert_msg(strcmp(config.weight_dtype, file.weight_dtype) == 0, "%s: %s, %s", pairs[i].file, config.weight_dtype,
-                      file.weight_dtype);
+        ck_assert_msg(strcmp(config.weight_dtype, file.weight_dtype) == 0, "%s: %s, %s",
+                      pairs[i].file, config.weight_dtype, file.weight_dtype);
         base_arena_release(&arena);
     }
 }
@@ -151,14 +157,17 @@ START_TEST(windows_and_shared_layers_are_counted)
     const struct spec_kv_group *state = group_of(&model, SPEC_KV_STATE);
     ck_assert_uint_eq(state->layer_count, 36);
     // 77,266,944 bytes a sequence with the recurrent part in fp32
-    ck_assert_uint_eq(36 * (state->state_elements_conv * 2 + state->state_elements_recurrent * 4), 77266944);
+    ck_assert_uint_eq(36 * (state->state_elements_conv * 2 + state->state_elements_recurrent * 4),
+                      77266944);
     load_one(&arena, "nemotron-h-8b", &model);
     ck_assert_uint_eq(model.mlp_only_layer_count, 24);
     base_arena_release(&arena);
 }
 END_TEST
 
-#define REST "hardware: h100-sxm\n" BARE_COST BARE_WORKLOAD "engine: {max_model_len: 64, num_gpu_blocks_override: 99}\n"
+#define REST                                       \
+    "hardware: h100-sxm\n" BARE_COST BARE_WORKLOAD \
+    "engine: {max_model_len: 64, num_gpu_blocks_override: 99}\n"
 
 START_TEST(a_model_may_be_stated_changed_or_read)
 {
@@ -167,13 +176,16 @@ START_TEST(a_model_may_be_stated_changed_or_read)
     load_text(&loaded, "model: {base: llama-3.1-8b, num_hidden_layers: 16}\n" REST);
     ck_assert_uint_eq(loaded.config->layout.lower_bound_bytes_per_token, 65536);
     loaded_end(&loaded);
-    snprintf(text, sizeof text, "model: {hf_config: %s/tests/unit/scenario/data/llama-3.1-8b.json, num_key_value_heads: 1}\n%s",
+    snprintf(text, sizeof text,
+             "model: {hf_config: %s/tests/unit/scenario/data/llama-3.1-8b.json, "
+             "num_key_value_heads: 1}\n%s",
              KVSIM_TEST_DATA, REST);
     load_text(&loaded, text);
     ck_assert_msg(loaded.status == KVSIM_OK, "%s", loaded.diags.at[0].message);
     ck_assert_uint_eq(loaded.config->layout.lower_bound_bytes_per_token, 131072 / 8);
     loaded_end(&loaded);
-    load_text(&loaded, "model: {name: mine, model_type: llama, num_hidden_layers: 2, hidden_size: 64, num_attention_heads: 4,"
+    load_text(&loaded, "model: {name: mine, model_type: llama, num_hidden_layers: 2, hidden_size: "
+                       "64, num_attention_heads: 4,"
                        " intermediate_size: 128, vocab_size: 100}\n" REST);
     ck_assert_msg(loaded.status == KVSIM_OK, "%s", loaded.diags.at[0].message);
     ck_assert_str_eq(loaded.config->model_name, "mine");
@@ -187,33 +199,47 @@ static void refuse(const char *text, const char *code, const char *part)
     struct loaded loaded;
     load_text(&loaded, text);
     ck_assert_int_eq(loaded.status, KVSIM_ERR_SCENARIO);
-    ck_assert_msg(strcmp(loaded.diags.at[0].code, code) == 0, "%s: %s", loaded.diags.at[0].code, loaded.diags.at[0].message);
-    ck_assert_msg(strstr(loaded.diags.at[0].message, part) != NULL, "%s", loaded.diags.at[0].message);
+    ck_assert_msg(strcmp(loaded.diags.at[0].code, code) == 0, "%s: %s", loaded.diags.at[0].code,
+                  loaded.diags.at[0].message);
+    ck_assert_msg(strstr(loaded.diags.at[0].message, part) != NULL, "%s",
+                  loaded.diags.at[0].message);
     loaded_end(&loaded);
 }
 
-#define TINY "name: m, num_hidden_layers: 2, hidden_size: 64, num_attention_heads: 4, intermediate_size: 128, vocab_size: 100"
+#define TINY                                                                                      \
+    "name: m, num_hidden_layers: 2, hidden_size: 64, num_attention_heads: 4, intermediate_size: " \
+    "128, vocab_size: 100"
 
 START_TEST(what_is_not_clear_is_named_not_guessed)
 {
     refuse("model: {" TINY ", model_type: nova}\n" REST, "missing-key", "mlp_type");
-    refuse("model: {" TINY ", model_type: nova, mlp_type: gated, sliding_window: 32, max_position_embeddings: 64}\n" REST,
+    refuse("model: {" TINY ", model_type: nova, mlp_type: gated, sliding_window: 32, "
+                           "max_position_embeddings: 64}\n" REST,
            "missing-key", "which layers");
-    refuse("model: {" TINY ", model_type: llama, layer_types: [full_attention]}\n" REST, "out-of-range", "2 layers");
-    refuse("model: {" TINY ", model_type: llama, layer_types: [full_attention, magic]}\n" REST, "bad-choice", "magic");
-    refuse("model: {" TINY ", model_type: llama, quantization_config: {quant_method: qq}}\n" REST, "unknown-format", "format");
+    refuse("model: {" TINY ", model_type: llama, layer_types: [full_attention]}\n" REST,
+           "out-of-range", "2 layers");
+    refuse("model: {" TINY ", model_type: llama, layer_types: [full_attention, magic]}\n" REST,
+           "bad-choice", "magic");
+    refuse("model: {" TINY ", model_type: llama, quantization_config: {quant_method: qq}}\n" REST,
+           "unknown-format", "format");
     refuse("model: {" TINY ", model_type: llama, kv_heads: 2}\n" REST, "unknown-key", "kv_heads");
-    refuse("model: {" TINY ", model_type: llama, kv_lora_rank: 8}\n" REST, "missing-key", "qk_rope_head_dim");
-    refuse("model: {" TINY ", model_type: llama, num_experts: 8}\n" REST, "missing-key", "num_experts_per_tok");
-    refuse("model: {" TINY ", model_type: nova, mlp_type: gated, architectures: [N], quantum_attention_rank: 3}\n" REST,
+    refuse("model: {" TINY ", model_type: llama, kv_lora_rank: 8}\n" REST, "missing-key",
+           "qk_rope_head_dim");
+    refuse("model: {" TINY ", model_type: llama, num_experts: 8}\n" REST, "missing-key",
+           "num_experts_per_tok");
+    refuse("model: {" TINY ", model_type: nova, mlp_type: gated, architectures: [N], "
+                           "quantum_attention_rank: 3}\n" REST,
            "unknown-model-key", "quantum_attention_rank");
-    refuse("model: {kv_groups: [{kind: sliding, layers: 1, bytes_per_token: 1}]}\n" REST, "missing-key", "window");
-    refuse("model: {kv_groups: [{kind: full, layers: 1}]}\n" REST, "missing-key", "bytes_per_token");
+    refuse("model: {kv_groups: [{kind: sliding, layers: 1, bytes_per_token: 1}]}\n" REST,
+           "missing-key", "window");
+    refuse("model: {kv_groups: [{kind: full, layers: 1}]}\n" REST, "missing-key",
+           "bytes_per_token");
     refuse("model: {kv_groups: []}\n" REST, "wrong-type", "kv_groups");
     refuse("model: {hf_config: [1]}\n" REST, "wrong-type", "hf_config");
 }
 END_TEST
 
-CHECK_MAIN("scenario.model", well_known_models_have_their_sizes, every_shipped_model_loads_and_has_its_published_size,
+CHECK_MAIN("scenario.model", well_known_models_have_their_sizes,
+           every_shipped_model_loads_and_has_its_published_size,
            a_config_of_each_family_is_read_as_it_is, windows_and_shared_layers_are_counted,
            a_model_may_be_stated_changed_or_read, what_is_not_clear_is_named_not_guessed)

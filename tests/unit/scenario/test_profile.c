@@ -9,7 +9,8 @@ START_TEST(releases_are_compared_by_their_numbers)
     ck_assert_int_lt(scenario_release_compare("0.9", "0.10"), 0);
     ck_assert_int_eq(scenario_release_compare("0.19", "0.19.0"), 0);
     ck_assert_int_lt(scenario_release_compare("0.19", "0.19.1"), 0);
-    ck_assert_int_lt(scenario_release_compare("99.9", "2026-08"), 0); // a date sorts after every version
+    ck_assert_int_lt(scenario_release_compare("99.9", "2026-08"),
+                     0); // a date sorts after every version
     ck_assert_int_lt(scenario_release_compare("2026-07", "2026-08"), 0);
 }
 END_TEST
@@ -18,8 +19,9 @@ static void resolves(const char *profile, const char *name)
 {
     struct loaded loaded;
     char text[1024];
-    snprintf(text, sizeof text, "%s%s%sengine: {profile: %s, max_model_len: 64, num_gpu_blocks_override: 20}\n", BARE_MODEL,
-             BARE_COST, BARE_WORKLOAD, profile);
+    snprintf(text, sizeof text,
+             "%s%s%sengine: {profile: %s, max_model_len: 64, num_gpu_blocks_override: 20}\n",
+             BARE_MODEL, BARE_COST, BARE_WORKLOAD, profile);
     load_text(&loaded, text);
     ck_assert_msg(loaded.status == KVSIM_OK, "%s: %s", profile, loaded.diags.at[0].message);
     ck_assert_str_eq(loaded.config->engine_name, name);
@@ -50,12 +52,14 @@ START_TEST(switches_follow_the_release_and_can_be_overridden)
     ck_assert(!loaded.config->sched.async_scheduling);
     loaded_end(&loaded);
     load_text(&loaded, BARE_MODEL BARE_COST BARE_WORKLOAD
-              "engine: {profile: vllm-2026-08, max_model_len: 64, num_gpu_blocks_override: 20, async_scheduling: false,"
+              "engine: {profile: vllm-2026-08, max_model_len: 64, num_gpu_blocks_override: 20, "
+              "async_scheduling: false,"
               " switch: {scheduler_reserve_full_isl: false}}\n");
     ck_assert_int_eq(loaded.config->sched.free_order, SCHED_FREE_NEW);
     ck_assert(!loaded.config->sched.reserve_full_isl);
     ck_assert(!loaded.config->sched.async_scheduling);
-    ck_assert_str_eq(param_of(&loaded, "engine.switch.scheduler_reserve_full_isl")->origin, "scenario");
+    ck_assert_str_eq(param_of(&loaded, "engine.switch.scheduler_reserve_full_isl")->origin,
+                     "scenario");
     ck_assert_str_eq(param_of(&loaded, "engine.switch.free_order")->origin, "profile");
     loaded_end(&loaded);
 }
@@ -78,5 +82,5 @@ START_TEST(every_shipped_profile_is_valid)
 END_TEST
 
 CHECK_MAIN("scenario.profile", releases_are_compared_by_their_numbers,
-           a_name_means_the_newest_release_that_is_not_newer, switches_follow_the_release_and_can_be_overridden,
-           every_shipped_profile_is_valid)
+           a_name_means_the_newest_release_that_is_not_newer,
+           switches_follow_the_release_and_can_be_overridden, every_shipped_profile_is_valid)

@@ -34,9 +34,11 @@ END_TEST
 START_TEST(every_part_is_read)
 {
     struct loaded loaded;
-    load_rest(&loaded, "name: mine\nrun: {duration: 2min, replications: 3, seed: 77, warmup: 25%, stop_when_overloaded: false}\n"
+    load_rest(&loaded, "name: mine\nrun: {duration: 2min, replications: 3, seed: 77, warmup: 25%, "
+                       "stop_when_overloaded: false}\n"
                        "cluster: {replicas: 4, router: {policy: least_outstanding}}\n"
-                       "record: {requests: all, timeline: 250ms}\nslo: [\"ttft p99 <= 2 s\", \"itl mean <= 50 ms\"]\n"
+                       "record: {requests: all, timeline: 250ms}\nslo: [\"ttft p99 <= 2 s\", \"itl "
+                       "mean <= 50 ms\"]\n"
                        "require: [\"preemptions == 0\", \"kv_usage_peak < 0.95\"]\n"
                        "price: {usd_per_instance_hour: 8, utilization: 50%}\n");
     const struct serve_config *config = loaded.config;
@@ -87,7 +89,8 @@ START_TEST(levels_of_cost)
 {
     struct loaded loaded;
     load_text(&loaded, BARE_MODEL BARE_ENGINE BARE_WORKLOAD
-              "cost: {level: affine, base: 1ms, per_prefill_token: 0.5us, per_decode_seq: 10us, per_context_token: 0.25ns,"
+              "cost: {level: affine, base: 1ms, per_prefill_token: 0.5us, per_decode_seq: 10us, "
+              "per_context_token: 0.25ns,"
               " host: {per_step: 20us, overlap: false}}\n");
     ck_assert_msg(loaded.status == KVSIM_OK, "%s", loaded.diags.at[0].message);
     const struct cost_options *cost = loaded.config->cost.options;
@@ -112,24 +115,36 @@ START_TEST(memory_may_be_said)
     struct loaded loaded;
     static const char chat[] = "model: llama-3.1-8b\nhardware: h100-sxm\n" BARE_WORKLOAD;
     char text[2048];
-    snprintf(text, sizeof text, "%sengine: {max_model_len: 8192, memory: {weights: 15GiB, activation: 2GiB, non_torch: 1GiB, graphs: 0}}\n",
+    snprintf(text, sizeof text,
+             "%sengine: {max_model_len: 8192, memory: {weights: 15GiB, activation: 2GiB, "
+             "non_torch: 1GiB, graphs: 0}}\n",
              chat);
     load_text(&loaded, text);
     ck_assert_msg(loaded.status == KVSIM_OK, "%s", loaded.diags.at[0].message);
-    ck_assert_int_eq(kv_waterfall_find(&loaded.config->waterfall, KV_WF_WEIGHTS)->bytes_per_gpu, (int64_t)15 << 30);
-    ck_assert_int_eq(kv_waterfall_find(&loaded.config->waterfall, KV_WF_ACTIVATION)->bytes_per_gpu, (int64_t)2 << 30);
+    ck_assert_int_eq(kv_waterfall_find(&loaded.config->waterfall, KV_WF_WEIGHTS)->bytes_per_gpu,
+                     (int64_t)15 << 30);
+    ck_assert_int_eq(kv_waterfall_find(&loaded.config->waterfall, KV_WF_ACTIVATION)->bytes_per_gpu,
+                     (int64_t)2 << 30);
     loaded_end(&loaded);
     // A table by the token budget: half way between its rows.
-    snprintf(text, sizeof text, "%sengine: {max_model_len: 8192, max_num_batched_tokens: 5k, memory: {activation: {2k: 1GiB, 8k: 3GiB}}}\n", chat);
+    snprintf(text, sizeof text,
+             "%sengine: {max_model_len: 8192, max_num_batched_tokens: 5k, memory: {activation: "
+             "{2k: 1GiB, 8k: 3GiB}}}\n",
+             chat);
     load_text(&loaded, text);
     ck_assert_msg(loaded.status == KVSIM_OK, "%s", loaded.diags.at[0].message);
-    ck_assert_int_eq(kv_waterfall_find(&loaded.config->waterfall, KV_WF_ACTIVATION)->bytes_per_gpu, (int64_t)2 << 30);
+    ck_assert_int_eq(kv_waterfall_find(&loaded.config->waterfall, KV_WF_ACTIVATION)->bytes_per_gpu,
+                     (int64_t)2 << 30);
     loaded_end(&loaded);
-    snprintf(text, sizeof text, "%sengine: {max_model_len: 8192, max_num_batched_tokens: 9k, memory: {activation: {2k: 1GiB, 8k: 3GiB}}}\n", chat);
+    snprintf(text, sizeof text,
+             "%sengine: {max_model_len: 8192, max_num_batched_tokens: 9k, memory: {activation: "
+             "{2k: 1GiB, 8k: 3GiB}}}\n",
+             chat);
     load_text(&loaded, text);
     ck_assert_str_eq(loaded.diags.at[0].code, "out-of-range");
     loaded_end(&loaded);
-    snprintf(text, sizeof text, "%sengine: {max_model_len: 8192, kv_cache_dtype: {k: fp8, v: bf16}}\n", chat);
+    snprintf(text, sizeof text,
+             "%sengine: {max_model_len: 8192, kv_cache_dtype: {k: fp8, v: bf16}}\n", chat);
     load_text(&loaded, text);
     ck_assert_str_eq(loaded.config->kv_cache_dtype, "fp8/bf16");
     ck_assert_uint_eq(loaded.config->layout.lower_bound_bytes_per_token, 131072 * 3 / 4);
@@ -137,5 +152,5 @@ START_TEST(memory_may_be_said)
 }
 END_TEST
 
-CHECK_MAIN("scenario.run_part", defaults_of_a_run, every_part_is_read, warmup_takes_requests_or_time, levels_of_cost,
-           memory_may_be_said)
+CHECK_MAIN("scenario.run_part", defaults_of_a_run, every_part_is_read,
+           warmup_takes_requests_or_time, levels_of_cost, memory_may_be_said)
