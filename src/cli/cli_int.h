@@ -53,7 +53,8 @@ struct cli_args {
     const char *output_path;
     const char *db_path, *steps_path, *table_path;
     int64_t jobs;
-    int64_t batch, context_tokens;
+    int64_t batch, context_tokens, sequences;
+    const char *contexts; /* --context LIST of `size` */
     int format; /* enum cli_format; CLI_UNSET: the command's own default */
     int kernel; /* enum cli_kernel; CLI_UNSET when not given */
     bool is_quiet, is_unstored, is_stepped, is_zipped;
@@ -140,6 +141,7 @@ int cli_run(const struct cli_args *args);
 int cli_sweep(const struct cli_args *args);
 int cli_merge(const struct cli_args *args);
 int cli_step(const struct cli_args *args);
+int cli_size(const struct cli_args *args);
 int cli_check(const struct cli_args *args);
 int cli_list(const struct cli_args *args);
 int cli_explain(const struct cli_args *args);

@@ -487,7 +487,7 @@ static enum kvsim_status make_layout(const struct kv_waterfall_inputs *inputs,
 enum kvsim_status kv_waterfall_compute(const struct kv_waterfall_inputs *inputs,
                                        struct kv_waterfall *out, struct kvsim_error *err)
 {
-    *out = (struct kv_waterfall){.starts = true};
+    *out = (struct kv_waterfall){.starts = true, .log = inputs->sizing.log};
     struct parts parts = {0};
     bool stated = pool_is_stated(inputs);
     enum kvsim_status status = check_inputs(inputs, err);

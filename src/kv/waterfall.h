@@ -108,6 +108,14 @@ struct kv_sizing {
         KV_POOL_CELLS,  /* llama.cpp: what the contexts were said to be; it fits or does not */
     } pool;
     struct kv_cells_options cells; /* ctx_tokens 0: max_model_len */
+    enum kv_log {
+        KV_LOG_VLLM_V1,
+        KV_LOG_VLLM_V0,
+        KV_LOG_SGLANG,
+        KV_LOG_TRTLLM,
+        KV_LOG_LLAMA_CPP,
+        KV_LOG_NONE
+    } log; /* how the engine words its start-up lines; has no effect on a figure */
 };
 
 struct kv_waterfall_inputs {
@@ -184,6 +192,7 @@ struct kv_waterfall {
     struct kv_pages pages;
 
     struct kv_cells cells; /* KV_POOL_CELLS only */
+    enum kv_log log;
     bool pool_is_stated;
     bool memory_is_derived;                 /* the driver's figure is assumed: see the interval */
     int64_t budget_bytes_per_gpu;           /* memory x utilization */

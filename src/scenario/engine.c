@@ -121,7 +121,7 @@ static bool check_run_support(struct scenario_load *load)
 {
     const struct scenario_engine_opts *opts = &load->opts;
     bool ok = check_switches(load);
-    if (opts->data_parallel > 1 && load->purpose != SCENARIO_FOR_STEP)
+    if (opts->data_parallel > 1 && load->purpose != SCENARIO_FOR_STEP && load->purpose != SCENARIO_FOR_SIZE)
         ok = fail_unsupported(load, "data_parallel_size",
                               "data parallelism inside a replica is not simulated by this version; cluster.replicas is");
     if (load->purpose != SCENARIO_FOR_RUN && load->purpose != SCENARIO_FOR_CHECK)

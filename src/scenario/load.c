@@ -219,7 +219,9 @@ enum kvsim_status scenario_load(const struct scenario_request *request, struct s
         .params = &scenario->params,
         .caveats = &scenario->caveats,
     };
-    struct scenario_load load = {.reader = &reader, .scenario = scenario, .purpose = request->purpose};
+    struct scenario_load load = {.reader = &reader, .scenario = scenario, .purpose = request->purpose,
+                                 .demand_sequences = request->demand_sequences,
+                                 .demand_tokens = request->demand_tokens};
     bool ok = read_root(&load, request->path) && apply_overrides(&load, request) &&
               apply_defaults(&load, request) &&
               (request->purpose == SCENARIO_FOR_KERNEL ? resolve_kernel : resolve)(&load, request->path);

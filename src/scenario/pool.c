@@ -154,6 +154,10 @@ static bool read_activation(struct scenario_load *load, struct kv_waterfall_acti
 static void fill_demand(const struct scenario_load *load, struct kv_waterfall_inputs *inputs)
 {
     const struct serve_config *config = &load->scenario->config;
+    inputs->demand_sequences = load->demand_sequences;
+    inputs->demand_tokens = load->demand_tokens;
+    if (load->demand_sequences != 0)
+        return;
     if (!load->scenario->has_workload || config->workload.process != WORKLOAD_CLOSED_LOOP)
         return;
     double tokens = 0;

@@ -37,6 +37,7 @@ struct scenario_request {
     size_t override_count;
     enum scenario_purpose purpose;
     bool warnings_wanted;
+    int64_t demand_sequences, demand_tokens; /* SIZE: to be held at once; 0 = not stated */
     bool rows_unwanted; /* record.requests and record.timeline are none unless stated: points of sweeps and plans */
 };
 

@@ -43,8 +43,19 @@ static const struct base_choice printed_choices[] = {
     {0},
 };
 
+static const struct base_choice log_choices[] = {
+    {"vllm_v1", KV_LOG_VLLM_V1, "vLLM's V1 engine"},
+    {"vllm_v0", KV_LOG_VLLM_V0, "vLLM's V0 engine"},
+    {"sglang", KV_LOG_SGLANG, "SGLang"},
+    {"trtllm", KV_LOG_TRTLLM, "TensorRT-LLM"},
+    {"llama_cpp", KV_LOG_LLAMA_CPP, "llama.cpp"},
+    {"none", KV_LOG_NONE, "none is known"},
+    {0},
+};
+
 static const struct base_field sizing_fields[] = {
     {.key = "pool", .type = BASE_CHOICE, SIZING(pool), .choices = pool_choices, .def = "blocks", .help = "what the pool is"},
+    {.key = "log", .type = BASE_CHOICE, SIZING(log), .choices = log_choices, .def = "none", .help = "wording of the start-up log"},
     {.key = "before", .type = BASE_TEXTS, SIZING(before), .help = "parts taken from the memory before the fraction"},
     {.key = "beside", .type = BASE_TEXTS, SIZING(beside), .help = "parts that must fit what the fraction leaves"},
     {.key = "printed_tokens", .type = BASE_CHOICE, SIZING(printed), .choices = printed_choices, .def = "blocks",
@@ -143,6 +154,7 @@ bool scenario_sizing_read(struct scenario_load *load)
     ok = ok && place_parts(load, &sizing->before, KV_PLACE_BEFORE, rule);
     ok = ok && place_parts(load, &sizing->beside, KV_PLACE_BESIDE, rule);
     rule->tokens_by_concurrency = sizing->printed == 1;
+    rule->log = (enum kv_log)sizing->log;
     rule->has_spare_page = sizing->spare_page;
     rule->pool = sizing->pool == KV_POOL_CELLS ? KV_POOL_CELLS : KV_POOL_BLOCKS;
     return ok;

@@ -1,0 +1,363 @@
+#include "study/size.h"
+
+#include "base/units.h"
+#include "kv/hold.h"
+#include "study/size_int.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- bytes per token ---- */
+
+static const char *format_bytes(struct base_arena *arena, const struct spec_kv_format *format)
+{
+    char text[32];
+    return base_arena_copy(arena, base_print_real(format->bits_per_element / 8.0, text, sizeof text));
+}
+
+/* Every symbol beside its value, so that the product can be checked by hand. */
+static const char *print_formula(struct base_arena *arena, const struct serve_config *config,
+                                 const struct spec_kv_group *group)
+{
+    const struct spec_kv_layout *layout = &config->layout;
+    const char *b = format_bytes(arena, &layout->k_format);
+    if (group->kind == SPEC_KV_STATE)
+        return base_arena_printf(arena, "L %u x state of one sequence", group->layer_count);
+    if (group->stated_bytes_per_token != 0)
+        return base_arena_printf(arena, "L %u x %g B as stated", group->layer_count,
+                                 group->stated_bytes_per_token);
+    if (group->kind == SPEC_KV_INDEX)
+        return base_arena_printf(arena, "L %u x index key %u x b 1", group->layer_count, group->k_dim);
+    if (group->is_latent)
+        return base_arena_printf(arena, "L %u x (r_kv + d_rope) %u x b %s", group->layer_count,
+                                 group->k_dim, b);
+    if (group->k_dim == group->v_dim && layout->k_format.name == layout->v_format.name)
+        return base_arena_printf(arena, "2 x L %u x H_kv %u x d_h %u x b %s", group->layer_count,
+                                 group->kv_head_count, group->k_dim, b);
+    return base_arena_printf(arena, "L %u x H_kv %u x (d_k %u x b %s + d_v %u x b %s)",
+                             group->layer_count, group->kv_head_count, group->k_dim, b, group->v_dim,
+                             format_bytes(arena, &layout->v_format));
+}
+
+static const char *attention_name(const struct spec_model *model)
+{
+    if (model == NULL || model->only_groups)
+        return "stated";
+    if (model->is_mla)
+        return "MLA";
+    if (model->kv_head_count == 1)
+        return "MQA";
+    return model->kv_head_count == model->q_head_count ? "MHA" : "GQA";
+}
+
+/* The same model if each of its query heads had K and V of its own. */
+static void compare_to_mha(const struct serve_config *config, struct base_arena *arena,
+                           struct record_size *out)
+{
+    const struct spec_model *model = config->model;
+    const struct spec_kv_layout *layout = &config->layout;
+    uint32_t head_dim = model->is_mla ? model->qk_nope_dim : model->head_dim;
+    uint64_t layers = 0;
+    for (size_t i = 0; i < layout->group_count; i++) {
+        if (layout->groups[i].kind == SPEC_KV_FULL)
+            layers += layout->groups[i].layer_count;
+    }
+    if (model->only_groups || model->q_head_count == 0 || layers == 0 ||
+        out->lower_bound_bytes_per_token == 0)
+        return;
+    double bytes = 2.0 * (double)layers * model->q_head_count * head_dim *
+                   layout->k_format.bits_per_element / 8.0;
+    out->comparison = (struct record_size_comparison){
+        .baseline = base_arena_printf(arena, "MHA with the model's own %u query heads of %u, %s",
+                                      model->q_head_count, head_dim, layout->k_format.name),
+        .baseline_bytes_per_token = (int64_t)llround(bytes),
+        .ratio = bytes / (double)out->lower_bound_bytes_per_token,
+    };
+}
+
+static void split_k_and_v(const struct serve_config *config, struct record_size *out)
+{
+    const struct spec_kv_layout *layout = &config->layout;
+    double v_bits = 0;
+    for (size_t i = 0; i < config->model->group_count; i++) {
+        const struct spec_kv_group *group = &config->model->groups[i];
+        if (group->kind == SPEC_KV_FULL && !group->is_latent && group->stated_bytes_per_token == 0)
+            v_bits += (double)group->layer_count * group->kv_head_count * group->v_dim *
+                      layout->v_format.bits_per_element;
+    }
+    out->v_bytes = (int64_t)llround(v_bits / 8);
+    out->k_bytes = out->lower_bound_bytes_per_token - out->v_bytes;
+}
+
+/* What the tables of a long sequence take: the slope, and what stands still. Exact at multiples of the block. */
+static void find_slope(const struct serve_config *config, struct record_size *out)
+{
+    enum { LONG_BLOCKS = 1 << 14 };
+    const struct kv_pages *pages = &config->waterfall.pages;
+    int64_t tokens = (int64_t)LONG_BLOCKS * pages->block_tokens;
+    for (size_t i = 0; i < pages->kind_count; i++)
+        tokens = tokens > 4 * (int64_t)pages->kinds[i].window_tokens
+                     ? tokens
+                     : 4 * (int64_t)pages->kinds[i].window_tokens;
+    tokens -= tokens % pages->block_tokens;
+    struct kv_ledger once, twice;
+    kv_hold_ledger(&config->layout, pages, tokens, 1, &once);
+    kv_hold_ledger(&config->layout, pages, 2 * tokens, 1, &twice);
+    int64_t a = kv_ledger_allocated_bytes(&once), b = kv_ledger_allocated_bytes(&twice);
+    out->marginal_bytes_per_token = (b - a) / tokens;
+    out->fixed_bytes = a - out->marginal_bytes_per_token * tokens;
+}
+
+/* ---- groups ---- */
+
+static int64_t group_blocks(const struct kv_pages *pages, const struct spec_kv_slot *slot,
+                            int64_t tokens)
+{
+    for (size_t i = 0; i < pages->kind_count; i++) {
+        const struct kv_pages_kind *kind = &pages->kinds[i];
+        if (!pages->is_hybrid || (kind->kind == slot->kind && kind->window_tokens == slot->window_tokens))
+            return kind->table_count * kv_hold_table_blocks(pages, kind, tokens);
+    }
+    return 0;
+}
+
+static void add_groups(const struct serve_config *config, struct base_arena *arena,
+                       struct record_size *out)
+{
+    const struct spec_kv_layout *layout = &config->layout;
+    const struct kv_pages *pages = &config->waterfall.pages;
+    struct record_size_group *groups = base_arena_array(arena, layout->group_count + 1, sizeof *groups);
+    for (size_t i = 0; i < layout->group_count; i++) {
+        const struct spec_kv_slot *slot = &layout->groups[i];
+        bool is_state = slot->kind == SPEC_KV_STATE;
+        int64_t most = (int64_t)slot->window_tokens * (int64_t)slot->lower_bound_bytes;
+        groups[i] = (struct record_size_group){
+            .kind = spec_kv_kind_name(slot->kind),
+            .formula = print_formula(arena, config, &config->model->groups[i]),
+            .layers = slot->layer_count,
+            .window_tokens = slot->window_tokens,
+            .block_size = pages->is_hybrid ? pages->block_tokens : slot->block_tokens,
+            .block_bytes = pages->is_hybrid ? (int64_t)pages->block_bytes : (int64_t)slot->block_bytes,
+            .bytes_per_token = (int64_t)slot->lower_bound_bytes,
+            .slot_bytes = (int64_t)slot->slot_bytes,
+            .bytes_per_sequence = is_state ? (int64_t)slot->sequence_bytes : most,
+            .blocks = is_state && !pages->is_hybrid
+                          ? 0
+                          : group_blocks(pages, slot, config->sched.max_model_len),
+        };
+    }
+    out->groups = groups;
+    out->group_count = layout->group_count;
+}
+
+/* ---- contexts ---- */
+
+static void fill_cells_ledger(const struct serve_config *config, int64_t tokens, int64_t sequences,
+                              struct kv_ledger *ledger)
+{
+    const struct kv_waterfall *waterfall = &config->waterfall;
+    kv_hold_ledger(&config->layout, &waterfall->pages, tokens, sequences, ledger);
+    // All cells are there from the start: what holds no token yet is promised to whoever comes.
+    ledger->block_rounding_bytes = ledger->out_of_window_bytes = ledger->padded_bytes = 0;
+    ledger->reserved_bytes = 0;
+    int64_t rest = waterfall->kv_pool_bytes - kv_ledger_allocated_bytes(ledger);
+    ledger->reserved_bytes = rest > 0 ? rest : 0;
+}
+
+static int64_t state_pool_bytes(const struct kv_waterfall *waterfall)
+{
+    const struct kv_waterfall_row *row = kv_waterfall_find(waterfall, KV_WF_STATE_POOL);
+    return row == NULL ? 0 : row->bytes_per_gpu * (int64_t)waterfall->layout.gpu_count;
+}
+
+static const struct record_size_line *copy_ledger(struct base_arena *arena,
+                                                  const struct kv_ledger *ledger, size_t *count)
+{
+    size_t lines = kv_ledger_line_count();
+    struct record_size_line *out = base_arena_array(arena, lines, sizeof *out);
+    for (size_t i = 0; i < lines; i++)
+        out[i] = (struct record_size_line){.name = kv_ledger_line_name(i),
+                                           .bytes = kv_ledger_line_bytes(ledger, i)};
+    *count = lines;
+    return out;
+}
+
+static int64_t guaranteed(const struct kv_waterfall *waterfall, int64_t tokens)
+{
+    const struct kv_cells *cells = &waterfall->cells;
+    if (cells->group_count != 0) {
+        int64_t fitting = tokens > cells->slot_tokens ? 0
+                          : cells->streams > 1        ? cells->slots
+                                                      : cells->stream_cells / tokens;
+        return fitting < cells->slots ? fitting : cells->slots;
+    }
+    int64_t blocks = kv_pages_sequence_blocks(&waterfall->pages, tokens);
+    return blocks == 0 ? 0 : waterfall->kv_usable_blocks / blocks;
+}
+
+static void fill_context(const struct serve_config *config, int64_t tokens, int64_t sequences,
+                         struct base_arena *arena, struct record_size_context *out)
+{
+    const struct kv_waterfall *waterfall = &config->waterfall;
+    const struct kv_pages *pages = &waterfall->pages;
+    bool is_cells = waterfall->cells.group_count != 0;
+    struct kv_ledger ledger;
+    if (is_cells)
+        fill_cells_ledger(config, tokens, sequences, &ledger);
+    else
+        kv_hold_ledger(&config->layout, pages, tokens, sequences, &ledger);
+    int64_t allocated = kv_ledger_allocated_bytes(&ledger);
+    int64_t usable = is_cells ? waterfall->kv_pool_bytes
+                              : waterfall->kv_usable_blocks * (int64_t)pages->block_bytes +
+                                    state_pool_bytes(waterfall);
+    *out = (struct record_size_context){
+        .context_tokens = tokens,
+        .sequences = sequences,
+        .lower_bound_bytes = ledger.lower_bound_bytes,
+        .allocated_bytes = allocated,
+        .allocated_blocks = is_cells ? waterfall->kv_pool_blocks
+                                     : sequences * kv_hold_blocks(pages, tokens),
+        .kv_usage = usable > 0 ? (double)allocated / (double)usable : (double)NAN,
+        .concurrency_guaranteed = guaranteed(waterfall, tokens),
+    };
+    out->fits = is_cells ? sequences <= out->concurrency_guaranteed : allocated <= usable;
+    if (out->fits && !is_cells) {
+        ledger.held_back_bytes = config->reserved_blocks * (int64_t)pages->block_bytes;
+        ledger.free_bytes = usable - allocated;
+    }
+    out->ledger = copy_ledger(arena, &ledger, &out->ledger_count);
+}
+
+static void add_contexts(const struct serve_config *config, const struct study_size_options *options,
+                         struct base_arena *arena, struct record_size *out)
+{
+    enum { USUAL_MAX = 24, FIRST = 1024 };
+    int64_t usual[USUAL_MAX];
+    size_t count = 0;
+    for (int64_t tokens = FIRST; tokens < config->sched.max_model_len && count + 1 < USUAL_MAX; tokens *= 2)
+        usual[count++] = tokens;
+    usual[count++] = config->sched.max_model_len;
+    const int64_t *contexts = options->context_count != 0 ? options->contexts : usual;
+    count = options->context_count != 0 ? options->context_count : count;
+    struct record_size_context *rows = base_arena_array(arena, count, sizeof *rows);
+    for (size_t i = 0; i < count; i++)
+        fill_context(config, contexts[i], options->sequences != 0 ? options->sequences : 1, arena, &rows[i]);
+    out->by_context = rows;
+    out->context_count = count;
+}
+
+/* ---- the pool ---- */
+
+static void add_waterfall(const struct kv_waterfall *waterfall, struct base_arena *arena,
+                          struct record_size *out)
+{
+    struct record_size_line *lines = base_arena_array(arena, waterfall->row_count + 1, sizeof *lines);
+    for (size_t i = 0; i < waterfall->row_count; i++) {
+        const struct kv_waterfall_row *row = &waterfall->rows[i];
+        lines[i] = (struct record_size_line){
+            .name = kv_waterfall_line_name(row->line),
+            .bytes = row->bytes_per_gpu,
+            .claim = spec_claim_name(row->claim),
+            .source = base_arena_copy(arena, row->source != NULL ? row->source : ""),
+        };
+    }
+    out->waterfall = lines;
+    out->waterfall_count = waterfall->row_count;
+    const struct kv_waterfall_row *driver = kv_waterfall_find(waterfall, KV_WF_DRIVER);
+    out->driver_bytes_per_gpu = driver != NULL ? driver->bytes_per_gpu : 0;
+    out->weights_bytes = waterfall->weights_bytes;
+}
+
+static void add_pool(const struct serve_config *config, struct record_size *out)
+{
+    const struct kv_waterfall *waterfall = &config->waterfall;
+    out->kv_available_bytes = waterfall->kv_available_bytes;
+    out->kv_available_bytes_per_gpu = waterfall->kv_available_bytes_per_gpu;
+    out->kv_pool_bytes = waterfall->kv_pool_bytes;
+    out->kv_pool_bytes_per_gpu = waterfall->kv_pool_bytes_per_gpu;
+    out->kv_pool_blocks = waterfall->kv_pool_blocks;
+    out->kv_pool_tokens = waterfall->kv_pool_tokens;
+    out->kv_usable_blocks = waterfall->kv_usable_blocks;
+    out->kv_usable_tokens = waterfall->kv_usable_tokens;
+    out->kv_pool_blocks_low = waterfall->kv_pool_blocks_low;
+    out->kv_pool_blocks_high = waterfall->kv_pool_blocks_high;
+    out->kv_slots = waterfall->cells.slots;
+    out->kv_slot_tokens = waterfall->cells.slot_tokens;
+    out->swap_blocks = waterfall->swap_blocks;
+    out->max_concurrency = waterfall->max_concurrency;
+    out->max_concurrency_total =
+        waterfall->max_concurrency * config->data_parallel *
+        (config->replica_count != 0 ? config->replica_count : 1);
+    out->concurrency_guaranteed = waterfall->concurrency_guaranteed;
+    out->concurrency_expected =
+        config->mean_held_blocks > 0
+            ? kv_waterfall_expected_concurrency(waterfall, config->mean_held_blocks)
+            : (double)NAN;
+}
+
+static void add_refusal(const struct kv_waterfall *waterfall, struct base_arena *arena,
+                        struct record_size *out)
+{
+    const struct kv_waterfall_refusal *refusal = &waterfall->refusal;
+    out->starts = waterfall->starts;
+    if (refusal->stage == KV_STAGE_NONE)
+        return;
+    out->refusal_stage = kv_waterfall_stage_name(refusal->stage);
+    out->refusal_limit = refusal->limit;
+    out->needed_bytes = refusal->needed_bytes;
+    out->available_bytes = refusal->available_bytes;
+    out->estimated_max_model_len = refusal->estimated_max_model_len;
+    struct record_size_change *changes =
+        base_arena_array(arena, refusal->change_count + 1, sizeof *changes);
+    for (size_t i = 0; i < refusal->change_count; i++)
+        changes[i] = (struct record_size_change){
+            .key = base_arena_printf(arena, "engine.%s", refusal->changes[i].key),
+            .value = base_arena_copy(arena, refusal->changes[i].value),
+            .kv_usable_tokens = refusal->changes[i].kv_usable_tokens,
+            .max_concurrency = refusal->changes[i].max_concurrency,
+            .fits_demand = refusal->changes[i].fits_demand};
+    out->changes = changes;
+    out->change_count = refusal->change_count;
+}
+
+static const char *keep(struct base_arena *arena, const char *text)
+{
+    return base_arena_copy(arena, text != NULL ? text : "");
+}
+
+void study_size_make(const struct serve_config *config, const struct study_size_options *options,
+                     struct base_arena *arena, struct record_size *out)
+{
+    const struct kv_waterfall *waterfall = &config->waterfall;
+    *out = (struct record_size){
+        .scenario = keep(arena, config->name),
+        .model = keep(arena, config->model_name),
+        .hardware = keep(arena, config->hardware_name),
+        .engine = keep(arena, config->engine_name),
+        .attention = attention_name(config->model),
+        .kv_cache_dtype = keep(arena, config->kv_cache_dtype),
+        .gpus = config->gpu_count_per_replica,
+        .tensor_parallel_size = config->tensor_parallel,
+        .pipeline_parallel_size = config->pipeline_parallel,
+        .data_parallel_size = config->data_parallel,
+        .block_size = waterfall->pages.block_tokens,
+        .max_model_len = config->sched.max_model_len,
+        .max_num_seqs = config->sched.max_num_seqs,
+        .max_num_batched_tokens = config->sched.max_num_batched_tokens,
+        .lower_bound_bytes_per_token = (int64_t)config->layout.lower_bound_bytes_per_token,
+        .kv_replication = config->layout.kv_replication,
+        .block_bytes = (int64_t)waterfall->pages.block_bytes,
+        .block_bytes_per_gpu = (int64_t)waterfall->pages.block_bytes_per_gpu,
+        .table_count = waterfall->pages.table_count,
+    };
+    split_k_and_v(config, out);
+    compare_to_mha(config, arena, out);
+    find_slope(config, out);
+    add_groups(config, arena, out);
+    add_waterfall(waterfall, arena, out);
+    add_pool(config, out);
+    add_contexts(config, options, arena, out);
+    add_refusal(waterfall, arena, out);
+    study_size_add_log(config, arena, out);
+    study_size_add_words(config, options, arena, out);
+}
