@@ -11,9 +11,23 @@ static const struct base_policy *const schedulers[] = {&sched_vllm_v1, NULL};
 static const struct base_policy *const cost_levels[] = {
     &cost_ops_datasheet.policy, &cost_ops_affine.policy, &cost_ops_fixed.policy, NULL};
 
+static const struct base_choice kv_policies[] = {
+    {"paged", 0, "blocks of block_size tokens, taken as they are needed"},
+    {NULL, 0, NULL},
+};
+
+static const struct base_choice routers[] = {
+    {"round_robin", 0, "replicas in turn"},
+    {"least_outstanding", 1,
+     "the replica with the fewest requests in flight; ties: the lowest number"},
+    {NULL, 0, NULL},
+};
+
 const struct catalog_kind catalog_kinds[] = {
     {.name = "arrival", .key = "workload.arrival.process", .choices = workload_process_choices},
     {.name = "scheduler", .key = "engine.profile", .policies = schedulers},
+    {.name = "kv", .key = "engine.kv_policy", .choices = kv_policies},
+    {.name = "router", .key = "cluster.router", .choices = routers},
     {.name = "cost", .key = "cost.level", .policies = cost_levels},
     {.name = NULL},
 };

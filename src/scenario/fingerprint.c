@@ -17,7 +17,8 @@
 /* What describes a data file, not the thing. */
 static struct conf_node *plain_copy(struct base_arena *arena, const struct conf_node *tree)
 {
-    static const char *const about[] = {"provenance", "notes", "aliases", "collectives"};
+    static const char *const about[] = {"provenance", "notes", "aliases", "collectives",
+                                        "_name_or_path"};
     struct conf_node *copy = conf_copy(arena, tree);
     for (size_t i = 0; i < sizeof about / sizeof about[0]; i++)
         scenario_drop(copy, about[i]);
@@ -30,7 +31,7 @@ static void strip_paths(struct base_arena *arena, struct conf_node *node)
     for (size_t i = 0; i < node->count; i++) {
         struct conf_node *item = node->items[i];
         if (node->kind == CONF_MAP && item->kind == CONF_SCALAR &&
-            strcmp(node->keys[i]->text, "file") == 0)
+            scenario_key_is_path(node->keys[i]->text))
             item->text = base_arena_copy(arena, scenario_base_name(item->text));
         strip_paths(arena, item);
     }

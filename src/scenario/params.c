@@ -76,6 +76,13 @@ static const char *profile_key(struct base_arena *arena, const char *key)
     return key;
 }
 
+bool scenario_key_is_path(const char *key)
+{
+    const char *dot = strrchr(key, '.');
+    const char *name = dot == NULL ? key : dot + 1;
+    return strcmp(name, "file") == 0 || strcmp(name, "profile") == 0;
+}
+
 void scenario_param_text(struct scenario_reader *reader, const char *key, const char *value,
                          const char *unit, const struct conf_node *node)
 {
@@ -90,7 +97,7 @@ void scenario_param_text(struct scenario_reader *reader, const char *key, const 
         .key = base_arena_copy(reader->arena, key),
         // No stored text holds a folder of this machine.
         .value = base_arena_copy(reader->arena,
-                                 base_ends_with(key, ".file") ? scenario_base_name(value) : value),
+                                 scenario_key_is_path(key) ? scenario_base_name(value) : value),
         .unit = unit,
         .origin = scenario_origin_name(node->origin),
         .claim = spec_claim_name(claim),

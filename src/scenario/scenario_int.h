@@ -110,6 +110,8 @@ bool scenario_is_stated(const struct conf_node *node);
 /* True for the scenario's or --set's word. */
 const struct conf_node *scenario_stated(const struct conf_node *map, const char *key);
 
+/* Keys whose value may be a path: of it only the file's name is stored. */
+bool scenario_key_is_path(const char *key);
 void scenario_param_text(struct scenario_reader *reader, const char *key, const char *value,
                          const char *unit, const struct conf_node *node);
 void scenario_param_derived(struct scenario_reader *reader, const char *key, const char *value,
