@@ -160,6 +160,8 @@ void scenario_fingerprint(struct scenario_load *load)
     base_hash_text(&hash, hardware == NULL ? "" : print(arena, hardware));
     if (scenario->has_hardware)
         hash_efficiency(&scenario->hardware, &hash);
+    // How the profile cuts memory into a pool is no parameter, but its result is.
+    base_hash_bytes(&hash, &scenario->config.pool_blocks, sizeof scenario->config.pool_blocks);
     hash_file(load->trace_path, &hash);
     hash_file(scenario->cost.table == NULL ? NULL : scenario->cost.table->file, &hash);
     base_hash_hex(&hash, scenario->config.hash);
