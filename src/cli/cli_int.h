@@ -139,6 +139,7 @@ enum kvsim_status cli_output_end(struct kvsim_error *err) KVSIM_MUST_CHECK;
 /* The functions of the table. */
 int cli_run(const struct cli_args *args);
 int cli_sweep(const struct cli_args *args);
+int cli_compare(const struct cli_args *args);
 int cli_merge(const struct cli_args *args);
 int cli_step(const struct cli_args *args);
 int cli_size(const struct cli_args *args);

@@ -166,6 +166,19 @@ static const struct cli_option sweep_options[] = {
     {.name = NULL},
 };
 
+static const struct cli_option compare_options[] = {
+    OPTION_SET,
+    OPTION_SEED,
+    OPTION_REPLICATIONS,
+    OPTION_JOBS,
+    OPTION_FORMAT(all_formats, "text|json|markdown|csv"),
+    OPTION_DB,
+    OPTION_NO_STORE,
+    OPTION_QUIET,
+    OPTION_HELP,
+    {.name = NULL},
+};
+
 static const struct cli_option merge_options[] = {
     {.name = "db",
      .kind = CLI_TEXT,
@@ -387,6 +400,23 @@ const struct cli_command cli_commands[] = {
          "engine.tensor_parallel_size=1,2",
          "pairs of values"),
      .run = cli_sweep},
+    {.name = "compare",
+     .operands = "A [B] [KEY=VALUE...]",
+     .operand_min = 1,
+     .operand_max = SIZE_MAX,
+     .summary = "two runs or scenarios, or one with and without a change, figure by figure",
+     .description =
+         "A and B are run_ids, 'last', or scenarios; KEY=VALUE changes B, which is A where it is "
+         "left out. --set applies to both scenarios. Replications with the same seed are paired "
+         "on common random numbers: the interval is that of their differences. A figure is better, "
+         "worse, more, less or equal, or no difference is shown, with how many more replications "
+         "would show it. The comparison is stored too (view run_compare).",
+     .options = compare_options,
+     .examples = EXAMPLES("kvsim compare 1 2", "two stored runs",
+                          "kvsim compare chat.yaml engine.kv_cache_dtype=fp8", "what if",
+                          "kvsim compare chat.yaml chat-l40s.yaml --replications 10 --format json",
+                          "two scenarios"),
+     .run = cli_compare},
     {.name = "merge",
      .operands = "DB...",
      .operand_min = 1,

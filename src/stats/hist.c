@@ -47,6 +47,12 @@ void stats_hist_init(struct stats_hist *hist)
     *hist = (struct stats_hist){.min = INT64_MAX, .max = INT64_MIN};
 }
 
+void stats_hist_init_bucketed(struct stats_hist *hist)
+{
+    stats_hist_init(hist);
+    hist->is_bucketed = true;
+}
+
 void stats_hist_release(struct stats_hist *hist)
 {
     for (size_t i = 0; i < STATS_OCTAVES; i++)
@@ -57,7 +63,7 @@ void stats_hist_release(struct stats_hist *hist)
 
 bool stats_hist_is_exact(const struct stats_hist *hist)
 {
-    return hist->count <= STATS_EXACT_MAX;
+    return hist->count <= STATS_EXACT_MAX && !hist->is_bucketed;
 }
 
 /* Makes room for `more` exact values, or gives the exact values up for good. The outcome follows
@@ -66,6 +72,9 @@ static bool exact_reserve(struct stats_hist *hist, uint64_t more)
 {
     size_t needed;
 
+    hist->is_sorted = false;
+    if (hist->is_bucketed)
+        return false;
     if (more > STATS_EXACT_MAX || hist->count > STATS_EXACT_MAX - more) {
         base_free(hist->exact);
         hist->exact = NULL;
@@ -208,7 +217,7 @@ void stats_hist_merge(struct stats_hist *into, const struct stats_hist *from)
 {
     if (from->count == 0)
         return;
-    if (exact_reserve(into, from->count))
+    if (exact_reserve(into, from->count) && from->exact != NULL)
         memcpy(into->exact + into->count, from->exact, (size_t)from->count * sizeof *from->exact);
     for (size_t i = 0; i < STATS_OCTAVES; i++) {
         if (from->octaves[i] == NULL)
@@ -264,6 +273,60 @@ static double ranked_value(const struct stats_hist *hist, uint64_t rank)
     return (double)hist->max;
 }
 
+/* By digits of 11 bits, from the lowest: as many passes as the largest value has digits. */
+static void sort_by_digits(int64_t *values, size_t count, int64_t largest)
+{
+    enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
+    int64_t *from = values, *to = base_alloc(base_mul_size(count, sizeof *to)), *spare = to;
+
+    for (unsigned shift = 0; shift < 63 && (largest >> shift) > 0; shift += DIGIT_BITS) {
+        size_t starts[DIGITS + 1] = {0};
+
+        for (size_t i = 0; i < count; i++)
+            starts[((from[i] >> shift) & (DIGITS - 1)) + 1]++;
+        for (size_t i = 1; i <= DIGITS; i++)
+            starts[i] += starts[i - 1];
+        for (size_t i = 0; i < count; i++)
+            to[starts[(from[i] >> shift) & (DIGITS - 1)]++] = from[i];
+        int64_t *other = from;
+        from = to;
+        to = other;
+    }
+    if (from != values)
+        memcpy(values, from, count * sizeof *values);
+    base_free(spare);
+}
+
+void stats_hist_sort(struct stats_hist *hist)
+{
+    if (hist->exact != NULL && !hist->is_sorted)
+        sort_by_digits(hist->exact, (size_t)hist->count, hist->max);
+    hist->is_sorted = hist->exact != NULL;
+}
+
+double stats_hist_variance_ns2(const struct stats_hist *hist)
+{
+    double mean = stats_hist_mean_ns(hist), squares = 0.0;
+
+    if (hist->count == 0)
+        return (double)NAN;
+    for (uint64_t i = 0; hist->exact != NULL && i < hist->count; i++)
+        squares += ((double)hist->exact[i] - mean) * ((double)hist->exact[i] - mean);
+    for (size_t bucket = 0; hist->exact == NULL && bucket < (size_t)STATS_OCTAVES * SUB; bucket++) {
+        const uint64_t *octave = hist->octaves[bucket / SUB];
+
+        if (octave == NULL) {
+            bucket += SUB - 1;
+            continue;
+        }
+        double middle =
+            0.5 * ((double)stats_bucket_low(bucket) + (double)bucket_last(bucket)) - mean;
+
+        squares += (double)octave[bucket % SUB] * middle * middle;
+    }
+    return squares / (double)hist->count;
+}
+
 /* numpy's "linear": the place q (n - 1) between neighbours in order of size. */
 double stats_hist_quantile_ns(const struct stats_hist *hist, double q)
 {
@@ -276,7 +339,10 @@ double stats_hist_quantile_ns(const struct stats_hist *hist, double q)
     place = q * (double)(hist->count - 1);
     rank = (uint64_t)place;
     share = place - (double)rank;
-    if (hist->exact != NULL) {
+    if (hist->exact != NULL && hist->is_sorted) {
+        low = (double)hist->exact[rank];
+        high = (double)hist->exact[rank + 1 < hist->count ? rank + 1 : rank];
+    } else if (hist->exact != NULL) {
         int64_t *sorted = base_alloc(base_mul_size((size_t)hist->count, sizeof *sorted));
 
         memcpy(sorted, hist->exact, (size_t)hist->count * sizeof *sorted);
@@ -302,6 +368,19 @@ uint64_t stats_hist_count_at_most(const struct stats_hist *hist, int64_t value_n
         return 0;
     if (value_ns >= hist->max)
         return hist->count;
+    if (hist->exact != NULL && hist->is_sorted) {
+        uint64_t below = 0, above = hist->count; /* exact[below - 1] <= value < exact[above] */
+
+        while (below < above) {
+            uint64_t middle = below + (above - below) / 2;
+
+            if (hist->exact[middle] <= value_ns)
+                below = middle + 1;
+            else
+                above = middle;
+        }
+        return below;
+    }
     if (hist->exact != NULL) {
         for (uint64_t i = 0; i < hist->count; i++)
             count += hist->exact[i] <= value_ns;

@@ -27,9 +27,13 @@ struct stats_hist {
     uint64_t *octaves[STATS_OCTAVES]; /* counts, 128 a piece */
     int64_t *exact;                   /* NULL once there are too many */
     size_t exact_capacity;
+    bool is_sorted;  /* the exact values are in order of size */
+    bool is_bucketed; /* never keeps exact values */
 };
 
 void stats_hist_init(struct stats_hist *hist);
+/* Buckets alone, for many histograms of a part each. */
+void stats_hist_init_bucketed(struct stats_hist *hist);
 void stats_hist_release(struct stats_hist *hist);
 void stats_hist_add(struct stats_hist *hist, int64_t value_ns, uint64_t weight);
 /* `weight` times each of `steps` durations first, first + delta, first + 2 delta, ... ticks
@@ -39,6 +43,10 @@ void stats_hist_add_ramp(struct stats_hist *hist, int64_t first_ticks, int64_t d
 void stats_hist_merge(struct stats_hist *into, const struct stats_hist *from);
 double stats_hist_mean_ns(const struct stats_hist *hist);               /* NaN when empty */
 double stats_hist_quantile_ns(const struct stats_hist *hist, double q); /* NaN when empty */
+/* Puts exact values in order once, for many quantiles; every observable stays as it is. */
+void stats_hist_sort(struct stats_hist *hist);
+/* Of the values about their mean, in ns^2; from the buckets' middles unless exact. NaN when empty. */
+double stats_hist_variance_ns2(const struct stats_hist *hist);
 uint64_t stats_hist_count_at_most(const struct stats_hist *hist,
                                   int64_t value_ns); /* for SLO attainment */
 bool stats_hist_is_exact(const struct stats_hist *hist);

@@ -23,7 +23,18 @@ void store_sweep_add_tables(struct base_text *sql)
     base_text_add(sql, ",\n  scenario_hash TEXT NOT NULL,\n  run_id INTEGER REFERENCES run,\n"
                        "  status TEXT NOT NULL,\n  reason TEXT NOT NULL,\n"
                        "  PRIMARY KEY (sweep_id, point_id)\n) STRICT, WITHOUT ROWID;\n"
-                       "CREATE INDEX sweep_point_by_run ON sweep_point (run_id);\n");
+                       "CREATE INDEX sweep_point_by_run ON sweep_point (run_id);\n"
+                       "CREATE TABLE comparison (\n"
+                       "  run_a INTEGER NOT NULL REFERENCES run,\n"
+                       "  run_b INTEGER NOT NULL REFERENCES run,\n"
+                       "  name TEXT NOT NULL,\n  statistic TEXT NOT NULL,\n  class TEXT NOT NULL,\n"
+                       "  unit TEXT NOT NULL,\n  a REAL,\n  b REAL,\n  difference REAL,\n"
+                       "  ci_low REAL,\n  ci_high REAL,\n  ratio REAL,\n  ratio_ci_low REAL,\n"
+                       "  ratio_ci_high REAL,\n  n INTEGER NOT NULL,\n"
+                       "  more_replications INTEGER,\n  method TEXT NOT NULL,\n"
+                       "  verdict TEXT NOT NULL,\n"
+                       "  PRIMARY KEY (run_a, run_b, name, statistic, class)\n"
+                       ") STRICT, WITHOUT ROWID;\n");
 }
 
 void store_sweep_add_views(struct base_text *sql)
@@ -39,5 +50,9 @@ void store_sweep_add_views(struct base_text *sql)
             base_text_printf(sql, ", run.%s", record_summary_columns[i].name);
     }
     base_text_add(sql, " FROM sweep_point JOIN sweep USING (sweep_id) "
-                       "LEFT JOIN run ON run.run_id = sweep_point.run_id;\n");
+                       "LEFT JOIN run ON run.run_id = sweep_point.run_id;\n"
+                       "DROP VIEW IF EXISTS run_compare;\n"
+                       "CREATE VIEW run_compare AS SELECT run_a, run_b, name, statistic, class, "
+                       "unit, a, b, difference, ci_low, ci_high, ratio, ratio_ci_low, "
+                       "ratio_ci_high, n, more_replications, method, verdict FROM comparison;\n");
 }
