@@ -347,10 +347,38 @@ static void hold_hit(struct kv_prefix *prefix, struct kv_hold *hold)
     }
 }
 
+// The blocks of its own that a sequence has hashed so far are extents without an owner from now on; `as_youngest` when they
+// have been hashed just now.
+static void settle_hashed(struct kv_prefix *prefix, const struct kv_prefix_seq *seq, int64_t hashed_blocks,
+                          bool as_youngest)
+{
+    for (size_t i = 0; i < seq->holds.count; i++) {
+        struct kv_hold hold = seq->holds.at[i];
+        for (struct kv_extent *extent = hold.first; extent != NULL && extent->lo < hold.hi && extent->lo < hashed_blocks;
+             extent = extent->next_piece) {
+            if (extent->owner != seq) {
+                continue;
+            }
+            if (extent->hi > hashed_blocks) {
+                extent_cut(prefix, extent, hashed_blocks);
+            }
+            extent->owner = NULL;
+            if (as_youngest) {
+                struct kv_node *node = extent->node;
+                node_remove(extent);
+                node_insert_after(node, extent, node->youngest);
+            }
+        }
+    }
+}
+
 static void contend(struct kv_prefix *prefix, struct kv_prefix_seq *seq)
 {
-    prefix->contended_count += seq->is_contended ? 0 : 1;
-    seq->is_contended = true;
+    if (!seq->is_contended) {
+        prefix->contended_count++;
+        seq->is_contended = true;
+        settle_hashed(prefix, seq, prefix->hashed_blocks(prefix->context, seq), false);
+    }
 }
 
 // Another running sequence has yet to hash some of the same blocks.
@@ -484,22 +512,7 @@ static void let_go(struct kv_prefix *prefix, const struct kv_prefix_seq *seq, st
 
 void kv_prefix_commit(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks)
 {
-    for (size_t i = 0; i < seq->holds.count; i++) {
-        struct kv_hold hold = seq->holds.at[i];
-        for (struct kv_extent *extent = hold.first; extent != NULL && extent->lo < hold.hi && extent->lo < hashed_blocks;
-             extent = extent->next_piece) {
-            if (extent->owner != seq) {
-                continue;
-            }
-            if (extent->hi > hashed_blocks) {
-                extent_cut(prefix, extent, hashed_blocks);
-            }
-            extent->owner = NULL;
-            struct kv_node *node = extent->node;
-            node_remove(extent);
-            node_insert_after(node, extent, node->youngest);
-        }
-    }
+    settle_hashed(prefix, seq, hashed_blocks, true);
 }
 
 void kv_prefix_detach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks, int64_t blank_blocks)

@@ -35,7 +35,6 @@ struct sched_plan {
     struct sched_seqs emits;      /* outside the front, emitting with this step, in scheduling order */
     struct sched_seqs finals;     /* their last token comes with this step, in running order */
     struct sched_seqs admitted;   /* resumed ones included */
-    struct sched_seqs preempted;  /* in order; with those of turns before it that scheduled nothing */
     struct sched_seqs victims;    /* preempted in this very turn */
     struct sched_seqs left_front; /* thrown out of the front's rhythm by this turn: their next gap is not one step */
 };
@@ -50,7 +49,6 @@ struct sched {
     struct sched_front front;
     struct sched_seqs loose;      /* running and SCHED_LOOSE, by place */
     struct sched_seqs skipped;    /* of the last pass over the queue */
-    struct sched_seqs preempted;  /* not yet reported by a plan */
     size_t draining_count, overrun_count;
     int64_t outside_front_tokens; /* tokens in the cache of running sequences outside the front */
     uint64_t next_place, next_number;

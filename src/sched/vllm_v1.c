@@ -38,7 +38,6 @@ void sched_release(struct sched *sched)
     sched_front_release(&sched->front);
     base_vec_free(&sched->loose);
     base_vec_free(&sched->skipped);
-    base_vec_free(&sched->preempted);
 }
 
 void sched_plan_release(struct sched_plan *plan)
@@ -46,7 +45,6 @@ void sched_plan_release(struct sched_plan *plan)
     base_vec_free(&plan->emits);
     base_vec_free(&plan->finals);
     base_vec_free(&plan->admitted);
-    base_vec_free(&plan->preempted);
     base_vec_free(&plan->victims);
     base_vec_free(&plan->left_front);
 }
@@ -693,21 +691,7 @@ static void begin_plan(struct sched *sched, struct sched_plan *plan)
     plan->shape = (struct cost_shape){.cached_step_tokens = sched->options->cached_step_tokens};
     plan->valid_steps = 0;
     plan->emits.count = plan->finals.count = 0;
-    plan->admitted.count = plan->preempted.count = plan->victims.count = plan->left_front.count = 0;
-}
-
-static void append(struct sched_seqs *to, const struct sched_seqs *from)
-{
-    for (size_t i = 0; i < from->count; i++) {
-        base_vec_push(to, from->at[i]);
-    }
-}
-
-static void report_preempted(struct sched *sched, struct sched_plan *plan)
-{
-    append(&plan->preempted, &sched->preempted);
-    append(&plan->preempted, &plan->victims);
-    sched->preempted.count = 0;
+    plan->admitted.count = plan->victims.count = plan->left_front.count = 0;
 }
 
 static void count_front(const struct sched *sched, struct sched_plan *plan)
@@ -740,10 +724,8 @@ void sched_plan_next(struct sched *sched, struct sched_plan *plan)
     }
     count_front(sched, plan);
     if (plan->token_count == 0) {
-        append(&sched->preempted, &plan->victims);
         return;
     }
-    report_preempted(sched, plan);
     // Blocks of the front were taken above; here its tokens count as computed.
     sched_front_advance(front, 1);
     plan->shape.decode_context_tokens += front->context_sum;

@@ -14,12 +14,26 @@ void serve_flight_release(struct serve_flight *flight)
     base_arena_release(&flight->texts);
 }
 
-static void list_add(struct serve_flight *flight, size_t list, struct sched_seq *seq, int64_t tokens)
+static struct record_list_item item_of(struct base_arena *texts, struct sched_seq *seq, int64_t tokens)
 {
     const struct workload_request *asked = &serve_request_of(seq)->asked;
-    const char *id = asked->id[0] != '\0' ? base_arena_copy(&flight->texts, asked->id)
-                                          : base_arena_printf(&flight->texts, "%" PRIu64, seq->index);
-    base_vec_push(&flight->lists[list], ((struct record_list_item){id, tokens}));
+    const char *id = asked->id[0] != '\0' ? base_arena_copy(texts, asked->id)
+                                          : base_arena_printf(texts, "%" PRIu64, seq->index);
+    return (struct record_list_item){id, tokens};
+}
+
+static void list_add(struct serve_flight *flight, size_t list, struct sched_seq *seq, int64_t tokens)
+{
+    struct record_list_item item = item_of(&flight->texts, seq, tokens);
+    base_vec_push(&flight->lists[list], item);
+}
+
+void serve_flight_note_thrown_out(struct serve_replica *replica, const struct sched_plan *plan)
+{
+    for (size_t i = 0; i < plan->victims.count; i++) {
+        struct record_list_item item = item_of(&replica->thrown_out_texts, plan->victims.at[i], 0);
+        base_vec_push(&replica->thrown_out, item);
+    }
 }
 
 static void list_all(struct serve_flight *flight, size_t list, const struct sched_seqs *seqs)
@@ -79,7 +93,14 @@ void serve_flight_begin_row(struct serve_replica *replica, struct serve_flight *
     flight->row.ledger_bytes[KV_LEDGER_LINE_COUNT] = ledger.pool_bytes;
     fill_scheduled(replica, flight);
     list_all(flight, LIST_ADMITTED, &plan->admitted);
-    list_all(flight, LIST_PREEMPTED, &plan->preempted);
+    for (size_t i = 0; i < replica->thrown_out.count; i++) {
+        struct record_list_item item = replica->thrown_out.at[i];
+        item.id = base_arena_copy(&flight->texts, item.id);
+        base_vec_push(&flight->lists[LIST_PREEMPTED], item);
+    }
+    replica->thrown_out.count = 0;
+    base_arena_release(&replica->thrown_out_texts);
+    base_arena_init(&replica->thrown_out_texts);
 }
 
 void serve_flight_note_finished(struct serve_flight *flight)

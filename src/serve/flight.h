@@ -7,6 +7,8 @@
 #include "serve/replica.h"
 
 void serve_flight_release(struct serve_flight *flight);
+/* Notes whom a turn threw out: they stand in the row of the next step. Called after each turn, before anyone can end. */
+void serve_flight_note_thrown_out(struct serve_replica *replica, const struct sched_plan *plan);
 void serve_flight_begin_row(struct serve_replica *replica, struct serve_flight *flight);
 void serve_flight_note_finished(struct serve_flight *flight);
 void serve_flight_write_row(struct serve_replica *replica, struct serve_flight *flight);

@@ -23,6 +23,7 @@ enum kvsim_status serve_replica_init(struct serve_replica *replica, struct serve
         plan->counted = base_arena_array(arena, class_count, sizeof *plan->counted);
         base_arena_init(&replica->flights[i].texts);
     }
+    base_arena_init(&replica->thrown_out_texts);
     des_event_init(&replica->boundary_event, DES_COMPLETION);
     des_event_init(&replica->turn_event, DES_SCHEDULE);
     return cost_new(&config->cost, arena, &replica->cost, err);
@@ -31,6 +32,8 @@ enum kvsim_status serve_replica_init(struct serve_replica *replica, struct serve
 void serve_replica_release(struct serve_replica *replica)
 {
     sched_release(&replica->sched);
+    base_vec_free(&replica->thrown_out);
+    base_arena_release(&replica->thrown_out_texts);
     if (replica->pool.prefix != NULL) {
         kv_prefix_release(replica->pool.prefix);
     }
@@ -290,6 +293,9 @@ static struct serve_flight *decide(struct serve_replica *replica, base_i128 now)
             set_waiting(replica, now);
         }
         note_plan(replica, plan, now);
+        if (replica->serve->sink != NULL && replica->serve->sink->wants_steps) {
+            serve_flight_note_thrown_out(replica, plan);
+        }
         // An empty turn that threw somebody out is followed by another at once when nothing is in flight.
     } while (plan->token_count == 0 && victims > 0 && replica->running == NULL);
     replica->tally.state.wait = plan->wait;

@@ -49,6 +49,9 @@ struct serve_replica {
     struct serve_request *given_up;   /* to be taken out at the next turn */
     int64_t in_flight;                /* for the router */
     uint64_t steps, requests, preemptions;
+    /* With --steps: ids thrown out since the last row, turns that scheduled nothing included. */
+    struct { struct record_list_item *at; size_t count, capacity; } thrown_out;
+    struct base_arena thrown_out_texts;
     int64_t computed_tokens, prefill_tokens, emitted_tokens; /* emitted: by steps that have ended */
 };
 
