@@ -66,7 +66,7 @@ static void add_rows(struct report_plot *plot, const char *const *rows, size_t c
     for (size_t i = 0; i < count; i++) {
         char words[96];
         report_plot_add(plot, i == 0 ? "" : ", ");
-        report_plot_quote(plot, report_words(rows[i], words, sizeof words));
+        report_plot_tic(plot, report_words(rows[i], words, sizeof words));
         report_plot_add(plot, " %zu", i);
     }
     report_plot_add(plot, ")\nset yrange [%zu.55:-0.55]\n", count - 1);
@@ -94,11 +94,11 @@ void report_plot_bars(struct report_plot *plot, const char *const *rows, size_t 
     add_labels(plot, bars, bar_count);
     report_plot_add(plot,
                     "set grid noytics xtics\nset lmargin at screen 0.30\n"
-                    "set rmargin at screen 0.97\nset tmargin at screen 0.99\n"
+                    "set rmargin at screen 0.95\nset tmargin at screen 0.99\n"
                     "set bmargin at screen %.4f\nset xrange [0:%.9g]\nset xlabel ",
-                    44.0 / plot->height, high);
+                    48.0 / plot->height, high);
     report_plot_quote(plot, axis);
-    report_plot_add(plot, " textcolor ");
+    report_plot_add(plot, " offset 0,0.6 textcolor ");
     report_plot_colour(plot, REPORT_MUTED);
     report_plot_add(plot, "\n$bars << EOD\n");
     for (size_t i = 0; i < bar_count; i++)

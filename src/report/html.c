@@ -79,6 +79,22 @@ void report_html_paragraph(struct report_html *html, const char *class_name, con
     va_end(args);
 }
 
+void report_html_words(struct report_html *html, const char *text)
+{
+    while (*text != '\0') {
+        size_t length = strcspn(text, " ");
+        char word[256];
+        base_copy(word, length + 1 < sizeof word ? length + 1 : sizeof word, text);
+        bool is_name = strchr(word, '-') != NULL && length < sizeof word;
+        report_html_markup(html, is_name ? "<span class=\"name\">" : "");
+        report_html_text(html, word);
+        report_html_markup(html, is_name ? "</span>" : "");
+        text += strlen(word);
+        for (; *text == ' '; text++)
+            report_html_markup(html, " ");
+    }
+}
+
 void report_html_code(struct report_html *html, const char *text)
 {
     report_html_markup(html, "<code>");
@@ -138,12 +154,13 @@ void report_html_claim(struct report_html *html, const char *claim, const char *
     report_html_markup(html, "</span>");
     if (basis == NULL || basis[0] == '\0' || strcmp(basis, claim) == 0)
         return;
-    fprintf(html->out, " <span class=\"claim %s\">", claim_class(basis));
+    fprintf(html->out, " on <span class=\"claim %s\">", claim_class(basis));
     report_html_text(html, basis);
     report_html_markup(html, "</span>");
 }
 
-void report_html_table(struct report_html *html, const char *caption, const char *align)
+void report_html_table(struct report_html *html, const char *caption, const char *claim,
+                       const char *basis, const char *align)
 {
     base_require(html->align == NULL);
     html->align = align;
@@ -154,6 +171,9 @@ void report_html_table(struct report_html *html, const char *caption, const char
     report_html_text(html, caption);
     report_html_markup(html, "\"><table>\n<caption>");
     report_html_text(html, caption);
+    if (claim != NULL && claim[0] != '\0')
+        report_html_markup(html, ": ");
+    report_html_claim(html, claim, basis);
     report_html_markup(html, "</caption>\n<thead>\n");
 }
 

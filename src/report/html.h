@@ -31,6 +31,8 @@ void report_html_printf(struct report_html *html, const char *fmt, ...)
 /* <p class="CLASS">...</p>; class_name "" = none. */
 void report_html_paragraph(struct report_html *html, const char *class_name, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* The words of a text, those with hyphens (names) unbroken. */
+void report_html_words(struct report_html *html, const char *text);
 /* <code>...</code> */
 void report_html_code(struct report_html *html, const char *text);
 
@@ -40,15 +42,16 @@ void report_html_section_end(struct report_html *html);
 
 /*
  * A claim kind as a small label: calculated, simulated, measured, vendor, assumed; any other word too. NULL and "":
- * nothing. With a basis that says more: "simulated, basis assumed".
+ * nothing. With a basis that says more, two of them: "simulated on assumed".
  */
 void report_html_claim(struct report_html *html, const char *claim, const char *basis);
 
 /*
- * A table: its caption, then the header's cells, report_html_table_body(), the cells row by row. The first cell of each
+ * A table: its caption, with the claim kind and basis that all its figures share (NULL: they differ, or are none), then the header's cells, report_html_table_body(), the cells row by row. The first cell of each
  * row is the row's header. `align` has a letter a column: 'l', 'r' (figures), 'k' (the cell is a claim kind).
  */
-void report_html_table(struct report_html *html, const char *caption, const char *align);
+void report_html_table(struct report_html *html, const char *caption, const char *claim,
+                       const char *basis, const char *align);
 void report_html_cell(struct report_html *html, const char *text);
 /* A cell of a claim kind with its basis. */
 void report_html_claim_cell(struct report_html *html, const char *claim, const char *basis);

@@ -34,7 +34,7 @@ void report_plot_add(struct report_plot *plot, const char *fmt, ...)
     base_text_add(&plot->script, text);
 }
 
-void report_plot_quote(struct report_plot *plot, const char *text)
+static void add_quoted(struct report_plot *plot, const char *text, bool is_format)
 {
     base_text_add(&plot->script, "'");
     for (; *text != '\0'; text++) {
@@ -42,8 +42,20 @@ void report_plot_quote(struct report_plot *plot, const char *text)
                            *text != '`' && *text != 0x7f;
         if (is_harmless)
             base_text_add_n(&plot->script, text, 1);
+        if (*text == '%' && is_format)
+            base_text_add(&plot->script, "%");
     }
     base_text_add(&plot->script, "'");
+}
+
+void report_plot_quote(struct report_plot *plot, const char *text)
+{
+    add_quoted(plot, text, false);
+}
+
+void report_plot_tic(struct report_plot *plot, const char *text)
+{
+    add_quoted(plot, text, true);
 }
 
 void report_plot_colour(struct report_plot *plot, int colour)

@@ -51,6 +51,8 @@ void report_plot_add(struct report_plot *plot, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* A text as gnuplot's string in single quotes; what could end it or start a line is left out. */
 void report_plot_quote(struct report_plot *plot, const char *text);
+/* The same for a tic, whose text gnuplot takes for a format. */
+void report_plot_tic(struct report_plot *plot, const char *text);
 /* The colour as gnuplot writes it: rgb '#000010'. */
 void report_plot_colour(struct report_plot *plot, int colour);
 void report_plot_release(struct report_plot *plot);

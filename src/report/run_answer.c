@@ -1,7 +1,6 @@
 #include "report/run_answer.h"
 
 #include "base/text.h"
-#include "base/units.h"
 #include "report/number.h"
 #include "report/run_view.h"
 
@@ -64,17 +63,16 @@ static const struct report_slo *find_tightest(const struct record_run *run, stru
 static void write_tightest(const struct record_run *run, char *text, size_t bytes)
 {
     struct report_slo slo;
-    char figure[REPORT_NUMBER_BYTES], bound[48];
+    char figure[REPORT_NUMBER_BYTES];
     text[0] = '\0';
     if (find_tightest(run, &slo) == NULL)
         return;
     report_print_interval(slo.row->value, slo.row->ci_low, slo.row->ci_high, figure, sizeof figure);
-    base_print_time((double)slo.slo.bound_ns, bound, sizeof bound);
     snprintf(text, bytes, "%s: %s %s is %s ms%s%s against %s.",
              run->slo_lines.count > 1 ? "The tightest of them" : "The figure that decides",
              spec_metric_name(slo.slo.metric), spec_statistic_name(slo.slo.statistic), figure,
              slo.slo.class_name == NULL ? "" : " for ",
-             slo.slo.class_name == NULL ? "" : slo.slo.class_name, bound);
+             slo.slo.class_name == NULL ? "" : slo.slo.class_name, slo.bound);
 }
 
 static void write_throughput(const struct record_run *run, char *text, size_t bytes)

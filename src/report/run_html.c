@@ -76,11 +76,12 @@ static void put_levers(struct report_html *html, const struct record_run *run,
                           : count > 0 ? "Against this limit, each to be tried with --set:"
                                       : "No single setting is known to lift this limit.");
     if (count > 0)
-        report_html_markup(html, "<ul>\n");
+        report_html_markup(html, "<ul class=\"levers\">\n");
     for (size_t i = 0; i < count; i++) {
         report_html_markup(html, "<li>");
         report_html_code(html, levers[i].setting);
-        report_html_printf(html, " %s", levers[i].effect);
+        report_html_markup(html, "<br />");
+        report_html_text(html, levers[i].effect);
         report_html_markup(html, "</li>\n");
     }
     if (count > 0)
@@ -92,6 +93,8 @@ static void put_levers(struct report_html *html, const struct record_run *run,
 static void put_cost(struct report_html *html, const struct record_run *run)
 {
     const struct record_param_row *price = report_run_param(run, "price.usd_per_gpu_hour");
+    if (price == NULL)
+        price = report_run_param(run, "hardware.price");
     double usd_per_hour =
         price == NULL ? (double)NAN
                       : strtod(price->value, NULL) * (double)run->summary[RECORD_GPUS].integer;
@@ -126,7 +129,7 @@ static void put_front(struct report_html *html, const struct record_run *run,
                           record_get_text(run, RECORD_SCENARIO),
                           record_get_text(run, RECORD_KVSIM_VERSION));
     report_html_markup(html, "<h1>");
-    report_html_text(html, answer->question);
+    report_html_words(html, answer->question);
     report_html_markup(html, "</h1>\n");
     put_answer(html, run, answer);
     report_html_markup(html, "<div class=\"brief\">\n");
@@ -176,7 +179,7 @@ static void put_slos(struct report_html *html, const struct record_run *run)
     if (run->slo_lines.count == 0)
         return;
     report_html_section(html, "promises", "The promises");
-    report_html_table(html, "Every SLO and requirement of the scenario", "llrlk");
+    report_html_table(html, "Every SLO and requirement of the scenario", NULL, NULL, "llrlk");
     static const char *const header[] = {"promise", "verdict", "figure", "margin", "kind"};
     for (size_t i = 0; i < 5; i++)
         report_html_cell(html, header[i]);

@@ -26,34 +26,38 @@ static bool is_stated(const struct record_param_row *row)
     return strcmp(row->origin, "scenario") == 0 || strcmp(row->origin, "set") == 0;
 }
 
-static void put_param(struct report_html *html, const struct record_param_row *row)
+/* What a scenario states needs neither kind nor source in each row. */
+static void put_param(struct report_html *html, const struct record_param_row *row, bool is_short)
 {
     char value[320];
     snprintf(value, sizeof value, "%s%s%s", row->value, row->unit[0] == '\0' ? "" : " ", row->unit);
     report_html_cell(html, row->key);
     report_html_cell(html, value);
     report_html_cell(html, row->origin);
+    if (is_short)
+        return;
     report_html_cell(html, row->claim);
     report_html_cell(html, row->source);
 }
 
 /* The parameters that `wanted` says yes to; nothing when there are none. */
 static void put_params(struct report_html *html, const struct record_run *run, const char *caption,
-                       bool (*wanted)(const struct record_param_row *row))
+                       const char *claim, bool (*wanted)(const struct record_param_row *row))
 {
     static const char *const header[] = {"key", "value", "origin", "kind", "source"};
+    bool is_short = claim != NULL;
     bool is_open = false;
     for (size_t i = 0; i < run->params.count; i++) {
         if (!wanted(&run->params.at[i]))
             continue;
         if (!is_open) {
-            report_html_table(html, caption, "lllkl");
-            for (size_t k = 0; k < COUNT_OF(header); k++)
+            report_html_table(html, caption, claim, NULL, is_short ? "lll" : "lllkl");
+            for (size_t k = 0; k < (is_short ? 3 : COUNT_OF(header)); k++)
                 report_html_cell(html, header[k]);
             report_html_table_body(html);
         }
         is_open = true;
-        put_param(html, &run->params.at[i]);
+        put_param(html, &run->params.at[i], is_short);
     }
     if (is_open)
         report_html_table_end(html);
@@ -88,10 +92,10 @@ void report_html_assumptions(struct report_html *html, const struct record_run *
         return;
     report_html_section(html, "assumptions", "Assumptions");
     put_kind_counts(html, run);
-    put_params(html, run, "Stated in the scenario or on the command line", is_stated);
-    put_params(html, run, "Assumed by kvsim, with the reason", is_silent_assumption);
+    put_params(html, run, "Stated in the scenario or on the command line", "assumed", is_stated);
+    put_params(html, run, "Assumed by kvsim, with the reason", NULL, is_silent_assumption);
     report_html_markup(html, "<details>\n<summary>All other inputs</summary>\n");
-    put_params(html, run, "Defaults, engine profile and hardware", is_other);
+    put_params(html, run, "Defaults, engine profile and hardware", NULL, is_other);
     report_html_markup(html, "</details>\n");
     report_html_section_end(html);
 }
@@ -175,7 +179,7 @@ void report_html_again(struct report_html *html, const struct record_run *run)
                           "figure comes out the same, on any machine and with any number of jobs.",
                           record_get_text(run, RECORD_KVSIM_VERSION));
     report_html_markup(html, "<pre><code>kvsim run resolved.yaml</code></pre>\n");
-    report_html_table(html, "What identifies this run", "ll");
+    report_html_table(html, "What identifies this run", NULL, NULL, "ll");
     report_html_cell(html, "");
     report_html_cell(html, "value");
     report_html_table_body(html);

@@ -36,6 +36,31 @@ static void put_row_claim(struct report_html *html, const struct record_run *run
     report_html_claim_cell(html, row == NULL ? NULL : row->claim, row == NULL ? NULL : row->basis);
 }
 
+/* The claim and basis that all these figures share; false when they differ. */
+struct shared {
+    const char *claim, *basis;
+    bool is_shared;
+};
+
+static bool is_same(const char *a, const char *b)
+{
+    return strcmp(a == NULL ? "" : a, b == NULL ? "" : b) == 0;
+}
+
+static void share_claim(struct shared *shared, const struct record_run *run,
+                        enum record_summary column)
+{
+    const struct record_metric *row = report_run_row(run, column);
+    if (isnan(record_get_real(run, column)))
+        return;
+    const char *claim = row == NULL ? "" : row->claim, *basis = row == NULL ? "" : row->basis;
+    if (shared->claim == NULL) {
+        *shared = (struct shared){claim, basis, true};
+    } else if (!is_same(shared->claim, claim) || !is_same(shared->basis, basis)) {
+        shared->is_shared = false;
+    }
+}
+
 /* Latency. */
 
 static const struct {
@@ -52,14 +77,20 @@ static const struct {
 static void put_latency_table(struct report_html *html, const struct record_run *run)
 {
     static const char *const header[] = {"ms", "mean", "p50", "p90", "p95", "p99", "kind"};
-    report_html_table(html, "Latency in ms, with half of the 95 % interval", "lrrrrrk");
-    put_cells(html, header, COUNT_OF(header));
+    struct shared shared = {0};
+    for (size_t i = 0; i < COUNT_OF(latencies); i++)
+        share_claim(&shared, run, latencies[i].mean);
+    report_html_table(html, "Latency in ms, ± half of the 95 % interval",
+                      shared.is_shared ? shared.claim : NULL, shared.basis,
+                      shared.is_shared ? "lrrrrr" : "lrrrrrk");
+    put_cells(html, header, COUNT_OF(header) - shared.is_shared);
     report_html_table_body(html);
     for (size_t i = 0; i < COUNT_OF(latencies); i++) {
         report_html_cell(html, latencies[i].name);
         for (int k = 0; k < 5; k++)
             put_figure_cell(html, run, (enum record_summary)((int)latencies[i].mean + k));
-        put_row_claim(html, run, latencies[i].mean);
+        if (!shared.is_shared)
+            put_row_claim(html, run, latencies[i].mean);
     }
     report_html_table_end(html);
 }
@@ -134,7 +165,7 @@ void report_html_classes(struct report_html *html, const struct record_run *run)
         return;
     static const char *const header[] = {"class", "figure", "ms", "requests", "kind"};
     report_html_section(html, "classes", "Latency by class");
-    report_html_table(html, "Each class of requests by itself", "llrrk");
+    report_html_table(html, "Each class of requests by itself", NULL, NULL, "llrrk");
     put_cells(html, header, COUNT_OF(header));
     report_html_table_body(html);
     for (size_t i = 0; i < run->metrics.count; i++) {
@@ -156,59 +187,80 @@ void report_html_classes(struct report_html *html, const struct record_run *run)
 
 /* Throughput, cost and load. */
 
-static void put_load_rows(struct report_html *html, const struct record_run *run)
+static const struct {
+    const char *name, *unit;
+    enum record_summary column;
+    bool is_share;
+} load_rows[] = {
+    {"requests offered", "1/s", RECORD_OFFERED_RATE, false},
+    {"requests done", "1/s", RECORD_REQUEST_THROUGHPUT, false},
+    {"done within all SLOs", "1/s", RECORD_REQUEST_GOODPUT, false},
+    {"share within all SLOs", "", RECORD_SLO_ATTAINMENT, true},
+    {"output tokens", "tokens/s", RECORD_OUTPUT_THROUGHPUT, false},
+    {"… per GPU", "tokens/s", RECORD_OUTPUT_THROUGHPUT_PER_GPU, false},
+    {"… per user", "tokens/s", RECORD_OUTPUT_THROUGHPUT_PER_USER, false},
+    {"prompt tokens", "tokens/s", RECORD_PROMPT_THROUGHPUT, false},
+    {"cost of output tokens", "$ per million", RECORD_USD_PER_MTOK_OUTPUT, false},
+    {"cost of input tokens", "$ per million", RECORD_USD_PER_MTOK_INPUT, false},
+    {"cost of all tokens", "$ per million", RECORD_USD_PER_MTOK_TOTAL, false},
+    {"energy per output token", "J at rated power", RECORD_ENERGY_PER_OUTPUT_TOKEN_J, false},
+    {"running, mean", "requests", RECORD_RUNNING_MEAN, false},
+    {"running, peak", "of one replica", RECORD_RUNNING_PEAK, false},
+    {"waiting, mean", "requests", RECORD_WAITING_MEAN, false},
+    {"waiting, peak", "of one replica", RECORD_WAITING_PEAK, false},
+    {"time in which a step runs", "", RECORD_BUSY_FRACTION, true},
+    {"of it in steps with prefill", "", RECORD_PREFILL_TIME_FRACTION, true},
+    {"preemptions", "per replication", RECORD_PREEMPTIONS, false},
+    {"tokens computed again", "per replication", RECORD_RECOMPUTED_TOKENS, false},
+    {"prefix cache hits", "of asked tokens", RECORD_PREFIX_HIT_RATE, true},
+};
+
+/* The rows from here on are about the load, those before about what is delivered. */
+enum { FIRST_OF_LOAD = 12 };
+
+static void put_load_row(struct report_html *html, const struct record_run *run, size_t at,
+                         bool has_kind)
 {
-    static const struct {
-        const char *name, *unit;
-        enum record_summary column;
-        bool is_share;
-    } rows[] = {
-        {"requests offered", "1/s", RECORD_OFFERED_RATE, false},
-        {"requests done", "1/s", RECORD_REQUEST_THROUGHPUT, false},
-        {"requests done within all SLOs", "1/s", RECORD_REQUEST_GOODPUT, false},
-        {"share of requests within all SLOs", "", RECORD_SLO_ATTAINMENT, true},
-        {"output tokens", "tokens/s", RECORD_OUTPUT_THROUGHPUT, false},
-        {"output tokens per GPU", "tokens/s", RECORD_OUTPUT_THROUGHPUT_PER_GPU, false},
-        {"output tokens per user", "tokens/s", RECORD_OUTPUT_THROUGHPUT_PER_USER, false},
-        {"prompt tokens", "tokens/s", RECORD_PROMPT_THROUGHPUT, false},
-        {"cost of output tokens", "$ per million", RECORD_USD_PER_MTOK_OUTPUT, false},
-        {"cost of input tokens", "$ per million", RECORD_USD_PER_MTOK_INPUT, false},
-        {"cost of all tokens", "$ per million", RECORD_USD_PER_MTOK_TOTAL, false},
-        {"energy per output token", "J, at rated power", RECORD_ENERGY_PER_OUTPUT_TOKEN_J, false},
-        {"running, mean", "requests", RECORD_RUNNING_MEAN, false},
-        {"running, peak", "requests of one replica", RECORD_RUNNING_PEAK, false},
-        {"waiting, mean", "requests", RECORD_WAITING_MEAN, false},
-        {"waiting, peak", "requests of one replica", RECORD_WAITING_PEAK, false},
-        {"time in which a step runs", "", RECORD_BUSY_FRACTION, true},
-        {"of it in steps with prefill", "", RECORD_PREFILL_TIME_FRACTION, true},
-        {"preemptions", "per replication", RECORD_PREEMPTIONS, false},
-        {"tokens computed again", "per replication", RECORD_RECOMPUTED_TOKENS, false},
-        {"prefix cache hits", "of asked tokens", RECORD_PREFIX_HIT_RATE, true},
-    };
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        char text[REPORT_NUMBER_BYTES];
-        double value = record_get_real(run, rows[i].column);
-        if (isnan(value))
-            continue;
-        report_html_cell(html, rows[i].name);
-        if (rows[i].is_share)
-            report_html_cell(html, report_print_share(value, text, sizeof text));
-        else
-            put_figure_cell(html, run, rows[i].column);
-        report_html_cell(html, rows[i].unit);
-        put_row_claim(html, run, rows[i].column);
-    }
+    char text[REPORT_NUMBER_BYTES];
+    double value = record_get_real(run, load_rows[at].column);
+    if (isnan(value))
+        return;
+    report_html_cell(html, load_rows[at].name);
+    if (load_rows[at].is_share)
+        report_html_cell(html, report_print_share(value, text, sizeof text));
+    else
+        put_figure_cell(html, run, load_rows[at].column);
+    report_html_cell(html, load_rows[at].unit);
+    if (has_kind)
+        put_row_claim(html, run, load_rows[at].column);
+}
+
+static void put_load_table(struct report_html *html, const struct record_run *run,
+                           const char *caption, size_t first, size_t end)
+{
+    static const char *const header[] = {"figure", "value", "unit", "kind"};
+    struct shared shared = {0};
+    for (size_t i = first; i < end; i++)
+        share_claim(&shared, run, load_rows[i].column);
+    report_html_markup(html, "<div>\n");
+    report_html_table(html, caption, shared.is_shared ? shared.claim : NULL, shared.basis,
+                      shared.is_shared ? "lrl" : "lrlk");
+    put_cells(html, header, COUNT_OF(header) - shared.is_shared);
+    report_html_table_body(html);
+    for (size_t i = first; i < end; i++)
+        put_load_row(html, run, i, !shared.is_shared);
+    report_html_table_end(html);
+    report_html_markup(html, "</div>\n");
 }
 
 void report_html_load(struct report_html *html, const struct record_run *run)
 {
-    static const char *const header[] = {"figure", "value", "unit", "kind"};
     report_html_section(html, "load", "Throughput, cost and load");
-    report_html_table(html, "All replicas together, mean of the replications", "lrlk");
-    put_cells(html, header, COUNT_OF(header));
-    report_html_table_body(html);
-    put_load_rows(html, run);
-    report_html_table_end(html);
+    report_html_markup(html, "<div class=\"figures\">\n");
+    put_load_table(html, run, "What is delivered, and what it costs", 0, FIRST_OF_LOAD);
+    put_load_table(html, run, "What the engine bears", FIRST_OF_LOAD, COUNT_OF(load_rows));
+    report_html_markup(html, "</div>\n<p class=\"note\">All replicas together, mean of the "
+                             "replications.</p>\n");
     report_html_section_end(html);
 }
 
@@ -226,7 +278,7 @@ static double allocated_bytes(const struct report_moment *moment)
 static void put_timeline_table(struct report_html *html, const struct report_timeline *timeline)
 {
     static const char *const header[] = {"s", "running", "waiting", "KV allocated, GiB", "of pool"};
-    report_html_table(html, "Means of equal spans of simulated time", "rrrrr");
+    report_html_table(html, "Means of equal spans of simulated time", "simulated", NULL, "rrrrr");
     put_cells(html, header, COUNT_OF(header));
     report_html_table_body(html);
     for (size_t i = 0; i < timeline->count; i++) {
@@ -279,7 +331,7 @@ void report_html_timeline(struct report_html *html, struct report_plotter *plott
 static void put_waterfall_table(struct report_html *html, const struct record_run *run)
 {
     static const char *const header[] = {"line", "", "GiB", "bytes", "kind", "source"};
-    report_html_table(html, "Memory of one GPU, the fullest", "llrrkl");
+    report_html_table(html, "Memory of one GPU, the fullest", NULL, NULL, "llrrkl");
     put_cells(html, header, COUNT_OF(header));
     report_html_table_body(html);
     for (size_t i = 0; i < run->waterfall.count; i++) {
@@ -352,15 +404,14 @@ static void put_ledger_table(struct report_html *html, const struct record_run *
         snprintf(caption, sizeof caption,
                  "The KV ledger: mean of all %lu replicas together, peak of replica %lu",
                  (unsigned long)ledger.replica_count, (unsigned long)ledger.peak_replica);
-    report_html_table(html, caption, "llrrrrr");
+    report_html_table(html, caption, run->ledger.at[0].claim, NULL, "llrrrrr");
     put_cells(html, header, COUNT_OF(header));
     report_html_table_body(html);
     put_ledger_rows(html, &ledger);
     report_html_table_end(html);
     put_zero_lines(html, &ledger);
     report_html_markup(html, "<p class=\"note\">");
-    report_html_claim(html, run->ledger.at[0].claim, NULL);
-    report_html_text(html, " The lower bound is what the live tokens need and nothing else; what "
+    report_html_text(html, "The lower bound is what the live tokens need and nothing else; what "
                            "is allocated is more. The lines add up to the pool, to the byte.");
     report_html_markup(html, "</p>\n");
 }
@@ -379,8 +430,8 @@ static void put_fit_table(struct report_html *html, const struct record_run *run
          RECORD_CONCURRENCY_WITHIN_SLO},
     };
     static const char *const header[] = {"", "requests", "means", "kind"};
-    report_html_table(html, "How many requests fit at once: three answers to three questions",
-                      "lrlk");
+    report_html_table(html, "How many requests fit at once: three answers to three questions", NULL,
+                      NULL, "lrlk");
     put_cells(html, header, COUNT_OF(header));
     report_html_table_body(html);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
@@ -405,15 +456,15 @@ void report_html_memory(struct report_html *html, struct report_plotter *plotter
                         const struct record_run *run)
 {
     report_html_section(html, "memory", "Memory");
+    report_html_markup(html, "<div class=\"figures\">\n");
+    report_figure_waterfall(html, plotter, run);
+    report_html_markup(html, "<div>\n");
     put_fit_table(html, run);
+    report_html_markup(html, "</div>\n</div>\n");
     if (run->ledger.count > 0)
         put_ledger_table(html, run);
-    if (run->waterfall.count > 0) {
-        report_html_markup(html, "<div class=\"figures\">\n");
-        report_figure_waterfall(html, plotter, run);
-        report_html_markup(html, "</div>\n");
+    if (run->waterfall.count > 0)
         put_waterfall_table(html, run);
-    }
     report_html_section_end(html);
 }
 
@@ -421,8 +472,9 @@ void report_html_memory(struct report_html *html, struct report_plotter *plotter
 
 static void put_limit_table(struct report_html *html, const struct record_run *run)
 {
-    static const char *const header[] = {"limit", "kind of time", "phase", "share", "kind"};
-    report_html_table(html, "Shares of the measured time, those above 0", "lllrk");
+    static const char *const header[] = {"limit", "while", "phase", "share"};
+    report_html_table(html, "Shares of the measured time, those above 0", "simulated", NULL,
+                      "lllr");
     put_cells(html, header, COUNT_OF(header));
     report_html_table_body(html);
     for (size_t i = 0; i < run->limits.count; i++) {
@@ -435,15 +487,14 @@ static void put_limit_table(struct report_html *html, const struct record_run *r
                                                                  : "a step runs");
         report_html_cell(html, row->phase);
         report_html_cell(html, report_print_share(row->share, text, sizeof text));
-        report_html_cell(html, "simulated");
     }
     report_html_table_end(html);
 }
 
 static void put_tail_table(struct report_html *html, const struct record_run *run)
 {
-    static const char *const header[] = {"metric", "cause", "share", "ms", "kind"};
-    report_html_table(html, "Time of the slowest 1 %, causes above 0", "llrrk");
+    static const char *const header[] = {"metric", "cause", "share", "ms"};
+    report_html_table(html, "Time of the slowest 1 %, causes above 0", "simulated", NULL, "llrr");
     put_cells(html, header, COUNT_OF(header));
     report_html_table_body(html);
     for (size_t i = 0; i < run->tails.count; i++) {
@@ -455,7 +506,6 @@ static void put_tail_table(struct report_html *html, const struct record_run *ru
         report_html_cell(html, row->cause);
         report_html_cell(html, report_print_share(row->share, text, sizeof text));
         report_html_cell(html, report_print_rounded(row->ms, 3, text, sizeof text));
-        report_html_cell(html, "simulated");
     }
     report_html_table_end(html);
 }

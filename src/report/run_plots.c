@@ -1,6 +1,5 @@
 #include "report/run_plots.h"
 
-#include "base/units.h"
 #include "report/number.h"
 #include "report/run_view.h"
 
@@ -9,7 +8,7 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
-enum { ROW_UNITS = 30, AXIS_UNITS = 46, SHARES_MAX = 160, SLOS_MAX = 64 };
+enum { ROW_UNITS = 32, AXIS_UNITS = 50, SHARES_MAX = 160, SLOS_MAX = 64 };
 
 /* Latency: a row for each metric, a dot with its interval for each statistic. */
 
@@ -82,34 +81,40 @@ static void add_latency_row(struct report_plot *plot, const struct record_run *r
     }
 }
 
-/* A stroke across the row where the bound lies, and the bound in words. */
-static void add_bounds(struct report_plot *plot, const struct record_run *run)
+/* A stroke across the row where the bound lies, and the bound in words beside it, where there is room. */
+static void add_bound(struct report_plot *plot, const struct report_slo *slo, const double range[2])
+{
+    double bound_ms = (double)slo->slo.bound_ns / 1e6;
+    double row = (double)latency_row(slo->slo.metric);
+    bool is_far_right = log(bound_ms / range[0]) > 0.72 * log(range[1] / range[0]);
+    char label[80];
+    snprintf(label, sizeof label, "%s ≤ %s", spec_statistic_name(slo->slo.statistic), slo->bound);
+    report_plot_add(plot, "set arrow from %.9g,%.9g to %.9g,%.9g nohead lw 2 lc ", bound_ms,
+                    row - 0.36, bound_ms, row + 0.36);
+    report_plot_colour(plot, REPORT_BOUND);
+    report_plot_add(plot, "\nset label ");
+    report_plot_quote(plot, label);
+    report_plot_add(plot, " at %.9g,%.9g %s textcolor ", bound_ms, row - 0.22,
+                    is_far_right ? "right offset -0.7,0" : "left offset 0.7,0");
+    report_plot_colour(plot, REPORT_BOUND);
+    report_plot_add(plot, "\n");
+}
+
+static void add_bounds(struct report_plot *plot, const struct record_run *run,
+                       const double range[2])
 {
     for (size_t i = 0; i < run->slo_lines.count && i < SLOS_MAX; i++) {
         struct report_slo slo;
         report_slo_read(run, i, &slo);
-        if (!slo.is_slo)
-            continue;
-        double bound_ms = (double)slo.slo.bound_ns / 1e6;
-        double row = (double)latency_row(slo.slo.metric);
-        char label[64], bound[48];
-        snprintf(label, sizeof label, "%s ≤ %s", spec_statistic_name(slo.slo.statistic),
-                 base_print_time((double)slo.slo.bound_ns, bound, sizeof bound));
-        report_plot_add(plot, "set arrow from %.9g,%.9g to %.9g,%.9g nohead lw 2 lc ", bound_ms,
-                        row - 0.36, bound_ms, row + 0.36);
-        report_plot_colour(plot, REPORT_BOUND);
-        report_plot_add(plot, "\nset label ");
-        report_plot_quote(plot, label);
-        report_plot_add(plot, " at %.9g,%.9g right offset -0.6,0 textcolor ", bound_ms, row - 0.3);
-        report_plot_colour(plot, REPORT_BOUND);
-        report_plot_add(plot, "\n");
+        if (slo.is_slo)
+            add_bound(plot, &slo, range);
     }
 }
 
 static void plot_latency(struct report_plot *plot, const struct record_run *run,
                          const double range[2])
 {
-    report_plot_begin(plot, (int)COUNT_OF(latency_rows) * 38 + AXIS_UNITS);
+    report_plot_begin(plot, (int)COUNT_OF(latency_rows) * 36 + 34);
     report_plot_add(plot,
                     "set logscale x\nset xrange [%.9g:%.9g]\nset yrange [4.6:-0.6]\n"
                     "set grid noytics xtics\n"
@@ -122,11 +127,11 @@ static void plot_latency(struct report_plot *plot, const struct record_run *run,
     for (size_t row = 0; row < COUNT_OF(latency_rows); row++)
         report_plot_add(plot, "%s'%s' %zu", row == 0 ? "" : ", ", latency_rows[row].name, row);
     report_plot_add(plot, ")\n");
-    add_bounds(plot, run);
+    add_bounds(plot, run, range);
     report_plot_add(plot, "$figures << EOD\n");
     for (size_t row = 0; row < COUNT_OF(latency_rows); row++)
         add_latency_row(plot, run, row);
-    report_plot_add(plot, "EOD\nplot $figures using 1:2:3:4:5 with xerrorbars pt 7 ps 0.9 lw 1.5 "
+    report_plot_add(plot, "EOD\nplot $figures using 1:2:3:4:5 with xerrorbars pt 7 ps 0.7 lw 1.5 "
                           "lc rgb variable\n");
 }
 
@@ -161,12 +166,12 @@ static double add_time_axis(struct report_plot *plot, const struct report_timeli
     double last_s = timeline->at[timeline->count - 1].t_s;
     double unit_s = last_s > 3 * 3600 ? 3600 : last_s > 600 ? 60 : 1;
     const char *name = unit_s > 60 ? "hours" : unit_s > 1 ? "minutes" : "seconds";
-    report_plot_add(plot, "set xlabel 'simulated %s' textcolor ", name);
+    report_plot_add(plot, "set xlabel 'simulated %s' offset 0,0.5 textcolor ", name);
     report_plot_colour(plot, REPORT_MUTED);
     report_plot_add(plot,
                     "\nset xrange [%.9g:%.9g]\nset lmargin at screen 0.115\n"
-                    "set rmargin at screen 0.89\nset tmargin at screen 0.96\n"
-                    "set bmargin at screen 0.19\nset grid noxtics ytics\n",
+                    "set rmargin at screen 0.89\nset tmargin at screen 0.90\n"
+                    "set bmargin at screen 0.20\nset grid noxtics ytics\n",
                     timeline->at[0].t_s / unit_s, last_s / unit_s);
     return unit_s;
 }
@@ -228,18 +233,18 @@ static void add_stack(struct report_plot *plot, const struct report_timeline *ti
 static void plot_ledger(struct report_plot *plot, const struct report_timeline *timeline,
                         const size_t *lines, size_t count)
 {
-    report_plot_begin(plot, 250);
+    report_plot_begin(plot, 260);
     double unit_s = add_time_axis(plot, timeline);
     double pool_gib = timeline->pool_bytes / 1073741824.0;
     report_plot_add(plot,
-                    "set yrange [0:%.9g]\nset y2range [0:1.06]\nset y2tics ('0 %%' 0, '25 %%' "
-                    "0.25, '50 %%' 0.5, '75 %%' 0.75, '100 %%' 1)\nset label 'GiB' at screen "
-                    "0.105,0.995 right front textcolor ",
+                    "set yrange [0:%.9g]\nset y2range [0:1.06]\nset y2tics ('0 %%%%' 0, '25 %%%%' "
+                    "0.25, '50 %%%%' 0.5, '75 %%%%' 0.75, '100 %%%%' 1)\nset label 'GiB' at screen "
+                    "0.105,0.965 right front textcolor ",
                     pool_gib * 1.06);
     report_plot_colour(plot, REPORT_MUTED);
     report_plot_add(plot,
-                    "\nset arrow from graph 0,first %.9g to graph 1,first %.9g nohead lw 1.5 "
-                    "front lc ",
+                    "\nset arrow from graph 0,first %.9g to graph 1,first %.9g nohead front "
+                    "lw 1.5 lc ",
                     pool_gib, pool_gib);
     report_plot_colour(plot, REPORT_INK);
     report_plot_add(plot, "\n");
@@ -279,19 +284,19 @@ bool report_figure_ledger(struct report_html *html, struct report_plotter *plott
 
 static void plot_requests(struct report_plot *plot, const struct report_timeline *timeline)
 {
-    report_plot_begin(plot, 250);
+    report_plot_begin(plot, 260);
     double unit_s = add_time_axis(plot, timeline);
     report_plot_add(plot,
                     "set yrange [0:*]\nset format y \"%%.0f\"\nset label 'requests' at screen "
-                    "0.005,0.995 left front textcolor ");
+                    "0.005,0.965 left front textcolor ");
     report_plot_colour(plot, REPORT_MUTED);
     report_plot_add(plot, "\n$requests << EOD\n");
     for (size_t i = 0; i < timeline->count; i++)
         report_plot_add(plot, "%.6g %.6g %.6g\n", timeline->at[i].t_s / unit_s,
                         timeline->at[i].running, timeline->at[i].waiting);
-    report_plot_add(plot, "EOD\nplot $requests using 1:2 with lines lw 1.6 lc ");
+    report_plot_add(plot, "EOD\nplot $requests using 1:2 with lines lw 1.3 lc ");
     report_plot_colour(plot, REPORT_SERIES);
-    report_plot_add(plot, ", $requests using 1:3 with lines lw 1.6 lc ");
+    report_plot_add(plot, ", $requests using 1:3 with lines lw 1.3 lc ");
     report_plot_colour(plot, REPORT_SERIES + 1);
     report_plot_add(plot, "\n");
 }
@@ -431,7 +436,7 @@ static void add_part(struct shares *shares, const char *row_name, int colour, do
     }
     double low = shares->ends[row];
     shares->ends[row] = low + share * 100.0;
-    shares->is_used[colour] = true;
+    shares->is_used[colour] |= share >= 0.0005;
     shares->bars[shares->bar_count++] =
         (struct report_bar){.row = row, .low = low, .high = shares->ends[row], .colour = colour};
 }

@@ -138,6 +138,18 @@ static const char *find_outcome(const char *line)
     return last;
 }
 
+/* "ttft p99 <= 2 s for chat": what stands between. */
+static void copy_bound(struct report_slo *slo)
+{
+    const char *at = strstr(slo->promise, "<=");
+    if (at == NULL)
+        return;
+    base_copy(slo->bound, sizeof slo->bound, at + 2 + strspn(at + 2, " "));
+    char *end = strstr(slo->bound, " for");
+    if (end != NULL)
+        *end = '\0';
+}
+
 void report_slo_read(const struct record_run *run, size_t at, struct report_slo *out)
 {
     *out = (struct report_slo){0};
@@ -154,6 +166,7 @@ void report_slo_read(const struct record_run *run, size_t at, struct report_slo 
     out->is_slo = spec_slo_parse(out->promise, &out->slo, &ignored) == KVSIM_OK;
     if (!out->is_slo)
         return;
+    copy_bound(out);
     out->row = record_run_metric(run, spec_metric_name(out->slo.metric),
                                  spec_statistic_name(out->slo.statistic),
                                  out->slo.class_name == NULL ? "" : out->slo.class_name);

@@ -49,6 +49,7 @@ bool report_limit_is_first(const struct record_run *run, size_t at);
  */
 struct report_slo {
     char promise[256], outcome[128];
+    char bound[48]; /* as it was written: "2 s" */
     bool is_met, is_slo;
     struct spec_slo slo; /* points into `promise` */
     const struct record_metric *row;
