@@ -160,7 +160,7 @@ static void print_margin(const struct report_slo *slo, char *text, size_t bytes)
 static void put_slo_row(struct report_html *html, const struct report_slo *slo)
 {
     char figure[REPORT_NUMBER_BYTES + 4] = "", margin[96] = "";
-    if (slo->row != NULL) {
+    if (slo->row != NULL && !isnan(slo->row->value)) {
         report_print_interval(slo->row->value, slo->row->ci_low, slo->row->ci_high, figure,
                               sizeof figure - 4);
         snprintf(figure + strlen(figure), 4, " ms");
@@ -168,8 +168,8 @@ static void put_slo_row(struct report_html *html, const struct report_slo *slo)
     print_margin(slo, margin, sizeof margin);
     report_html_cell(html, slo->promise);
     report_html_cell(html, slo->is_met ? "met" : "missed");
-    report_html_cell(html, figure[0] == '\0' ? slo->outcome : figure);
-    report_html_cell(html, margin);
+    report_html_cell(html, figure[0] == '\0' ? "-" : figure);
+    report_html_cell(html, figure[0] == '\0' ? slo->outcome : margin);
     report_html_claim_cell(html, slo->row == NULL ? "simulated" : slo->row->claim,
                            slo->row == NULL ? NULL : slo->row->basis);
 }

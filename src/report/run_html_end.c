@@ -21,13 +21,66 @@ static size_t count_kind(const struct record_run *run, const char *kind)
     return count;
 }
 
+/* Sources that several inputs have are written once, below the table, by number. */
+struct sources {
+    const char **at;
+    size_t count, capacity;
+};
+
+static size_t count_source(const struct record_run *run, const char *source)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < run->params.count; i++)
+        count += strcmp(run->params.at[i].source, source) == 0;
+    return count;
+}
+
+/* The number of a source, from 1; 0 for a short one or one that stands alone. */
+static size_t number_of(struct sources *sources, const struct record_run *run, const char *source)
+{
+    enum { SHORT_BYTES = 48 };
+    if (strlen(source) < SHORT_BYTES || count_source(run, source) < 2)
+        return 0;
+    for (size_t i = 0; i < sources->count; i++) {
+        if (strcmp(sources->at[i], source) == 0)
+            return i + 1;
+    }
+    base_vec_push(sources, source);
+    return sources->count;
+}
+
+static void put_source(struct report_html *html, struct sources *sources,
+                       const struct record_run *run, const char *source)
+{
+    char text[32];
+    size_t number = number_of(sources, run, source);
+    snprintf(text, sizeof text, "[%zu]", number);
+    report_html_cell(html, number == 0 ? source : text);
+}
+
+static void put_sources(struct report_html *html, struct sources *sources)
+{
+    if (sources->count > 0)
+        report_html_markup(html, "<ol class=\"sources\">\n");
+    for (size_t i = 0; i < sources->count; i++) {
+        report_html_markup(html, "<li>");
+        report_html_text(html, sources->at[i]);
+        report_html_markup(html, "</li>\n");
+    }
+    if (sources->count > 0)
+        report_html_markup(html, "</ol>\n");
+    base_vec_free(sources);
+}
+
 static bool is_stated(const struct record_param_row *row)
 {
     return strcmp(row->origin, "scenario") == 0 || strcmp(row->origin, "set") == 0;
 }
 
 /* What a scenario states needs neither kind nor source in each row. */
-static void put_param(struct report_html *html, const struct record_param_row *row, bool is_short)
+static void put_param(struct report_html *html, struct sources *sources,
+                      const struct record_run *run, const struct record_param_row *row,
+                      bool is_short)
 {
     char value[320];
     snprintf(value, sizeof value, "%s%s%s", row->value, row->unit[0] == '\0' ? "" : " ", row->unit);
@@ -37,7 +90,7 @@ static void put_param(struct report_html *html, const struct record_param_row *r
     if (is_short)
         return;
     report_html_cell(html, row->claim);
-    report_html_cell(html, row->source);
+    put_source(html, sources, run, row->source);
 }
 
 /* The parameters that `wanted` says yes to; nothing when there are none. */
@@ -47,6 +100,7 @@ static void put_params(struct report_html *html, const struct record_run *run, c
     static const char *const header[] = {"key", "value", "origin", "kind", "source"};
     bool is_short = claim != NULL;
     bool is_open = false;
+    struct sources sources = {0};
     for (size_t i = 0; i < run->params.count; i++) {
         if (!wanted(&run->params.at[i]))
             continue;
@@ -57,10 +111,11 @@ static void put_params(struct report_html *html, const struct record_run *run, c
             report_html_table_body(html);
         }
         is_open = true;
-        put_param(html, &run->params.at[i], is_short);
+        put_param(html, &sources, run, &run->params.at[i], is_short);
     }
     if (is_open)
         report_html_table_end(html);
+    put_sources(html, &sources);
 }
 
 /* What was taken for granted by nobody's statement: the weak points of the answer. */

@@ -95,6 +95,14 @@ static void put_latency_table(struct report_html *html, const struct record_run 
     report_html_table_end(html);
 }
 
+static bool has_latency(const struct record_run *run)
+{
+    bool has_any = false;
+    for (int i = RECORD_TTFT_MEAN; i <= RECORD_QUEUE_P99; i++)
+        has_any |= !isnan(record_get_real(run, (enum record_summary)i));
+    return has_any;
+}
+
 /* A figure whose interval was withheld, with the reason; the first few of them. */
 static void put_withheld(struct report_html *html, const struct record_run *run)
 {
@@ -141,45 +149,61 @@ void report_html_latency(struct report_html *html, struct report_plotter *plotte
     put_withheld(html, run);
     report_html_markup(html, "</div>\n</div>\n");
     put_failures(html, run);
-    put_latency_table(html, run);
+    if (has_latency(run))
+        put_latency_table(html, run);
+    else
+        report_html_paragraph(html, "", "%s",
+                              "There is no latency to state: no completed request is counted, or "
+                              "the queue grows without end.");
     report_html_section_end(html);
 }
 
-static bool is_class_row(const struct record_metric *row)
+static const char *const class_metrics[] = {"ttft", "tpot", "e2e"};
+static const char *const class_statistics[] = {"p50", "p95", "p99"};
+
+/* The mean ttft of a class: there is one such row for each class that has completed requests. */
+static bool is_class(const struct record_metric *row)
 {
-    static const char *const names[] = {"ttft", "tpot", "e2e"};
-    bool is_named = false;
-    for (size_t i = 0; i < COUNT_OF(names); i++)
-        is_named |= strcmp(row->name, names[i]) == 0;
-    return is_named && row->class_name[0] != '\0' && !isnan(row->value) &&
-           (strcmp(row->statistic, "p50") == 0 || strcmp(row->statistic, "p95") == 0 ||
-            strcmp(row->statistic, "p99") == 0);
+    return row->class_name[0] != '\0' && strcmp(row->name, "ttft") == 0 &&
+           strcmp(row->statistic, "mean") == 0;
+}
+
+static void put_class_row(struct report_html *html, const struct record_run *run,
+                          const char *class_name, const char *metric)
+{
+    char text[REPORT_NUMBER_BYTES];
+    int64_t count = 0;
+    report_html_cell(html, class_name);
+    report_html_cell(html, metric);
+    for (size_t i = 0; i < COUNT_OF(class_statistics); i++) {
+        const struct record_metric *row =
+            record_run_metric(run, metric, class_statistics[i], class_name);
+        count = row == NULL ? count : row->n;
+        report_html_cell(html, row == NULL
+                                   ? "-"
+                                   : report_print_interval(row->value, row->ci_low, row->ci_high,
+                                                           text, sizeof text));
+    }
+    report_html_cell(html, base_print_count((double)count, text, sizeof text));
 }
 
 void report_html_classes(struct report_html *html, const struct record_run *run)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < run->metrics.count; i++)
-        count += is_class_row(&run->metrics.at[i]);
-    if (count == 0)
+    static const char *const header[] = {"class", "ms", "p50", "p95", "p99", "requests"};
+    const struct record_metric *first = NULL;
+    for (size_t i = 0; i < run->metrics.count && first == NULL; i++)
+        first = is_class(&run->metrics.at[i]) ? &run->metrics.at[i] : NULL;
+    if (first == NULL)
         return;
-    static const char *const header[] = {"class", "figure", "ms", "requests", "kind"};
     report_html_section(html, "classes", "Latency by class");
-    report_html_table(html, "Each class of requests by itself", NULL, NULL, "llrrk");
+    report_html_table(html, "Each class of requests by itself, in ms", first->claim, first->basis,
+                      "llrrrr");
     put_cells(html, header, COUNT_OF(header));
     report_html_table_body(html);
     for (size_t i = 0; i < run->metrics.count; i++) {
         const struct record_metric *row = &run->metrics.at[i];
-        char text[REPORT_NUMBER_BYTES], name[96];
-        if (!is_class_row(row))
-            continue;
-        snprintf(name, sizeof name, "%s %s", row->name, row->statistic);
-        report_html_cell(html, row->class_name);
-        report_html_cell(html, name);
-        report_html_cell(
-            html, report_print_interval(row->value, row->ci_low, row->ci_high, text, sizeof text));
-        report_html_cell(html, base_print_count((double)row->n, text, sizeof text));
-        report_html_claim_cell(html, row->claim, row->basis);
+        for (size_t k = 0; k < COUNT_OF(class_metrics) && is_class(row); k++)
+            put_class_row(html, run, row->class_name, class_metrics[k]);
     }
     report_html_table_end(html);
     report_html_section_end(html);

@@ -82,7 +82,8 @@ static void add_latency_row(struct report_plot *plot, const struct record_run *r
 }
 
 /* A stroke across the row where the bound lies, and the bound in words beside it, where there is room. */
-static void add_bound(struct report_plot *plot, const struct report_slo *slo, const double range[2])
+static void add_bound(struct report_plot *plot, const struct report_slo *slo, const double range[2],
+                      size_t before)
 {
     double bound_ms = (double)slo->slo.bound_ns / 1e6;
     double row = (double)latency_row(slo->slo.metric);
@@ -94,7 +95,8 @@ static void add_bound(struct report_plot *plot, const struct report_slo *slo, co
     report_plot_colour(plot, REPORT_BOUND);
     report_plot_add(plot, "\nset label ");
     report_plot_quote(plot, label);
-    report_plot_add(plot, " at %.9g,%.9g %s textcolor ", bound_ms, row - 0.22,
+    report_plot_add(plot, " at %.9g,%.9g %s textcolor ", bound_ms,
+                    before % 2 == 0 ? row - 0.22 : row + 0.3,
                     is_far_right ? "right offset -0.7,0" : "left offset 0.7,0");
     report_plot_colour(plot, REPORT_BOUND);
     report_plot_add(plot, "\n");
@@ -103,11 +105,13 @@ static void add_bound(struct report_plot *plot, const struct report_slo *slo, co
 static void add_bounds(struct report_plot *plot, const struct record_run *run,
                        const double range[2])
 {
+    // Labels of one row stand above and below in turn.
+    size_t before[SPEC_METRIC_COUNT] = {0};
     for (size_t i = 0; i < run->slo_lines.count && i < SLOS_MAX; i++) {
         struct report_slo slo;
         report_slo_read(run, i, &slo);
         if (slo.is_slo)
-            add_bound(plot, &slo, range);
+            add_bound(plot, &slo, range, before[slo.slo.metric]++);
     }
 }
 
