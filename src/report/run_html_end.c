@@ -226,14 +226,62 @@ static void put_scenario(struct report_html *html, const struct record_run *run)
     base_text_free(&text);
 }
 
+/* What a unit of run_param is called behind a value on the command line. */
+static const char *unit_suffix(const char *unit)
+{
+    if (strcmp(unit, "1/s") == 0)
+        return "/s";
+    return strcmp(unit, "bytes") == 0 ? "B" : strcmp(unit, "ns") == 0 ? "ns" : "";
+}
+
+/* A word that a shell takes as it is. */
+static void add_word(struct base_text *command, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-./=:,@%+";
+    bool is_plain = word[0] != '\0' && word[strspn(word, plain)] == '\0';
+    base_text_add(command, is_plain ? " " : " '");
+    for (const char *at = word; *at != '\0'; at++) {
+        if (*at == '\'')
+            base_text_add(command, "'\\''");
+        else
+            base_text_add_n(command, at, 1);
+    }
+    base_text_add(command, is_plain ? "" : "'");
+}
+
+/* The scenario's name stands for its file; what the command line set is set again. */
+static void put_command(struct report_html *html, const struct record_run *run)
+{
+    struct base_text command = {0}, word = {0};
+    base_text_add(&command, "kvsim run");
+    base_text_printf(&word, "%s.yaml", record_get_text(run, RECORD_SCENARIO));
+    add_word(&command, word.at);
+    for (size_t i = 0; i < run->params.count; i++) {
+        const struct record_param_row *row = &run->params.at[i];
+        if (strcmp(row->origin, "set") != 0)
+            continue;
+        base_text_clear(&word);
+        base_text_printf(&word, "%s=%s%s", row->key, row->value, unit_suffix(row->unit));
+        base_text_add(&command, " --set");
+        add_word(&command, word.at);
+    }
+    report_html_markup(html, "<pre><code>");
+    report_html_text(html, command.at);
+    report_html_markup(html, "</code></pre>\n");
+    base_text_free(&word);
+    base_text_free(&command);
+}
+
 void report_html_again(struct report_html *html, const struct record_run *run)
 {
     report_html_section(html, "again", "How to get these figures again");
     report_html_paragraph(html, "",
-                          "Save the resolved scenario below as resolved.yaml; with kvsim %s, every "
-                          "figure comes out the same, on any machine and with any number of jobs.",
+                          "The same scenario with kvsim %s gives every figure again, on any "
+                          "machine and with any number of jobs; an equal fingerprint says that it "
+                          "is the same.",
                           record_get_text(run, RECORD_KVSIM_VERSION));
-    report_html_markup(html, "<pre><code>kvsim run resolved.yaml</code></pre>\n");
+    put_command(html, run);
     report_html_table(html, "What identifies this run", NULL, NULL, "ll");
     report_html_cell(html, "");
     report_html_cell(html, "value");
