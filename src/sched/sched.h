@@ -68,6 +68,8 @@ void sched_enqueue(struct sched *sched, struct sched_seq *seq);
 void sched_plan_next(struct sched *sched, struct sched_plan *plan);
 /* `steps` more steps of a plan that is front-only, steps <= valid_steps; the plan becomes the last of them. */
 void sched_advance(struct sched *sched, struct sched_plan *plan, int64_t steps);
+/* While a sequence is in the front its `emitted`, `computed` and totals rest; this brings them up to date. */
+void sched_settle(struct sched *sched, struct sched_seq *seq);
 /* The last token of `seq` was delivered (or its client has gone): its blocks are free. `in_flight`: a step that was decided
  * after that token's is under way. */
 void sched_finish(struct sched *sched, struct sched_seq *seq, bool is_delivered, bool in_flight);

@@ -168,8 +168,7 @@ static void free_running(struct sched *sched, struct sched_seq *seq, int64_t has
     sched_list_remove(&sched->running, seq);
 }
 
-// While in the front, `emitted` and the totals rest; they are brought up to date when it leaves.
-static void settle_front_totals(struct sched *sched, struct sched_seq *seq)
+void sched_settle(struct sched *sched, struct sched_seq *seq)
 {
     if (seq->state == SCHED_FRONT) {
         int64_t computed = sched_seq_computed(sched, seq);
@@ -196,7 +195,7 @@ static void preempt(struct sched *sched, struct sched_plan *plan, struct sched_s
     if (seq->state == SCHED_FRONT) {
         hashed = front_hashed_tokens(sched, seq, seq->scheduled_step == plan->number);
     }
-    settle_front_totals(sched, seq);
+    sched_settle(sched, seq);
     free_running(sched, seq, hashed);
     seq->computed = 0;
     seq->preemptions++;
@@ -216,7 +215,7 @@ void sched_finish(struct sched *sched, struct sched_seq *seq, bool is_delivered,
         } else if (is_delivered) {
             hashed = seq->computed;
         }
-        settle_front_totals(sched, seq);
+        sched_settle(sched, seq);
         free_running(sched, seq, hashed);
     }
     seq->state = SCHED_GONE;
@@ -405,7 +404,7 @@ static bool take_or_preempt(struct sched *sched, struct sched_plan *plan, struct
 static void leave_front_unscheduled(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq)
 {
     note_left_front(plan, seq);
-    settle_front_totals(sched, seq);
+    sched_settle(sched, seq);
     leave_front(sched, seq);
     seq->hashed_tokens = seq->computed; // by the next turn its last token is known
     sched->outside_front_tokens += seq->computed;
@@ -649,7 +648,7 @@ static void follow_up_finals(struct sched *sched, struct sched_plan *plan)
         final_add(plan, seq);
         // The front has moved on: what it hashed at this scheduling lies one token behind, or two.
         int64_t hashed = front_hashed_tokens(sched, seq, false);
-        settle_front_totals(sched, seq);
+        sched_settle(sched, seq);
         leave_front(sched, seq);
         seq->hashed_tokens = hashed;
         if (overruns(sched, seq)) {

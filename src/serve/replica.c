@@ -465,10 +465,8 @@ static bool drop_from_flight(struct serve_flight *flight, const struct sched_seq
 int64_t serve_replica_give_up(struct serve_replica *replica, struct serve_request *request, base_i128 now)
 {
     struct sched_seq *seq = &request->seq;
+    sched_settle(&replica->sched, seq);
     int64_t outputs = seq->emitted;
-    if (seq->state == SCHED_FRONT) {
-        outputs += sched_seq_computed(&replica->sched, seq) - seq->computed;
-    }
     outputs -= drop_from_flight(replica->running, seq) ? 1 : 0;
     outputs -= drop_from_flight(replica->next, seq) ? 1 : 0;
     if (seq->state == SCHED_WAITING && request->phase == SERVE_QUEUED) {

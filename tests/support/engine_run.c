@@ -326,11 +326,11 @@ static void compare_request(struct diff *diff, const struct ref_request_out *exp
     compare(diff, "preemptions", expected->preemptions, (int64_t)row->preemptions);
     compare(diff, "queue_ns",
             expected->first_scheduled_ns >= 0 ? expected->first_scheduled_ns - expected->arrival_ns : -1, row->queue_ns);
+    compare(diff, "computed_tokens", expected->computed_tokens, row->computed_tokens);
+    compare(diff, "recomputed_tokens", expected->recomputed_tokens, row->recomputed_tokens);
+    compare(diff, "cached_tokens", expected->cached_tokens, row->cached_tokens);
+    compare(diff, "cached_tokens_total", expected->cached_tokens_total, row->cached_tokens_total);
     if (expected->outcome == REF_COMPLETED) {
-        compare(diff, "computed_tokens", expected->computed_tokens, row->computed_tokens);
-        compare(diff, "cached_tokens", expected->cached_tokens, row->cached_tokens);
-        compare(diff, "cached_tokens_total", expected->cached_tokens_total, row->cached_tokens_total);
-        compare(diff, "recomputed_tokens", expected->recomputed_tokens, row->recomputed_tokens);
         compare(diff, "ttft_ns", base_ticks_floor_ns(expected->first_token_ticks - expected->arrival_ticks),
                 row->ttft_ns);
         compare(diff, "e2e_ns", base_ticks_floor_ns(expected->finish_ticks - expected->arrival_ticks), row->e2e_ns);
