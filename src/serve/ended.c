@@ -1,5 +1,6 @@
 #include "serve/ended.h"
 
+#include "serve/segments.h"
 #include "serve/window.h"
 
 #include <inttypes.h>
@@ -19,6 +20,9 @@ void serve_gap(struct serve *serve, struct serve_request *request, base_i128 gap
     if (request->seq.is_counted) {
         struct stats_hist *itl = &serve->result->classes[request->seq.class_index].metric[SPEC_ITL];
         stats_hist_add(itl, base_ticks_floor_ns(gap_ticks), 1);
+        if (serve->has_segment_hists) {
+            serve_segments_add_gaps(serve, (int64_t)gap_ticks, 0, 1, 1);
+        }
     }
 }
 
@@ -131,6 +135,11 @@ void serve_request_ended(struct serve *serve, struct serve_request *request, bas
     result->recomputed_tokens += request->seq.recomputed_total;
     result->sojourn_ticks += now - request->arrival_ticks;
     *(is_completed ? &class_result->completed : &class_result->failed) += 1;
+    for (unsigned m = 0; is_completed && m < SPEC_METRIC_COUNT; m++) {
+        if (m != SPEC_ITL && figures.value[m] >= 0) {
+            serve_segments_add(serve, request->asked.index, (enum spec_metric)m, figures.value[m]);
+        }
+    }
     if (request->seq.is_counted) {
         class_result->counted++;
         class_result->good += good ? 1 : 0;

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "serve/flight.h"
+#include "serve/segments.h"
 #include "serve/serve_int.h"
 
 enum kvsim_status serve_replica_init(struct serve_replica *replica, struct serve *serve, uint32_t number,
@@ -127,6 +128,9 @@ static void add_gaps(struct serve_replica *replica, const struct sched_plan *pla
         if (members > 0) {
             stats_hist_add_ramp(&classes[i].metric[SPEC_ITL], first_ticks, delta_ticks, (uint64_t)count,
                                 (uint64_t)members);
+            if (replica->serve->has_segment_hists) {
+                serve_segments_add_gaps(replica->serve, first_ticks, delta_ticks, (uint64_t)count, (uint64_t)members);
+            }
         }
     }
 }
@@ -474,8 +478,13 @@ int64_t serve_replica_give_up(struct serve_replica *replica, struct serve_reques
     }
     end_phase(replica, request, now);
     request->given_up = true;
-    request->next = replica->given_up;
-    replica->given_up = request;
+    // In the order in which the clients went, at one instant in order of arrival: blocks are freed in it.
+    struct serve_request **at = &replica->given_up;
+    while (*at != NULL && ((*at)->mark_ticks < now || (*at)->seq.index < seq->index)) {
+        at = &(*at)->next;
+    }
+    request->next = *at;
+    *at = request;
     replica->in_flight--;
     return outputs;
 }

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "serve/segments.h"
 
 const char *serve_limit_name(enum serve_limit limit)
 {
@@ -15,7 +16,8 @@ const char *serve_limit_name(enum serve_limit limit)
 
 void serve_result_init(struct serve_result *result, size_t class_count, size_t replica_count)
 {
-    *result = (struct serve_result){.class_count = class_count, .replica_count = replica_count};
+    *result = (struct serve_result){
+        .class_count = class_count, .replica_count = replica_count, .first_counted = UINT64_MAX};
     result->classes = base_alloc(base_mul_size(class_count, sizeof *result->classes));
     result->replicas = base_alloc(base_mul_size(replica_count, sizeof *result->replicas));
     for (size_t i = 0; i < class_count; i++) {
@@ -33,6 +35,9 @@ void serve_result_release(struct serve_result *result)
         for (size_t m = 0; m < SPEC_METRIC_COUNT; m++) {
             stats_hist_release(&result->classes[i].metric[m]);
         }
+    }
+    for (size_t i = 0; i < SERVE_SEGMENTS; i++) {
+        serve_segment_release(&result->segments[i]);
     }
     stats_cohort_release(&result->ttft_cohort);
     stats_cohort_release(&result->e2e_cohort);

@@ -56,7 +56,28 @@ struct serve_class_result {
     struct stats_hist metric[SPEC_METRIC_COUNT];        /* completed, outside the warm-up; ITL: delivered gaps */
 };
 
+/*
+ * A replication in at most 64 segments of equally many arrivals; when the 64th is full, neighbours are merged and segments
+ * are twice as long, so memory does not grow. `span` sums what happened between a segment's first arrival and the next
+ * segment's; `value_...` what became of the requests that arrived in it, warm-up included.
+ */
 enum { SERVE_SEGMENTS = 64 };
+
+enum serve_span {
+    SERVE_SPAN_TICKS,     /* its length; the integrals below are in ticks times the unit, over all replicas */
+    SERVE_SPAN_IN_FLIGHT, SERVE_SPAN_RUNNING, SERVE_SPAN_WAITING, SERVE_SPAN_BUSY, SERVE_SPAN_PREFILL_BUSY,
+    SERVE_SPAN_LIVE_TOKENS, SERVE_SPAN_USED_BLOCKS,
+    SERVE_SPAN_ARRIVED, SERVE_SPAN_COMPLETED, SERVE_SPAN_GOOD, /* counts */
+    SERVE_SPAN_PROMPT_TOKENS, SERVE_SPAN_OUTPUT_TOKENS,        /* of requests completed */
+    SERVE_SPAN_COUNT
+};
+
+struct serve_segment {
+    uint64_t value_count[SPEC_METRIC_COUNT]; /* completed; no ITL */
+    base_i128 value_sum_ns[SPEC_METRIC_COUNT];
+    base_i128 span[SERVE_SPAN_COUNT];
+    struct stats_hist *hists; /* [SPEC_METRIC_COUNT], buckets alone, ITL by time; NULL but in a single run */
+};
 
 enum serve_status { SERVE_DONE, SERVE_OVERLOADED, SERVE_STUCK };
 
@@ -78,12 +99,16 @@ struct serve_result {
     base_i128 sojourn_ticks;        /* sum over ended requests of end - arrival */
     base_i128 in_flight_ticks;      /* integral of requests in flight: equals sojourn_ticks once all have ended */
     base_i128 window_in_flight_ticks;
-    size_t segment_count;           /* equal numbers of arrivals; mean requests in flight in each */
-    double segment_in_flight[SERVE_SEGMENTS];
+    struct serve_segment segments[SERVE_SEGMENTS];
+    size_t segment_count;           /* that are full */
     int64_t segment_arrivals;       /* per segment */
+    uint64_t first_counted;         /* arrivals before the warm-up was over; UINT64_MAX: it never was */
 };
 
 void serve_result_init(struct serve_result *result, size_t class_count, size_t replica_count);
 void serve_result_release(struct serve_result *result);
+
+/* Mean requests in flight over a segment that is full. */
+double serve_segment_in_flight(const struct serve_segment *segment);
 
 #endif

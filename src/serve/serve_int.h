@@ -40,8 +40,10 @@ struct serve {
     base_i128 window_start_ticks, window_end_ticks, in_flight_at_window_start;
     base_i128 sample_interval, last_sample;
     int64_t *sampled_prefill, *sampled_emitted;  /* [replica]: totals at the last sample */
-    base_i128 segment_start, segment_in_flight_start;
+    base_i128 segment_start[SERVE_SPAN_COUNT], segment_totals[SERVE_SPAN_COUNT];
     int64_t segment_arrived;
+    unsigned segment_shift;           /* a segment has 2^shift arrivals */
+    bool has_segment_hists;
 };
 
 /* Called by replicas. */

@@ -1,5 +1,6 @@
 #include "serve/window.h"
 
+#include "serve/segments.h"
 #include "stats/interval.h"
 
 /* ---- begin: what is warm-up, when the window closes ---- */
@@ -55,7 +56,7 @@ void serve_window_begin(struct serve *serve)
     serve->is_steady = workload_is_steady(workload);
     set_warmup(serve);
     begin_sampling(serve);
-    serve->result->segment_arrivals = 16;
+    serve_segments_begin(serve);
     if (serve->is_steady && workload->request_limit == 0 && workload->duration_ns > 0) {
         des_heap_push(&serve->external, &serve->close_event, base_ticks_from_ns(workload->duration_ns));
     }
@@ -103,16 +104,6 @@ void serve_window_close(struct serve *serve, base_i128 now)
 
 /* ---- drift: mean requests in flight over segments of equal numbers of arrivals ---- */
 
-static void merge_segments(struct serve_result *result)
-{
-    for (size_t i = 0; i < SERVE_SEGMENTS / 2; i++) {
-        result->segment_in_flight[i] =
-            (result->segment_in_flight[2 * i] + result->segment_in_flight[2 * i + 1]) / 2;
-    }
-    result->segment_count = SERVE_SEGMENTS / 2;
-    result->segment_arrivals *= 2;
-}
-
 // Overload: the load rises over the second half, beyond chance, by more than 1 % of the arrivals there.
 static bool is_overloaded(const struct serve_result *result)
 {
@@ -121,29 +112,21 @@ static bool is_overloaded(const struct serve_result *result)
     if (count < LEAST_SEGMENTS || (int64_t)count * result->segment_arrivals < LEAST_ARRIVALS) {
         return false;
     }
-    double slope, p_value;
-    stats_trend(result->segment_in_flight + half, count - half, &slope, &p_value);
+    double in_flight[SERVE_SEGMENTS], slope, p_value;
+    for (size_t i = half; i < count; i++) {
+        in_flight[i] = serve_segment_in_flight(&result->segments[i]);
+    }
+    stats_trend(in_flight + half, count - half, &slope, &p_value);
     return p_value < 1e-4 && slope > 0.01 * (double)result->segment_arrivals;
 }
 
-static void end_segment(struct serve *serve, base_i128 now)
+static void judge_load(struct serve *serve)
 {
-    struct serve_result *result = serve->result;
-    change_in_flight(serve, now, 0);
-    double ticks = base_i128_to_double(now - serve->segment_start);
-    double in_flight = base_i128_to_double(result->in_flight_ticks - serve->segment_in_flight_start);
-    result->segment_in_flight[result->segment_count++] = ticks > 0 ? in_flight / ticks : (double)serve->in_flight;
-    serve->segment_start = now;
-    serve->segment_in_flight_start = result->in_flight_ticks;
-    serve->segment_arrived = 0;
     bool may_stop = serve->config->stop_when_overloaded && serve->is_steady &&
                     serve->config->workload.process != WORKLOAD_CLOSED_LOOP;
-    if (may_stop && is_overloaded(result)) {
-        result->status = SERVE_OVERLOADED;
+    if (may_stop && is_overloaded(serve->result)) {
+        serve->result->status = SERVE_OVERLOADED;
         serve->arrivals_stopped = true;
-    }
-    if (result->segment_count == SERVE_SEGMENTS) {
-        merge_segments(result);
     }
 }
 
@@ -165,6 +148,7 @@ void serve_window_note_arrival(struct serve *serve, struct serve_request *reques
                                                     : request->asked.index >= serve->warmup_requests;
     if (request->seq.is_counted && !serve->window_is_open) {
         open_window(serve, now);
+        result->first_counted = request->asked.index;
     }
     result->arrived++;
     result->prompt_tokens += request->asked.prompt_tokens;
@@ -173,9 +157,9 @@ void serve_window_note_arrival(struct serve *serve, struct serve_request *reques
     if (serve->is_steady && is_last_arrival(serve, request)) {
         serve_window_close(serve, now);
     }
-    if (++serve->segment_arrived > result->segment_arrivals) {
-        end_segment(serve, now);
-        serve->segment_arrived = 1;
+    if (serve_segments_note_arrival(serve, now)) {
+        judge_load(serve);
+        serve_segments_make_room(serve);
     }
     change_in_flight(serve, now, 1);
 }
@@ -184,6 +168,9 @@ void serve_window_note_end(struct serve *serve, const struct serve_request *requ
                            bool is_good, int64_t output_tokens)
 {
     change_in_flight(serve, now, -1);
+    if (is_completed) {
+        serve_segments_note_completion(serve, is_good, request->asked.prompt_tokens, output_tokens);
+    }
     if (!is_completed || !serve->window_is_open || serve->window_is_closed) {
         return;
     }

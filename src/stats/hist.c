@@ -74,7 +74,7 @@ static bool exact_reserve(struct stats_hist *hist, uint64_t more)
 
     hist->is_sorted = false;
     if (hist->is_bucketed)
-        return false;
+        more = UINT64_MAX;
     if (more > STATS_EXACT_MAX || hist->count > STATS_EXACT_MAX - more) {
         base_free(hist->exact);
         hist->exact = NULL;
@@ -217,7 +217,9 @@ void stats_hist_merge(struct stats_hist *into, const struct stats_hist *from)
 {
     if (from->count == 0)
         return;
-    if (exact_reserve(into, from->count) && from->exact != NULL)
+    if (from->exact == NULL)
+        into->is_bucketed = into->is_bucketed || from->is_bucketed;
+    if (exact_reserve(into, from->exact != NULL ? from->count : UINT64_MAX))
         memcpy(into->exact + into->count, from->exact, (size_t)from->count * sizeof *from->exact);
     for (size_t i = 0; i < STATS_OCTAVES; i++) {
         if (from->octaves[i] == NULL)
@@ -319,10 +321,11 @@ double stats_hist_variance_ns2(const struct stats_hist *hist)
             bucket += SUB - 1;
             continue;
         }
-        double middle =
-            0.5 * ((double)stats_bucket_low(bucket) + (double)bucket_last(bucket)) - mean;
+        double low = (double)stats_bucket_low(bucket), width = (double)bucket_last(bucket) - low;
+        double off = low + 0.5 * width - mean;
 
-        squares += (double)octave[bucket % SUB] * middle * middle;
+        /* evenly spread within the bucket */
+        squares += (double)octave[bucket % SUB] * (off * off + width * width / 12.0);
     }
     return squares / (double)hist->count;
 }

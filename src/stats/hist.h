@@ -45,7 +45,7 @@ double stats_hist_mean_ns(const struct stats_hist *hist);               /* NaN w
 double stats_hist_quantile_ns(const struct stats_hist *hist, double q); /* NaN when empty */
 /* Puts exact values in order once, for many quantiles; every observable stays as it is. */
 void stats_hist_sort(struct stats_hist *hist);
-/* Of the values about their mean, in ns^2; from the buckets' middles unless exact. NaN when empty. */
+/* Of the values about their mean, in ns^2; evenly spread within buckets unless exact. NaN when empty. */
 double stats_hist_variance_ns2(const struct stats_hist *hist);
 uint64_t stats_hist_count_at_most(const struct stats_hist *hist,
                                   int64_t value_ns); /* for SLO attainment */

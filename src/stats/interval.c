@@ -72,6 +72,83 @@ struct stats_interval stats_interval_t(const double *values, size_t count, doubl
     return interval;
 }
 
+/* Beyond this the right end would be without bound: it stays at 4.5 times the value. */
+#define SKEWED_MOST 0.95
+
+/* value (1 - 2 h)^(-1/2). */
+static double skewed_right(double value, double relative_half)
+{
+    return value / sqrt(1.0 - fmin(2.0 * relative_half, SKEWED_MOST));
+}
+
+struct stats_interval stats_interval_skewed(const double *values, size_t count, double confidence)
+{
+    struct stats_interval interval = stats_interval_t(values, count, confidence, 0.0);
+
+    if (interval.is_withheld || !(interval.value > 0.0))
+        return interval;
+    interval.high = fmax(interval.high, skewed_right(interval.value, interval.high / interval.value - 1.0));
+    interval.method = "student_t_skewed";
+    return interval;
+}
+
+struct stats_interval stats_interval_ratio(const double *tops, const double *bottoms, size_t count, double confidence)
+{
+    struct stats_interval interval = {.low = (double)NAN, .high = (double)NAN, .is_withheld = true, .method = "none"};
+    double bottom = stats_sum(bottoms, count), squares = 0.0;
+
+    base_require(confidence > 0.0 && confidence < 1.0);
+    interval.value = stats_sum(tops, count) / bottom;
+    if (count < 2 || !isfinite(interval.value))
+        return interval;
+    for (size_t i = 0; i < count; i++) {
+        double off = tops[i] - interval.value * bottoms[i];
+
+        squares += off * off;
+    }
+    double n = (double)count;
+    double half = gsl_cdf_tdist_Pinv(0.5 + 0.5 * confidence, n - 1.0) * sqrt(squares / (n - 1.0) * n) / fabs(bottom);
+
+    interval.low = interval.value - half;
+    interval.high = interval.value + half;
+    interval.is_withheld = false;
+    interval.method = "student_t";
+    return interval;
+}
+
+/* The parts' own percentiles with their bias taken out. The mean of percentiles of short parts lies lower than that of all
+ * observations together, and this again lower than the truth: once for the pooled percentile, once more for the noise of
+ * the estimate. */
+static double without_bias(const struct stats_percentile *of, double own_mean)
+{
+    double bias = (of->pooled - own_mean) / (double)(of->count - 1);
+    double centre = of->pooled + fmax(bias, 0.0);
+
+    return centre + fmax(centre - own_mean, 0.0);
+}
+
+struct stats_interval stats_interval_percentile(const struct stats_percentile *of, double confidence)
+{
+    struct stats_interval own = stats_interval_t(of->own, of->count, confidence, 0.0);
+    struct stats_interval shares = stats_interval_t(of->beyond, of->count, confidence, 0.0);
+    struct stats_interval interval = {
+        .value = of->value, .low = (double)NAN, .high = (double)NAN, .is_withheld = true, .method = "none"};
+
+    base_require(of->q > 0.0 && of->q < 1.0);
+    if (own.is_withheld || shares.is_withheld || !isfinite(of->value))
+        return interval;
+    double tail = 1.0 - of->q, h = (shares.high - shares.value) / tail;
+    double low = of->at(of->context, fmin(1.0, tail * exp(h)));
+    double high = of->at(of->context, tail * exp(-h * (1.0 + 0.5 * h)));
+    double right = own.value > 0.0 ? skewed_right(without_bias(of, own.value), own.high / own.value - 1.0) : own.high;
+
+    interval.low = fmin(of->value, low);
+    interval.high = fmax(of->value, fmax(high, right));
+    interval.is_withheld = false;
+    interval.method = "order_statistics";
+    return interval;
+}
+
 bool stats_quantile_is_supported(size_t count, double q, size_t *needed)
 {
     double beyond = fmin(q, 1.0 - q);

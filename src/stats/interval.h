@@ -1,5 +1,12 @@
 /*
- * interval.h - confidence intervals over independent replications.
+ * interval.h - confidence intervals over independent parts: replications, or batches of one run.
+ *
+ * Near saturation the figures of a queue are skewed to the right: a few long busy periods make most of a mean and nearly
+ * all of a P99. Intervals of latencies therefore reach further to the right than Student's t alone; how far was chosen on
+ * M/M/1 and M/D/1 and is measured by bench/coverage (docs/decisions/010-intervals.md).
+ *
+ * Whether an interval is given follows from counts, hardly from the values: intervals withheld because they came out wide
+ * would leave the lucky narrow ones, which cover too seldom.
  */
 #ifndef KVSIM_STATS_INTERVAL_H
 #define KVSIM_STATS_INTERVAL_H
@@ -19,6 +26,34 @@ struct stats_interval {
  * withheld; one value has no interval. */
 struct stats_interval stats_interval_t(const double *values, size_t count, double confidence,
                                        double resolution);
+
+/* Student t whose right end is value / sqrt(1 - 2 h) in place of value (1 + h), h the relative half width: the interval of
+ * value^-2, for a skewness of several times the coefficient of variation. Equal to Student t for small h. Means of
+ * latencies and of queues. */
+struct stats_interval stats_interval_skewed(const double *values, size_t count, double confidence);
+
+/* The ratio of the sums of `tops` and `bottoms` over `count` parts, by linearization (Cochran, Sampling Techniques, 1977,
+ * 6.4) with Student t: rates (counts over times) and shares. */
+struct stats_interval stats_interval_ratio(const double *tops, const double *bottoms, size_t count, double confidence);
+
+/* A percentile seen in `count` independent parts. */
+struct stats_percentile {
+    double q;
+    double value;         /* what is reported; the interval holds it */
+    const double *own;    /* each part's own percentile */
+    const double *beyond; /* each part's share of observations beyond `pooled` (about 1 - q) */
+    size_t count;
+    double pooled;        /* percentile of all parts' observations together */
+    double (*at)(const void *context, double beyond); /* the pooled value with that share beyond it */
+    const void *context;
+};
+
+/*
+ * By order statistics: Student t over the parts' shares beyond the pooled percentile, on a logarithmic scale, read back
+ * through the pooled distribution; the right end also reaches what the parts' own percentiles say once their bias (from
+ * the difference to the pooled one) is taken out. Method "order_statistics".
+ */
+struct stats_interval stats_interval_percentile(const struct stats_percentile *of, double confidence);
 
 /* Effective sample for a percentile: false when a replication has fewer than 10 observations
  * beyond the quantile; `*needed` = observations per replication it takes. */

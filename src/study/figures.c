@@ -2,7 +2,7 @@
  * Figures of a replication, and their means and intervals over replications. One table names the function behind every
  * column of run_summary that is a number of the simulation.
  */
-#include "study/run_int.h"
+#include "study/intervals.h"
 
 #include "stats/interval.h"
 
@@ -208,55 +208,60 @@ static double energy_per_token(const struct serve_config *c, const struct serve_
 struct figure {
     enum record_summary column;
     double (*of)(const struct serve_config *config, const struct serve_result *result);
+    bool is_skewed;         /* a queue's length: see stats_interval_skewed() */
+    struct study_span span; /* the same as a ratio of a single run's sums */
 };
 
+#define PER_TIME(term) .span = {SERVE_SPAN_##term, SERVE_SPAN_COUNT, SERVE_SPAN_TICKS, true}
+#define RATIO(above, below) .span = {SERVE_SPAN_##above, SERVE_SPAN_COUNT, SERVE_SPAN_##below, true}
+
 static const struct figure figures[] = {
-    {RECORD_REQUESTS, requests},
-    {RECORD_COMPLETED, completed},
-    {RECORD_FAILED, failed},
-    {RECORD_REJECTED, rejected},
-    {RECORD_UNSERVABLE, unservable},
-    {RECORD_TIMED_OUT, timed_out},
-    {RECORD_ABORTED, aborted},
-    {RECORD_DURATION_S, duration_s},
-    {RECORD_WINDOW_S, window_s},
-    {RECORD_STEPS, steps},
-    {RECORD_PROMPT_TOKENS, prompt_tokens},
-    {RECORD_OUTPUT_TOKENS, output_tokens},
-    {RECORD_COMPUTED_TOKENS, computed_tokens},
-    {RECORD_OFFERED_RATE, offered_rate},
-    {RECORD_REQUEST_THROUGHPUT, request_throughput},
-    {RECORD_PROMPT_THROUGHPUT, prompt_throughput},
-    {RECORD_OUTPUT_THROUGHPUT, output_throughput},
-    {RECORD_TOTAL_TOKEN_THROUGHPUT, total_throughput},
-    {RECORD_OUTPUT_THROUGHPUT_PER_GPU, output_per_gpu},
-    {RECORD_OUTPUT_THROUGHPUT_PER_USER, output_per_user},
-    {RECORD_REQUEST_GOODPUT, goodput},
-    {RECORD_SLO_ATTAINMENT, slo_attainment},
-    {RECORD_KV_LOWER_BOUND_BYTES_MEAN, lower_bound_mean},
-    {RECORD_KV_LOWER_BOUND_BYTES_PEAK, lower_bound_peak},
-    {RECORD_KV_ALLOCATED_BYTES_MEAN, allocated_mean},
-    {RECORD_KV_ALLOCATED_BYTES_PEAK, allocated_peak},
-    {RECORD_KV_USAGE_MEAN, usage_mean},
-    {RECORD_KV_USAGE_PEAK, usage_peak},
-    {RECORD_USED_BLOCKS_PEAK, used_blocks_peak},
-    {RECORD_PREEMPTIONS, preemptions},
-    {RECORD_RECOMPUTED_TOKENS, recomputed_tokens},
-    {RECORD_SWAPPED_BYTES, no_swap},
-    {RECORD_EVICTED_BLOCKS, evicted_blocks},
-    {RECORD_LOOKUP_TOKENS, lookup_tokens},
-    {RECORD_PREFIX_HIT_RATE, hit_rate},
-    {RECORD_RUNNING_MEAN, running_mean},
-    {RECORD_RUNNING_PEAK, running_peak},
-    {RECORD_WAITING_MEAN, waiting_mean},
-    {RECORD_WAITING_PEAK, waiting_peak},
-    {RECORD_IN_FLIGHT_MEAN, in_flight_mean},
-    {RECORD_BUSY_FRACTION, busy_fraction},
-    {RECORD_PREFILL_TIME_FRACTION, prefill_fraction},
-    {RECORD_USD_PER_MTOK_INPUT, usd_input},
-    {RECORD_USD_PER_MTOK_OUTPUT, usd_output},
-    {RECORD_USD_PER_MTOK_TOTAL, usd_total},
-    {RECORD_ENERGY_PER_OUTPUT_TOKEN_J, energy_per_token},
+    {.column = RECORD_REQUESTS, .of = requests},
+    {.column = RECORD_COMPLETED, .of = completed},
+    {.column = RECORD_FAILED, .of = failed},
+    {.column = RECORD_REJECTED, .of = rejected},
+    {.column = RECORD_UNSERVABLE, .of = unservable},
+    {.column = RECORD_TIMED_OUT, .of = timed_out},
+    {.column = RECORD_ABORTED, .of = aborted},
+    {.column = RECORD_DURATION_S, .of = duration_s},
+    {.column = RECORD_WINDOW_S, .of = window_s},
+    {.column = RECORD_STEPS, .of = steps},
+    {.column = RECORD_PROMPT_TOKENS, .of = prompt_tokens},
+    {.column = RECORD_OUTPUT_TOKENS, .of = output_tokens},
+    {.column = RECORD_COMPUTED_TOKENS, .of = computed_tokens},
+    {.column = RECORD_OFFERED_RATE, .of = offered_rate, PER_TIME(ARRIVED)},
+    {.column = RECORD_REQUEST_THROUGHPUT, .of = request_throughput, PER_TIME(COMPLETED)},
+    {.column = RECORD_PROMPT_THROUGHPUT, .of = prompt_throughput, PER_TIME(PROMPT_TOKENS)},
+    {.column = RECORD_OUTPUT_THROUGHPUT, .of = output_throughput, PER_TIME(OUTPUT_TOKENS)},
+    {.column = RECORD_TOTAL_TOKEN_THROUGHPUT, .of = total_throughput, .span = {SERVE_SPAN_PROMPT_TOKENS, SERVE_SPAN_OUTPUT_TOKENS, SERVE_SPAN_TICKS, true}},
+    {.column = RECORD_OUTPUT_THROUGHPUT_PER_GPU, .of = output_per_gpu, PER_TIME(OUTPUT_TOKENS)},
+    {.column = RECORD_OUTPUT_THROUGHPUT_PER_USER, .of = output_per_user},
+    {.column = RECORD_REQUEST_GOODPUT, .of = goodput, PER_TIME(GOOD)},
+    {.column = RECORD_SLO_ATTAINMENT, .of = slo_attainment, RATIO(GOOD, COMPLETED)},
+    {.column = RECORD_KV_LOWER_BOUND_BYTES_MEAN, .of = lower_bound_mean, PER_TIME(LIVE_TOKENS)},
+    {.column = RECORD_KV_LOWER_BOUND_BYTES_PEAK, .of = lower_bound_peak},
+    {.column = RECORD_KV_ALLOCATED_BYTES_MEAN, .of = allocated_mean, PER_TIME(USED_BLOCKS)},
+    {.column = RECORD_KV_ALLOCATED_BYTES_PEAK, .of = allocated_peak},
+    {.column = RECORD_KV_USAGE_MEAN, .of = usage_mean, PER_TIME(USED_BLOCKS)},
+    {.column = RECORD_KV_USAGE_PEAK, .of = usage_peak},
+    {.column = RECORD_USED_BLOCKS_PEAK, .of = used_blocks_peak},
+    {.column = RECORD_PREEMPTIONS, .of = preemptions},
+    {.column = RECORD_RECOMPUTED_TOKENS, .of = recomputed_tokens},
+    {.column = RECORD_SWAPPED_BYTES, .of = no_swap},
+    {.column = RECORD_EVICTED_BLOCKS, .of = evicted_blocks},
+    {.column = RECORD_LOOKUP_TOKENS, .of = lookup_tokens},
+    {.column = RECORD_PREFIX_HIT_RATE, .of = hit_rate},
+    {.column = RECORD_RUNNING_MEAN, .of = running_mean, PER_TIME(RUNNING)},
+    {.column = RECORD_RUNNING_PEAK, .of = running_peak},
+    {.column = RECORD_WAITING_MEAN, .of = waiting_mean, .is_skewed = true, PER_TIME(WAITING)},
+    {.column = RECORD_WAITING_PEAK, .of = waiting_peak},
+    {.column = RECORD_IN_FLIGHT_MEAN, .of = in_flight_mean, .is_skewed = true, PER_TIME(IN_FLIGHT)},
+    {.column = RECORD_BUSY_FRACTION, .of = busy_fraction, PER_TIME(BUSY)},
+    {.column = RECORD_PREFILL_TIME_FRACTION, .of = prefill_fraction, RATIO(PREFILL_BUSY, BUSY)},
+    {.column = RECORD_USD_PER_MTOK_INPUT, .of = usd_input},
+    {.column = RECORD_USD_PER_MTOK_OUTPUT, .of = usd_output},
+    {.column = RECORD_USD_PER_MTOK_TOTAL, .of = usd_total},
+    {.column = RECORD_ENERGY_PER_OUTPUT_TOKEN_J, .of = energy_per_token},
 };
 
 /* ---- from replications to a value with an interval ---- */
@@ -265,11 +270,15 @@ static const struct figure figures[] = {
 struct series {
     const char *name, *statistic, *class_name, *unit;
     double *values;
-    int64_t *counts;       /* observations behind each value */
-    double resolution;     /* relative; of histogram percentiles */
-    bool is_unsupported;   /* too few observations for an interval */
-    bool is_growing;       /* latencies of an overloaded run */
+    int64_t *counts; /* observations behind each value */
+    struct study_interval interval;
 };
+
+// Mean over the replications that have a value; NaN without any.
+static double mean_of(const double *values, size_t count)
+{
+    return stats_interval_t(values, count, 0.95, 0).value;
+}
 
 static double add_series(const struct study_replications *replications, const struct series *series,
                          struct record_run *out)
@@ -286,26 +295,22 @@ static double add_series(const struct study_replications *replications, const st
         base_vec_push(&out->replication_metrics, row);
         observations += series->counts[i];
     }
-    struct stats_interval interval = stats_interval_t(series->values, count, 0.95, series->resolution);
-    bool is_withheld = interval.is_withheld || series->is_unsupported || series->is_growing;
     struct record_metric metric = {
         .name = series->name,
         .statistic = series->statistic,
         .class_name = series->class_name,
         .unit = series->unit,
-        .value = interval.value,
-        .ci_low = is_withheld ? (double)NAN : interval.low,
-        .ci_high = is_withheld ? (double)NAN : interval.high,
+        .value = mean_of(series->values, count),
+        .ci_low = series->interval.low,
+        .ci_high = series->interval.high,
         .n = observations,
-        .method = series->is_growing       ? "growing"
-                  : series->is_unsupported ? "too_few_observations"
-                                           : interval.method,
+        .method = series->interval.method,
         .claim = spec_claim_name(SPEC_SIMULATED),
         // The weakest input: host times and efficiencies are assumed at every level without a calibration.
         .basis = spec_claim_name(SPEC_ASSUMED),
     };
     base_vec_push(&out->metrics, metric);
-    return interval.value;
+    return metric.value;
 }
 
 static void add_figures(const struct study_replications *replications, double *values, int64_t *counts,
@@ -324,7 +329,9 @@ static void add_figures(const struct study_replications *replications, double *v
                                 .class_name = "",
                                 .unit = record_summary_columns[figures[f].column].unit,
                                 .values = values,
-                                .counts = counts};
+                                .counts = counts,
+                                .interval = study_interval_of_figure(replications, values, figures[f].is_skewed,
+                                                                     &figures[f].span)};
         record_set_real(out, figures[f].column, add_series(replications, &series, out));
     }
 }
@@ -338,33 +345,25 @@ static double latency_ms(const struct stats_hist *hist, enum spec_statistic stat
     return ns / 1e6;
 }
 
-static void add_latency(const struct study_replications *replications, const struct stats_hist *hists,
-                        enum spec_metric metric, enum spec_statistic statistic, const char *class_name,
+static void add_latency(const struct study_latency *latency, enum spec_statistic statistic, const char *class_name,
                         double *values, int64_t *counts, struct record_run *out)
 {
-    bool is_overloaded = false, is_unsupported = false, is_exact = true;
+    const struct study_replications *replications = latency->replications;
     for (size_t i = 0; i < replications->count; i++) {
-        values[i] = latency_ms(&hists[i], statistic);
-        counts[i] = (int64_t)hists[i].count;
-        is_overloaded = is_overloaded || replications->at[i].result.status == SERVE_OVERLOADED;
-        is_exact = is_exact && stats_hist_is_exact(&hists[i]);
-        size_t needed;
-        is_unsupported = is_unsupported || (statistic != SPEC_MEAN &&
-                                            !stats_quantile_is_supported(
-                                                hists[i].count, spec_statistic_quantile(statistic), &needed));
+        values[i] = latency_ms(&latency->hists[i], statistic);
+        counts[i] = (int64_t)latency->hists[i].count;
     }
-    struct series series = {.name = spec_metric_name(metric),
+    struct series series = {.name = spec_metric_name(latency->metric),
                             .statistic = spec_statistic_name(statistic),
                             .class_name = class_name,
                             .unit = "ms",
                             .values = values,
                             .counts = counts,
-                            .resolution = is_exact || statistic == SPEC_MEAN ? 0 : 0.005,
-                            .is_unsupported = is_unsupported,
-                            .is_growing = is_overloaded};
+                            .interval = study_interval_of_latency(latency, statistic, values, &out->arena)};
     double value = add_series(replications, &series, out);
-    if (class_name[0] == '\0') {
-        unsigned column = (unsigned)RECORD_TTFT_MEAN + (unsigned)metric * SPEC_STATISTIC_COUNT + (unsigned)statistic;
+    if (latency->is_all) {
+        unsigned column =
+            (unsigned)RECORD_TTFT_MEAN + (unsigned)latency->metric * SPEC_STATISTIC_COUNT + (unsigned)statistic;
         record_set_real(out, (enum record_summary)column, value);
     }
 }
@@ -379,16 +378,26 @@ static void add_latencies_of(const struct study_replications *replications, size
     const char *class_name = is_all ? "" : base_arena_copy(&out->arena, config->workload.classes[class_index].name);
     struct stats_hist *hists = base_alloc(base_mul_size(replications->count, sizeof *hists));
     for (unsigned m = 0; m < SPEC_METRIC_COUNT; m++) {
+        struct stats_hist pooled;
+        stats_hist_init(&pooled);
         for (size_t i = 0; i < replications->count; i++) {
             stats_hist_init(&hists[i]);
             for (size_t k = is_all ? 0 : class_index; k < (is_all ? class_count : class_index + 1); k++) {
                 stats_hist_merge(&hists[i], &replications->at[i].result.classes[k].metric[m]);
             }
+            stats_hist_sort(&hists[i]);
+            stats_hist_merge(&pooled, &hists[i]);
         }
+        stats_hist_sort(&pooled);
+        struct study_latency latency = {.replications = replications,
+                                        .hists = hists,
+                                        .pooled = &pooled,
+                                        .metric = (enum spec_metric)m,
+                                        .is_all = is_all};
         for (unsigned s = 0; s < SPEC_STATISTIC_COUNT; s++) {
-            add_latency(replications, hists, (enum spec_metric)m, (enum spec_statistic)s, class_name, values, counts,
-                        out);
+            add_latency(&latency, (enum spec_statistic)s, class_name, values, counts, out);
         }
+        stats_hist_release(&pooled);
         for (size_t i = 0; i < replications->count; i++) {
             stats_hist_release(&hists[i]);
         }

@@ -29,7 +29,7 @@ static struct drift drift_of(const struct study_replications *replications)
             return drift;
         }
         for (size_t k = 0; k < result->segment_count; k++) {
-            mean[k] += result->segment_in_flight[k] / (double)replications->count;
+            mean[k] += serve_segment_in_flight(&result->segments[k]) / (double)replications->count;
         }
     }
     size_t half = first->segment_count / 2, count = first->segment_count - half;
