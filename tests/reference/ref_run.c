@@ -139,15 +139,33 @@ static bool take_aborts(struct ref_state *state)
 }
 
 /* The engine learns who has given up. */
-static void remove_gone(struct ref_state *state)
+static bool went_before(const struct ref_request *a, const struct ref_request *b)
 {
+    if (a->out->finish_ticks != b->out->finish_ticks) {
+        return a->out->finish_ticks < b->out->finish_ticks;
+    }
+    return a->out->arrival_order < b->out->arrival_order;
+}
+
+/* The one who went first of those that are still in a list, or NULL. */
+static struct ref_request *first_gone(struct ref_state *state)
+{
+    struct ref_request *first = NULL;
     for (int64_t i = 0; i < state->input->request_count; i++) {
         struct ref_request *request = &state->requests[i];
-        if (!request->gone || request->where == REF_OVER) {
-            continue;
+        if (request->gone && request->where != REF_OVER &&
+            (first == NULL || went_before(request, first))) {
+            first = request;
         }
+    }
+    return first;
+}
+
+static void remove_gone(struct ref_state *state)
+{
+    for (struct ref_request *request; (request = first_gone(state)) != NULL;) {
         struct ref_list *list = request->where == REF_RUNNING ? &state->running : &state->waiting;
-        ref_list_remove(list, ref_list_find(list, i));
+        ref_list_remove(list, ref_list_find(list, request->index));
         ref_request_release(state, request);
         request->where = REF_OVER;
     }
