@@ -143,6 +143,7 @@ int cli_compare(const struct cli_args *args);
 int cli_merge(const struct cli_args *args);
 int cli_step(const struct cli_args *args);
 int cli_size(const struct cli_args *args);
+int cli_validate(const struct cli_args *args);
 int cli_check(const struct cli_args *args);
 int cli_list(const struct cli_args *args);
 int cli_explain(const struct cli_args *args);

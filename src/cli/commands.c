@@ -314,6 +314,19 @@ static const struct cli_option size_options[] = {
     {.name = NULL},
 };
 
+static const struct base_choice validate_formats[] = {
+    {"text", CLI_TEXT_FORMAT, "for people"},
+    {"json", CLI_JSON, "for programs"},
+    {"markdown", CLI_MARKDOWN, "to paste"},
+    {NULL, 0, NULL},
+};
+
+static const struct cli_option validate_options[] = {
+    OPTION_FORMAT(validate_formats, "text|json|markdown"),
+    OPTION_HELP,
+    {.name = NULL},
+};
+
 static const struct cli_option check_options[] = {
     OPTION_FORMAT(check_formats, "text|json"),
     OPTION_HELP,
@@ -477,6 +490,20 @@ const struct cli_command cli_commands[] = {
          "engine.kv_cache_dtype=bf16,fp8_ds_mla",
          "capacity by KV dtype"),
      .run = cli_size},
+    {.name = "validate",
+     .operands = "[FOLDER]",
+     .operand_min = 0,
+     .operand_max = 1,
+     .summary = "predicted against measured, every case that ships with kvsim",
+     .description =
+         "Each group of cases is compared with what real machines printed: exact figures must agree "
+         "to the printed precision, predictions are shown with their errors. The exit status is 1 "
+         "when a group is beyond its recorded bounds. FOLDER holds the cases; 'validation' unless "
+         "given.",
+     .options = validate_options,
+     .examples = EXAMPLES("kvsim validate", "how far kvsim can be trusted",
+                          "kvsim validate --format json", "every case"),
+     .run = cli_validate},
     {.name = "check",
      .operands = "FILE...",
      .operand_min = 1,

@@ -101,7 +101,8 @@ void kv_runtime_predict(const struct kv_runtime_rule *rule, const struct spec_mo
 {
     *out = (struct kv_runtime){.non_torch_bytes = rule->context_bytes};
     if (shape->tensor_parallel > 1)
-        out->non_torch_bytes += rule->collective_bytes;
+        out->non_torch_bytes +=
+            shape->is_pcie_only ? rule->collective_pcie_bytes : rule->collective_bytes;
     if (model->only_groups)
         return;
     out->layer_bytes = llround(layer_bytes(rule, model, shape));

@@ -26,7 +26,8 @@ struct kv_runtime_rule {
     double hidden_copies;          /* hidden-wide tensors alive beside the widest layer */
     int64_t moe_chunk_tokens;      /* 0: experts take all tokens at once */
     int64_t context_bytes;         /* non-torch memory that counts, one rank */
-    int64_t collective_bytes;      /* further with tensor parallelism */
+    int64_t collective_bytes;      /* further with tensor parallelism over direct links */
+    int64_t collective_pcie_bytes; /* further with tensor parallelism over PCIe alone */
     int64_t graph_bytes;           /* of one layer at one capture size */
     int64_t graph_max_batch;       /* largest capture size */
     double graph_charged_share;    /* of what capture takes: the estimate that is charged; 0 = all */
@@ -35,6 +36,7 @@ struct kv_runtime_rule {
 struct kv_runtime_shape {
     int64_t max_num_batched_tokens, max_num_seqs;
     uint32_t tensor_parallel, pipeline_parallel;
+    bool is_pcie_only; /* no links between the GPUs but PCIe */
     bool enforce_eager;
     bool graphs_are_charged; /* then `graphs` is the estimate */
 };

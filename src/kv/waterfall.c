@@ -124,6 +124,12 @@ static struct kv_waterfall_bytes predicted(const struct kv_waterfall_inputs *inp
     return (struct kv_waterfall_bytes){true, bytes, SPEC_ASSUMED, inputs->runtime_source};
 }
 
+static bool is_pcie_only(const struct spec_hardware *hardware)
+{
+    return hardware != NULL && hardware->link_kind != NULL &&
+           base_key_equal(hardware->link_kind, "pcie");
+}
+
 static struct kv_runtime predict(const struct kv_waterfall_inputs *inputs)
 {
     struct kv_runtime runtime = {0};
@@ -132,6 +138,7 @@ static struct kv_runtime predict(const struct kv_waterfall_inputs *inputs)
         .max_num_seqs = inputs->max_num_seqs,
         .tensor_parallel = inputs->kv.tensor_parallel,
         .pipeline_parallel = inputs->kv.pipeline_parallel,
+        .is_pcie_only = is_pcie_only(inputs->hardware),
         .enforce_eager = inputs->enforce_eager,
         .graphs_are_charged = inputs->charge_graphs,
     };
@@ -243,6 +250,8 @@ static void set_concurrency(const struct kv_waterfall_inputs *inputs, struct kv_
         out->max_concurrency = (double)out->kv_pool_blocks / (double)blocks;
         out->concurrency_guaranteed = out->kv_usable_blocks / blocks;
     }
+    if (inputs->sizing.concurrency_by_tokens)
+        out->max_concurrency = (double)out->kv_pool_tokens / (double)inputs->max_model_len;
     if (inputs->sizing.tokens_by_concurrency && blocks > 0)
         out->kv_pool_tokens =
             (int64_t)((base_i128)out->kv_pool_blocks * inputs->max_model_len / blocks);
@@ -276,6 +285,7 @@ static void make_stated_pool(const struct kv_waterfall_inputs *inputs, struct kv
     int64_t rest_bytes = 0;
     if (inputs->kv_cache_memory_bytes != 0) {
         blocks = blocks_of(pages, inputs->kv_cache_memory_bytes);
+        blocks -= inputs->sizing.has_spare_page && blocks > 0 ? 1 : 0;
         rest_bytes = inputs->kv_cache_memory_bytes % (int64_t)pages->block_bytes_per_gpu;
     } else if (inputs->kv_cache_tokens != 0) {
         blocks = inputs->kv_cache_tokens / pages->block_tokens * pages->table_count;
@@ -435,7 +445,8 @@ static void check_card(const struct kv_waterfall_inputs *inputs, const struct pa
 // One longest sequence must fit the blocks that can be used.
 static void check_pool(const struct kv_waterfall_inputs *inputs, struct kv_waterfall *out)
 {
-    if (!out->starts || out->kv_usable_blocks >= out->sequence_blocks)
+    bool clamped = inputs->sizing.clamps_length && out->kv_usable_blocks > 0;
+    if (!out->starts || clamped || out->kv_usable_blocks >= out->sequence_blocks)
         return;
     int64_t block_bytes = (int64_t)out->pages.block_bytes_per_gpu;
     refuse(out, KV_STAGE_KV_CACHE, "kv_pool", out->sequence_blocks * block_bytes,

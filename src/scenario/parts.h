@@ -66,7 +66,7 @@ struct scenario_reserve_opts {
 struct scenario_sizing_opts {
     int pool, printed, log;
     struct base_list before, beside;
-    bool windows, spare_page, latent_with_value, concatenates;
+    bool windows, spare_page, latent_with_value, concatenates, by_tokens, clamps;
     int64_t state_blocks, state_blocks_cached, request_table_bytes, latent_block, index_block,
         latent_align, cell_padding, chunked_above;
     struct base_rational wiggle;
@@ -74,7 +74,7 @@ struct scenario_sizing_opts {
 };
 
 struct scenario_runtime_opts {
-    double logit, copies, context, collective, graph, graph_share;
+    double logit, copies, context, collective, collective_pcie, graph, graph_share;
     int64_t moe_chunk, graph_batch;
 };
 

@@ -60,6 +60,10 @@ static const struct base_field sizing_fields[] = {
     {.key = "beside", .type = BASE_TEXTS, SIZING(beside), .help = "parts that must fit what the fraction leaves"},
     {.key = "printed_tokens", .type = BASE_CHOICE, SIZING(printed), .choices = printed_choices, .def = "blocks",
      .help = "how the start-up log counts tokens"},
+    {.key = "concurrency_by_tokens", .type = BASE_BOOL, SIZING(by_tokens), .def = "false",
+     .help = "max_concurrency is printed as tokens / max_model_len, not by whole blocks of a sequence"},
+    {.key = "clamps_length", .type = BASE_BOOL, SIZING(clamps), .def = "false",
+     .help = "a max_model_len above the pool is shortened, not refused"},
     {.key = "windows", .type = BASE_BOOL, SIZING(windows), .def = "true", .help = "windowed layers and states have tables of their own"},
     {.key = "state_blocks", .type = BASE_INT, .unit = BASE_COUNT, SIZING(state_blocks), .min = 1, .max = 16, .def = "1",
      .help = "blocks of one state while prefix caching is off"},
@@ -99,6 +103,8 @@ static const struct base_field runtime_fields[] = {
     {.key = "context", .type = BASE_REAL, .unit = BASE_PLAIN_BYTES, RUNTIME(context), .max = 1e12, .def = "0", .help = "non-torch memory of one rank"},
     {.key = "collective", .type = BASE_REAL, .unit = BASE_PLAIN_BYTES, RUNTIME(collective), .max = 1e12, .def = "0",
      .help = "further with tensor parallelism"},
+    {.key = "collective_pcie", .type = BASE_REAL, .unit = BASE_PLAIN_BYTES, RUNTIME(collective_pcie), .max = 1e12, .def = "0",
+     .help = "the same where GPUs have no link but PCIe"},
     {.key = "graph", .type = BASE_REAL, .unit = BASE_PLAIN_BYTES, RUNTIME(graph), .max = 1e12, .def = "0", .help = "of a layer at a capture size"},
     {.key = "graph_max_batch", .type = BASE_INT, .unit = BASE_COUNT, RUNTIME(graph_batch), .max = 1e6, .def = "0", .help = "largest capture size"},
     {.key = "graph_charged_share", .type = BASE_REAL, .unit = BASE_RATIO, RUNTIME(graph_share), .max = 1, .def = "1",
@@ -155,6 +161,8 @@ bool scenario_sizing_read(struct scenario_load *load)
     ok = ok && place_parts(load, &sizing->beside, KV_PLACE_BESIDE, rule);
     rule->tokens_by_concurrency = sizing->printed == 1;
     rule->log = (enum kv_log)sizing->log;
+    rule->concurrency_by_tokens = sizing->by_tokens;
+    rule->clamps_length = sizing->clamps;
     rule->has_spare_page = sizing->spare_page;
     rule->pool = sizing->pool == KV_POOL_CELLS ? KV_POOL_CELLS : KV_POOL_BLOCKS;
     return ok;
@@ -274,9 +282,20 @@ static int64_t block_tokens(const struct scenario_load *load)
     return model->is_mla && load->sizing.latent_block != 0 ? load->sizing.latent_block : load->opts.block_size;
 }
 
+/* A cache of cells ends a sequence where its slot ends. */
+static void clamp_to_slot(struct scenario_load *load)
+{
+    int64_t streams = load->opts.kv_unified ? 1 : load->opts.max_num_seqs, pad = load->sizing.cell_padding;
+    int64_t slot = (load->opts.ctx_size + streams - 1) / streams;
+    slot = (slot + pad - 1) / pad * pad;
+    if (load->sizing_rule.pool == KV_POOL_CELLS && load->opts.ctx_size != 0 && slot < load->opts.max_model_len)
+        load->opts.max_model_len = slot;
+}
+
 /* The block size that the release's backend for this model needs, where it is not said. */
 void scenario_sizing_block(struct scenario_load *load)
 {
+    clamp_to_slot(load);
     int64_t tokens = block_tokens(load);
     if (tokens == load->opts.block_size || !load->scenario->has_model)
         return;
@@ -310,6 +329,7 @@ static const struct kv_runtime_rule *runtime_rule(struct scenario_load *load)
         .moe_chunk_tokens = opts->moe_chunk,
         .context_bytes = llround(opts->context),
         .collective_bytes = llround(opts->collective),
+        .collective_pcie_bytes = llround(opts->collective_pcie),
         .graph_bytes = llround(opts->graph),
         .graph_max_batch = opts->graph_batch,
         .graph_charged_share = opts->graph_share,

@@ -1,0 +1,393 @@
+#include "calib/kv_logs.h"
+
+#include "base/units.h"
+#include "conf/rows.h"
+#include "scenario/scenario.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double gib = 1073741824.0, mib = 1048576.0;
+
+/* Half a unit of the second decimal, which engines print, and a hair for numbers that lie on the edge. */
+static const double printed_half = 0.005 + 1e-9;
+
+/* ---- one row and the scenarios it asks for ---- */
+
+enum { SETTINGS_MAX = 24 };
+
+struct row {
+    const struct conf_rows *rows;
+    struct base_arena *arena;
+    struct scenario_override at[SETTINGS_MAX];
+    size_t count;
+};
+
+static const char *text_of(const struct row *row, const char *column)
+{
+    const char *text = conf_rows_text(row->rows, conf_rows_column(row->rows, column));
+    return text != NULL ? base_arena_copy(row->arena, text) : "";
+}
+
+static bool has(const struct row *row, const char *column)
+{
+    return text_of(row, column)[0] != '\0';
+}
+
+// Columns are this project's own; a number that cannot be read is NaN and fails every comparison.
+static double real_of(const struct row *row, const char *column)
+{
+    double value;
+    struct kvsim_error err;
+    const char *text = text_of(row, column);
+    if (base_parse_real(text[0] == '-' ? text + 1 : text, BASE_NONE, &value, &err) != KVSIM_OK)
+        return (double)NAN;
+    return text[0] == '-' ? -value : value;
+}
+
+/* Half a unit of the last digit that is there, where a page has rounded further than the engine. */
+static double half_of(const struct row *row, const char *column)
+{
+    const char *point = strchr(text_of(row, column), '.');
+    size_t decimals = point == NULL ? 0 : strlen(point + 1);
+    return decimals >= 2 ? printed_half : decimals == 1 ? 0.05 : 0.5;
+}
+
+static void set(struct row *row, const char *key, const char *value)
+{
+    base_require(row->count < SETTINGS_MAX);
+    row->at[row->count++] = (struct scenario_override){.key = key, .value = value};
+}
+
+/* "key=value; key=value" */
+static void set_all(struct row *row, char *settings)
+{
+    for (char *at = settings; *at != '\0';) {
+        char *end = strstr(at, "; ");
+        char *next = end == NULL ? at + strlen(at) : end + 2;
+        if (end != NULL)
+            *end = '\0';
+        char *equals = strchr(at, '=');
+        base_require(equals != NULL);
+        *equals = '\0';
+        set(row, at, equals + 1);
+        at = next;
+    }
+}
+
+static struct row begin_row(const struct conf_rows *rows, struct base_arena *arena)
+{
+    struct row row = {.rows = rows, .arena = arena};
+    set(&row, "model", text_of(&row, "model"));
+    set(&row, "engine.profile", text_of(&row, "profile"));
+    set_all(&row, base_arena_copy(arena, text_of(&row, "settings")));
+    return row;
+}
+
+/* The waterfall under the row's settings and one more; false when there is none (err says why). */
+static bool size_of(const struct row *row, const char *key, const char *value, struct kv_waterfall *out,
+                    struct kvsim_error *err)
+{
+    struct row more = *row;
+    if (key != NULL)
+        set(&more, key, value);
+    struct scenario_request request = {
+        .overrides = more.at, .override_count = more.count, .purpose = SCENARIO_FOR_SIZE};
+    struct kvsim_diags *diags = base_alloc(sizeof *diags);
+    struct scenario *scenario;
+    bool ok = scenario_load(&request, &scenario, diags) == KVSIM_OK;
+    if (ok) {
+        *out = scenario_config(scenario)->waterfall;
+        scenario_free(scenario);
+    } else {
+        *err = diags->at[0];
+    }
+    base_free(diags);
+    return ok;
+}
+
+static bool size_with_blocks(const struct row *row, double blocks, struct kv_waterfall *out)
+{
+    struct kvsim_error err;
+    return blocks >= 1 && size_of(row, "engine.num_gpu_blocks_override",
+                                  base_arena_printf(row->arena, "%.0f", blocks), out, &err);
+}
+
+static bool size_with_bytes(const struct row *row, double bytes, struct kv_waterfall *out)
+{
+    struct kvsim_error err;
+    return bytes >= 1 && size_of(row, "engine.kv_cache_memory_bytes",
+                                 base_arena_printf(row->arena, "%.0f", bytes), out, &err);
+}
+
+/* ---- cases ---- */
+
+static void add_case(const struct row *row, struct calib_cases *out, const char *what, double predicted,
+                     double measured, bool agrees)
+{
+    struct calib_case item = {
+        .id = text_of(row, "id"),
+        .family = text_of(row, "family"),
+        .source = text_of(row, "source"),
+        .what = what,
+        .predicted = predicted,
+        .measured = measured,
+        .error = measured > 0 ? predicted / measured - 1 : 0,
+        .agrees = agrees,
+        .note = text_of(row, "note"),
+    };
+    base_vec_push(out, item);
+}
+
+static enum kvsim_status each_row(const char *path, struct base_arena *arena, struct calib_cases *out,
+                                  enum kvsim_status (*check)(struct row *row, struct calib_cases *out,
+                                                             struct kvsim_error *err),
+                                  struct kvsim_error *err)
+{
+    struct conf_rows *rows;
+    enum kvsim_status status = conf_rows_open(path, &rows, err);
+    bool more = status == KVSIM_OK;
+    while (more) {
+        status = conf_rows_next(rows, &more, err);
+        if (status != KVSIM_OK || !more)
+            break;
+        struct row row = begin_row(rows, arena);
+        status = check(&row, out, err);
+        if (status != KVSIM_OK) {
+            base_error_at(err, path, conf_rows_line(rows), 1);
+            break;
+        }
+    }
+    if (rows != NULL)
+        conf_rows_close(rows);
+    return status;
+}
+
+/* ---- printed pools ---- */
+
+/* Bytes that the printed memory may stand for. */
+static void available_range(const struct row *row, double *low, double *high)
+{
+    double printed = real_of(row, "kv_available_gib");
+    *low = (printed - printed_half) * gib;
+    *high = (printed + printed_half) * gib;
+    if (has(row, "kv_available_bytes"))
+        *low = *high = real_of(row, "kv_available_bytes");
+}
+
+/* max_model_len as the row's settings have it; NaN where they do not. */
+static double longest_of(const struct row *row)
+{
+    for (size_t i = 0; i < row->count; i++) {
+        if (strcmp(row->at[i].key, "engine.max_model_len") == 0)
+            return strtod(row->at[i].value, NULL);
+    }
+    return (double)NAN;
+}
+
+/* The number of blocks whose printed tokens are these, or 0. */
+static double blocks_of_tokens(const struct row *row, const struct kv_waterfall *probe, double tokens)
+{
+    double per_table = tokens / probe->pages.block_tokens * probe->pages.table_count;
+    struct kv_waterfall at;
+    // The count is one of few around the quotient: floor by tables, or floor of a concurrency.
+    double first = ceil(per_table) - 2;
+    for (double blocks = first < 1 ? 1 : first; blocks <= per_table + probe->pages.table_count + 2; blocks++) {
+        if (size_with_blocks(row, blocks, &at) && (double)at.kv_pool_tokens == tokens)
+            return blocks;
+    }
+    // Tokens by concurrency: blocks = tokens * blocks of a longest sequence / its length.
+    double by_length = tokens * (double)probe->sequence_blocks / longest_of(row);
+    for (double blocks = floor(by_length) - 1; isfinite(by_length) && blocks <= by_length + 2; blocks++) {
+        if (size_with_blocks(row, blocks, &at) && (double)at.kv_pool_tokens == tokens)
+            return blocks;
+    }
+    return 0;
+}
+
+// The engine counts whole blocks; the printed memory is rounded: the printed count must lie within what it stands for.
+static bool blocks_fit_memory(const struct row *row, double blocks)
+{
+    double low, high;
+    struct kv_waterfall least, most;
+    if (!has(row, "kv_available_gib") && !has(row, "kv_available_bytes"))
+        return true;
+    available_range(row, &low, &high);
+    return size_with_bytes(row, low, &least) && size_with_bytes(row, high, &most) &&
+           (double)least.kv_pool_blocks <= blocks && blocks <= (double)most.kv_pool_blocks;
+}
+
+// Blocks that do not fill a round of all tables are in no token count.
+static bool some_blocks_fit_memory(const struct row *row, const struct kv_waterfall *probe, double blocks)
+{
+    for (uint32_t extra = 0; extra < probe->pages.table_count; extra++) {
+        if (blocks_fit_memory(row, blocks + extra))
+            return true;
+    }
+    return false;
+}
+
+static void check_cells(struct row *row, struct calib_cases *out)
+{
+    struct kv_waterfall waterfall;
+    struct kvsim_error err;
+    double printed = real_of(row, "cells_mib"), cells = real_of(row, "cells");
+    bool agrees = false;
+    double nearest = 0;
+    set(row, "hardware", "h200-sxm");
+    set(row, "engine.memory.weights", "1GiB");
+    if (size_of(row, NULL, NULL, &waterfall, &err)) {
+        for (size_t i = 0; i < waterfall.cells.group_count && !agrees; i++) {
+            const struct kv_cells_group *group = &waterfall.cells.groups[i];
+            double size = (double)group->bytes / mib;
+            agrees = (double)group->cells == cells && fabs(size - printed) <= printed_half;
+            nearest = agrees || nearest == 0 ? size : nearest;
+        }
+    }
+    add_case(row, out, "MiB of cells", nearest, printed, agrees);
+}
+
+static void check_concurrency(const struct row *row, double blocks, struct calib_cases *out)
+{
+    struct kv_waterfall at;
+    if (!has(row, "max_concurrency"))
+        return;
+    double printed = real_of(row, "max_concurrency"), figure = 0;
+    bool agrees = false;
+    // Blocks that do not fill a round of all tables are in no token count: each remainder is possible.
+    for (double extra = 0; extra < 32 && !agrees; extra++) {
+        if (!size_with_blocks(row, blocks + extra, &at))
+            break;
+        figure = at.max_concurrency;
+        agrees = fabs(figure - printed) <= half_of(row, "max_concurrency");
+        if (extra + 1 >= at.pages.table_count)
+            break;
+    }
+    add_case(row, out, "max_concurrency", figure, printed, agrees);
+}
+
+static void check_swap(const struct row *row, struct calib_cases *out)
+{
+    struct kv_waterfall at;
+    if (!has(row, "swap_blocks") || !size_with_blocks(row, 1000, &at))
+        return;
+    double printed = real_of(row, "swap_blocks");
+    add_case(row, out, "swap_blocks", (double)at.swap_blocks, printed, (double)at.swap_blocks == printed);
+}
+
+static enum kvsim_status check_printed(struct row *row, struct calib_cases *out, struct kvsim_error *err)
+{
+    struct kv_waterfall probe;
+    if (has(row, "cells_mib")) {
+        check_cells(row, out);
+        return KVSIM_OK;
+    }
+    if (!size_of(row, "engine.num_gpu_blocks_override", "1000", &probe, err))
+        return err->status;
+    check_swap(row, out);
+    double blocks = real_of(row, "kv_pool_blocks");
+    if (has(row, "kv_pool_blocks")) {
+        add_case(row, out, "kv_pool_blocks", blocks, blocks, blocks_fit_memory(row, blocks));
+    } else if (has(row, "kv_pool_tokens")) {
+        double tokens = real_of(row, "kv_pool_tokens");
+        blocks = blocks_of_tokens(row, &probe, tokens);
+        add_case(row, out, "kv_pool_tokens", blocks > 0 ? tokens : 0, tokens,
+                 blocks > 0 && some_blocks_fit_memory(row, &probe, blocks));
+    }
+    if (blocks > 0)
+        check_concurrency(row, blocks, out);
+    return KVSIM_OK;
+}
+
+enum kvsim_status calib_kv_logs_printed(const char *path, struct base_arena *arena,
+                                        struct calib_cases *out, struct kvsim_error *err)
+{
+    return each_row(path, arena, out, check_printed, err);
+}
+
+/* ---- verdicts ---- */
+
+static enum kvsim_status check_verdict(struct row *row, struct calib_cases *out, struct kvsim_error *err)
+{
+    struct kv_waterfall at;
+    bool known = false;
+    (void)err;
+    // Without a max_model_len nobody can say what had to fit.
+    if (has(row, "cells_mib") || !isfinite(longest_of(row)))
+        return KVSIM_OK;
+    if (has(row, "kv_pool_blocks"))
+        known = size_with_blocks(row, real_of(row, "kv_pool_blocks"), &at);
+    else if (has(row, "kv_available_gib"))
+        known = size_with_bytes(row, real_of(row, "kv_available_gib") * gib, &at);
+    if (!known)
+        return KVSIM_OK;
+    bool started = strcmp(text_of(row, "outcome"), "refused") != 0;
+    add_case(row, out, started ? "started" : "refused", at.starts ? 1 : 0, started ? 1 : 0, at.starts == started);
+    if (has(row, "estimated_max_model_len") && !started) {
+        // Follows from the printed memory, which is rounded: within its precision.
+        double printed = real_of(row, "estimated_max_model_len");
+        double slack = printed * printed_half / real_of(row, "kv_available_gib");
+        double longest = (double)at.refusal.estimated_max_model_len;
+        add_case(row, out, "estimated_max_model_len", longest, printed,
+                 fabs(longest - printed) <= slack + at.pages.block_tokens);
+    }
+    return KVSIM_OK;
+}
+
+enum kvsim_status calib_kv_logs_verdicts(const char *path, struct base_arena *arena,
+                                         struct calib_cases *out, struct kvsim_error *err)
+{
+    return each_row(path, arena, out, check_verdict, err);
+}
+
+/* ---- predicted pools ---- */
+
+static double measured_bytes(const struct row *row, const struct kv_waterfall *at)
+{
+    if (has(row, "kv_available_gib"))
+        return real_of(row, "kv_available_gib") * gib;
+    double block_bytes = (double)at->pages.block_bytes_per_gpu;
+    if (has(row, "kv_pool_blocks"))
+        return real_of(row, "kv_pool_blocks") * block_bytes;
+    return real_of(row, "kv_pool_tokens") / at->pages.block_tokens * block_bytes;
+}
+
+static enum kvsim_status check_predicted(struct row *row, struct calib_cases *out, struct kvsim_error *err)
+{
+    struct kv_waterfall at;
+    const char *hardware = text_of(row, "hardware");
+    if (has(row, "memory_gib"))
+        hardware = base_arena_printf(row->arena, "{base: %s, memory: %s GiB}", hardware, text_of(row, "memory_gib"));
+    set(row, "hardware", hardware);
+    if (!size_of(row, NULL, NULL, &at, err))
+        return err->status;
+    double measured = measured_bytes(row, &at);
+    add_case(row, out, "kv_available_bytes_per_gpu", (double)at.kv_available_bytes_per_gpu, measured, true);
+    return KVSIM_OK;
+}
+
+static enum kvsim_status check_weights(struct row *row, struct calib_cases *out, struct kvsim_error *err)
+{
+    struct kv_waterfall at;
+    if (!has(row, "weights_gib"))
+        return KVSIM_OK;
+    set(row, "hardware", text_of(row, "hardware"));
+    if (!size_of(row, NULL, NULL, &at, err))
+        return err->status;
+    double weights = (double)at.weights_bytes / at.layout.gpu_count;
+    add_case(row, out, "weights_bytes_per_gpu", weights, real_of(row, "weights_gib") * gib, true);
+    return KVSIM_OK;
+}
+
+enum kvsim_status calib_kv_logs_weights(const char *path, struct base_arena *arena,
+                                        struct calib_cases *out, struct kvsim_error *err)
+{
+    return each_row(path, arena, out, check_weights, err);
+}
+
+enum kvsim_status calib_kv_logs_predicted(const char *path, struct base_arena *arena,
+                                          struct calib_cases *out, struct kvsim_error *err)
+{
+    return each_row(path, arena, out, check_predicted, err);
+}
