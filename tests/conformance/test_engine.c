@@ -4,44 +4,15 @@
  * is absent the own cases are checked and the test is then shown as skipped.
  */
 #include "conformance/case.h"
+#include "conformance/case_list.h"
 #include "conformance/engine_output.h"
 
 #include <check.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define OUTSIDE KVSIM_REFERENCE_DATA "/conformance"
 #define OWN KVSIM_TEST_DATA "/tests/conformance/cases"
-
-enum { CASES_MAX = 128 };
-
-struct found {
-    char path[1024];
-};
-
-static int by_path(const void *a, const void *b)
-{
-    return strcmp(((const struct found *)a)->path, ((const struct found *)b)->path);
-}
-
-static size_t list_cases(const char *folder, struct found *cases)
-{
-    size_t count = 0;
-    DIR *stream = opendir(folder);
-    for (struct dirent *entry; stream != NULL && (entry = readdir(stream)) != NULL;) {
-        const char *end = strrchr(entry->d_name, '.');
-        if (end != NULL && strcmp(end, ".json") == 0 && count < CASES_MAX) {
-            snprintf(cases[count++].path, sizeof cases->path, "%s/%s", folder, entry->d_name);
-        }
-    }
-    if (stream != NULL) {
-        closedir(stream);
-    }
-    qsort(cases, count, sizeof *cases, by_path);
-    return count;
-}
 
 /* ---- one case ---- */
 
@@ -111,11 +82,11 @@ static enum kind check_case(const char *path)
 
 static void check_folder(const char *folder, size_t *plain, size_t *cached)
 {
-    static struct found cases[CASES_MAX];
-    size_t count = list_cases(folder, cases);
+    static struct case_list list;
+    case_list_folder(folder, &list);
     *plain = *cached = 0;
-    for (size_t i = 0; i < count; i++) {
-        enum kind kind = check_case(cases[i].path);
+    for (size_t i = 0; i < list.count; i++) {
+        enum kind kind = check_case(list.paths[i]);
         *plain += kind == PLAIN ? 1 : 0;
         *cached += kind == CACHED ? 1 : 0;
     }
@@ -164,8 +135,9 @@ END_TEST
 
 int main(void)
 {
-    static struct found cases[CASES_MAX];
-    bool outside = list_cases(OUTSIDE, cases) > 0;
+    static struct case_list list;
+    case_list_folder(OUTSIDE, &list);
+    bool outside = list.count > 0;
     Suite *suite = suite_create("conformance of the engine");
     TCase *tests = tcase_create("cases");
     tcase_add_test(tests, another_engine_is_noticed);
