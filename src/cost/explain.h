@@ -64,6 +64,10 @@ struct cost_kernel {
     double message_bytes;
     uint32_t gpu_count;
 };
+/* The same with a device's rates as they are, for a fit that tries many. */
+struct cost_rates;
+enum kvsim_status cost_kernel_at(const struct cost_rates *rates, const struct cost_kernel *kernel,
+                                 double *out_s, struct kvsim_error *err) KVSIM_MUST_CHECK;
 enum kvsim_status cost_kernel_seconds(const struct spec_hardware *hardware,
                                       const struct cost_options *options,
                                       const struct cost_kernel *kernel, double *out_s,

@@ -128,6 +128,22 @@ static enum kvsim_status all_reduce_s(const struct cost_rates *rates,
     return KVSIM_OK;
 }
 
+enum kvsim_status cost_kernel_at(const struct cost_rates *rates, const struct cost_kernel *kernel,
+                                 double *out_s, struct kvsim_error *err)
+{
+    switch (kernel->kind) {
+    case COST_KERNEL_GEMM:
+        return gemm_s(rates, kernel, out_s, err);
+    case COST_KERNEL_ATTENTION:
+        return attention_s(rates, kernel, out_s, err);
+    case COST_KERNEL_MLA:
+        return mla_s(rates, kernel, out_s, err);
+    case COST_KERNEL_ALL_REDUCE:
+        return all_reduce_s(rates, kernel, out_s, err);
+    }
+    return base_fail(err, KVSIM_ERR_DEFECT, "kernel of unknown kind %d", (int)kernel->kind);
+}
+
 enum kvsim_status cost_kernel_seconds(const struct spec_hardware *hardware,
                                       const struct cost_options *options,
                                       const struct cost_kernel *kernel, double *out_s,
@@ -145,15 +161,5 @@ enum kvsim_status cost_kernel_seconds(const struct spec_hardware *hardware,
         return status;
     if (level == COST_CALIBRATED)
         cost_rates_calibrate(&rates, &hardware->calibration);
-    switch (kernel->kind) {
-    case COST_KERNEL_GEMM:
-        return gemm_s(&rates, kernel, out_s, err);
-    case COST_KERNEL_ATTENTION:
-        return attention_s(&rates, kernel, out_s, err);
-    case COST_KERNEL_MLA:
-        return mla_s(&rates, kernel, out_s, err);
-    case COST_KERNEL_ALL_REDUCE:
-        return all_reduce_s(&rates, kernel, out_s, err);
-    }
-    return base_fail(err, KVSIM_ERR_DEFECT, "kernel of unknown kind %d", (int)kernel->kind);
+    return cost_kernel_at(&rates, kernel, out_s, err);
 }

@@ -1,0 +1,538 @@
+#include "calib/calibrate.h"
+
+#include "base/text.h"
+#include "calib/fit.h"
+#include "calib/model.h"
+#include "calib/requests.h"
+#include "scenario/scenario.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { COLLECTIVE_TERMS = 4, PARAMETERS_MAX = SPEC_COEFFICIENT_COUNT + COLLECTIVE_TERMS * SPEC_COLLECTIVES_MAX };
+
+/* The rows that a fit works on, and what its parameters are. */
+struct work {
+    struct calib_model model;
+    const struct calib_measurements *table;
+    size_t coefficient_count;
+    enum spec_coefficient coefficients[SPEC_COEFFICIENT_COUNT];
+    size_t collective_count;
+    uint32_t collective_gpus[SPEC_COLLECTIVES_MAX];
+    size_t parameter_count;
+    struct calib_parameter parameters[PARAMETERS_MAX];
+    double *measured, *predicted, *before, *fitted, *crossed;
+    bool *is_left_out;
+};
+
+/* ---- names of devices ---- */
+
+static size_t plain_name(const char *text, char *out, size_t bytes)
+{
+    size_t count = 0;
+    for (; *text != '\0' && count + 1 < bytes; text++)
+        if (isalnum((unsigned char)*text))
+            out[count++] = (char)tolower((unsigned char)*text);
+    out[count] = '\0';
+    return count;
+}
+
+static bool names_agree(const char *text, const char *name, size_t name_length)
+{
+    static const char *const endings[] = {"", "server", "pcap", "gpu"};
+    char a[96], b[96], word[96];
+    if (name_length + 1 > sizeof word)
+        return false;
+    memcpy(word, name, name_length);
+    word[name_length] = '\0';
+    size_t a_length = plain_name(text, a, sizeof a), b_length = plain_name(word, b, sizeof b);
+    if (a_length < 3 || b_length < 3)
+        return false;
+    // The table's name is often the shorter one: a100_sxm is any A100 SXM, and the user says which.
+    if (a_length <= b_length)
+        return strncmp(a, b, a_length) == 0;
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
+        if (strncmp(a, b, b_length) == 0 && strcmp(a + b_length, endings[i]) == 0)
+            return true;
+    return false;
+}
+
+bool calib_device_is(const char *text, const char *name, const char *aliases)
+{
+    if (names_agree(text, name, strlen(name)))
+        return true;
+    for (const char *at = aliases == NULL ? "" : aliases; *at != '\0';) {
+        size_t length = strcspn(at, " ,");
+        if (length > 0 && names_agree(text, at, length))
+            return true;
+        at += length;
+        at += strspn(at, " ,");
+    }
+    return false;
+}
+
+struct device {
+    const char *name, *aliases;
+};
+
+static bool is_device(void *context, const char *text)
+{
+    const struct device *device = context;
+    return calib_device_is(text, device->name, device->aliases);
+}
+
+static void find_device(struct calib_result *result, const char *name, struct device *out)
+{
+    struct scenario_entries entries = {0};
+    scenario_list_data(SCENARIO_HARDWARE, "", &entries);
+    *out = (struct device){name, ""};
+    for (size_t i = 0; i < entries.count; i++)
+        if (calib_device_is(name, entries.at[i].name, entries.at[i].aliases) &&
+            (strcmp(entries.at[i].name, result->base) == 0))
+            *out = (struct device){result->base, base_arena_copy(&result->arena, entries.at[i].aliases)};
+    scenario_entries_free(&entries);
+}
+
+/* ---- parameters and the calibration they stand for ---- */
+
+static void calibration_of(const struct work *work, const double *values, struct spec_calibration *out)
+{
+    *out = (struct spec_calibration){.source = "", .collective_count = work->collective_count};
+    for (size_t i = 0; i < work->coefficient_count; i++) {
+        out->has[work->coefficients[i]] = true;
+        out->value[work->coefficients[i]] = values[i];
+    }
+    for (size_t i = 0; i < work->collective_count; i++) {
+        const double *at = values + work->coefficient_count + COLLECTIVE_TERMS * i;
+        out->collectives[i] = (struct spec_collective){work->collective_gpus[i], at[0], at[1], at[2], at[3]};
+    }
+}
+
+static void predict_all(struct work *work, const struct spec_calibration *calibration, double *predicted)
+{
+    calib_model_set(&work->model, calibration);
+    for (size_t i = 0; i < work->table->rows.count; i++)
+        predicted[i] = calib_model_predict(&work->model, &work->table->rows.at[i]);
+}
+
+static void predict(void *context, const double *values, double *predicted)
+{
+    struct work *work = context;
+    struct spec_calibration calibration;
+    calibration_of(work, values, &calibration);
+    predict_all(work, &calibration, predicted);
+}
+
+static struct calib_parameter *add_parameter(struct work *work, const char *name, double initial, double min,
+                                             double max, double prior)
+{
+    struct calib_parameter *parameter = &work->parameters[work->parameter_count++];
+    double first = fmin(fmax(initial, min * 1.02), max * 0.98);
+    *parameter = (struct calib_parameter){
+        .name = name, .initial = first, .min = min, .max = max, .prior = prior, .value = first};
+    return parameter;
+}
+
+/* Whether a tenth more of a coefficient changes any row. */
+static bool matters(struct work *work, enum spec_coefficient coefficient, double value)
+{
+    struct spec_calibration calibration = {.source = ""};
+    calibration.has[coefficient] = true;
+    calibration.value[coefficient] = value;
+    predict_all(work, &calibration, work->fitted);
+    calibration.value[coefficient] = 1.1 * value;
+    predict_all(work, &calibration, work->predicted);
+    for (size_t i = 0; i < work->table->rows.count; i++)
+        if (fabs(work->predicted[i] - work->fitted[i]) > 1e-4 * work->fitted[i])
+            return true;
+    return false;
+}
+
+static void add_coefficients(struct work *work, struct calib_result *result)
+{
+    for (int i = 0; i < SPEC_COEFFICIENT_COUNT; i++) {
+        enum spec_coefficient coefficient = (enum spec_coefficient)i;
+        const struct spec_coefficient_row *row = &spec_coefficients[i];
+        double before = calib_model_initial(&work->model, coefficient);
+        double first = fmin(fmax(before, row->min * 1.02), row->max * 0.98);
+        struct calib_coefficient *out = &result->coefficients[result->coefficient_count++];
+        *out = (struct calib_coefficient){.name = row->name, .unit = row->unit, .before = before, .value = before};
+        if (!matters(work, coefficient, first))
+            continue;
+        work->coefficients[work->coefficient_count++] = coefficient;
+        add_parameter(work, row->name, first, row->min, row->max, row->unit == SPEC_SHARE ? 0.4 : 1.0);
+    }
+}
+
+static void note_gpus(struct work *work, uint32_t gpu_count)
+{
+    for (size_t i = 0; i < work->collective_count; i++)
+        if (work->collective_gpus[i] == gpu_count)
+            return;
+    if (gpu_count >= 2 && work->collective_count < SPEC_COLLECTIVES_MAX)
+        work->collective_gpus[work->collective_count++] = gpu_count;
+}
+
+/* Two lines through what the datasheet level says at four sizes. */
+static void add_collective(struct work *work, uint32_t gpu_count)
+{
+    const struct cost_rates *rates = &work->model.rates;
+    const double small = 64e3, large = 256e6;
+    double moved = 2.0 * (gpu_count - 1.0) / gpu_count;
+    double at_none = cost_all_reduce(rates, gpu_count, 256).s, at_small = cost_all_reduce(rates, gpu_count, small).s;
+    double at_large = cost_all_reduce(rates, gpu_count, large).s, at_half = cost_all_reduce(rates, gpu_count, large / 2).s;
+    double bulk_rate = moved * large / 2 / fmax(at_large - at_half, 1e-9);
+    double rate = fmin(moved * small / fmax(at_small - at_none, 1e-9), bulk_rate * 0.9);
+    double bulk_latency = fmax(at_large - moved * large / bulk_rate, 2 * at_none);
+    add_parameter(work, "all_reduce latency", at_none, 1e-7, 1e-2, 1.0);
+    add_parameter(work, "all_reduce bandwidth", rate, 1e7, 2e12, 1.0);
+    add_parameter(work, "all_reduce bulk latency", bulk_latency, 1e-7, 1e-1, 1.0);
+    add_parameter(work, "all_reduce bulk bandwidth", bulk_rate, 1e7, 2e12, 1.0);
+}
+
+static void add_collectives(struct work *work)
+{
+    for (size_t i = 0; i < work->table->rows.count; i++) {
+        const struct calib_row *row = &work->table->rows.at[i];
+        if (row->kind == CALIB_ALL_REDUCE)
+            note_gpus(work, row->kernel.gpu_count);
+        else if (row->kind == CALIB_LAYER && row->operators == 1U << COST_OP_ALL_REDUCE)
+            note_gpus(work, (uint32_t)work->table->engines.at[row->engine].tensor_parallel);
+    }
+    const struct spec_calibration nothing = {.source = ""};
+    calib_model_set(&work->model, &nothing);
+    for (size_t i = 0; i < work->collective_count; i++)
+        add_collective(work, work->collective_gpus[i]);
+}
+
+/* ---- sense and nonsense ---- */
+
+static enum kvsim_status check_rows(const struct work *work, const struct calib_result *result, struct kvsim_error *err)
+{
+    enum { ROWS_LEAST = 8 };
+    size_t count = work->table->rows.count;
+    if (count == 0)
+        return base_fail(err, KVSIM_ERR_SCENARIO, "no row is of %s (%zu of other devices, %zu without a time)",
+                         result->base, result->other_count, result->untimed_count);
+    if (count < ROWS_LEAST)
+        return base_fail(err, KVSIM_ERR_SCENARIO, "%zu rows are too few to fit: at least %d", count, (int)ROWS_LEAST);
+    for (size_t i = 0; i < count; i++) {
+        if (isfinite(work->before[i]) && work->before[i] > 0)
+            continue;
+        const struct calib_row *row = &work->table->rows.at[i];
+        base_fail(err, KVSIM_ERR_SCENARIO, "%s cannot run this %s: a size of 0, or a dtype that it lacks", result->base,
+                  calib_kind_name(row->kind));
+        base_error_at(err, work->table->files.at[row->file], row->line, 1);
+        return err->status;
+    }
+    return KVSIM_OK;
+}
+
+/* Half of the rows twenty times off, or a fifth faster than half the roofline's time, are not this device's in ms. */
+static enum kvsim_status check_scale(const struct work *work, struct kvsim_error *err)
+{
+    size_t count = work->table->rows.count, slow = 0, fast = 0;
+    for (size_t i = 0; i < count; i++) {
+        double ratio = work->measured[i] / work->before[i];
+        slow += ratio > 20;
+        fast += ratio < 0.3;
+    }
+    if (2 * slow > count)
+        return base_fail(err, KVSIM_ERR_SCENARIO,
+                         "%zu of %zu rows are more than 20 times slower than the device: are the times in ms?", slow,
+                         count);
+    if (5 * fast > count)
+        return base_fail(err, KVSIM_ERR_SCENARIO,
+                         "%zu of %zu rows are faster than the device can be: are the times in ms, and of this device?",
+                         fast, count);
+    return KVSIM_OK;
+}
+
+/* ---- errors ---- */
+
+static void relative_of(const struct work *work, const double *predicted, double *out)
+{
+    for (size_t i = 0; i < work->table->rows.count; i++)
+        out[i] = predicted[i] / work->measured[i] - 1;
+}
+
+static void errors_of_group(const struct work *work, enum calib_kind kind, bool is_decode, const double *relative,
+                            struct calib_errors *out)
+{
+    double *some = base_alloc(base_mul_size(work->table->rows.count, sizeof *some));
+    size_t count = 0;
+    for (size_t i = 0; i < work->table->rows.count; i++)
+        if (work->table->rows.at[i].kind == kind && work->table->rows.at[i].is_decode == is_decode)
+            some[count++] = relative[i];
+    calib_errors_of(some, count, out);
+    base_free(some);
+}
+
+static void add_groups(const struct work *work, struct calib_result *result)
+{
+    for (int kind = 0; kind < CALIB_KIND_COUNT; kind++) {
+        for (int phase = 0; phase < 2; phase++) {
+            struct calib_group_errors *group = &result->groups[result->group_count];
+            errors_of_group(work, (enum calib_kind)kind, phase == 0, work->before, &group->before);
+            if (group->before.count == 0)
+                continue;
+            errors_of_group(work, (enum calib_kind)kind, phase == 0, work->fitted, &group->fitted);
+            errors_of_group(work, (enum calib_kind)kind, phase == 0, work->crossed, &group->crossed);
+            snprintf(group->name, sizeof group->name, "%s %s", calib_kind_name((enum calib_kind)kind),
+                     phase == 0 ? "decode" : "prefill");
+            result->group_count++;
+        }
+    }
+    size_t count = work->table->rows.count;
+    struct calib_group_errors *all = &result->groups[result->group_count++];
+    snprintf(all->name, sizeof all->name, "all");
+    calib_errors_of(work->before, count, &all->before);
+    calib_errors_of(work->fitted, count, &all->fitted);
+    calib_errors_of(work->crossed, count, &all->crossed);
+    const struct calib_row *worst = &work->table->rows.at[all->fitted.worst_index];
+    result->worst = base_arena_printf(&result->arena, "%s:%d", work->table->files.at[worst->file], worst->line);
+}
+
+/* ---- fits ---- */
+
+static enum kvsim_status fit(struct work *work, const bool *is_left_out, struct calib_fit *out, struct kvsim_error *err)
+{
+    struct calib_problem problem = {.parameters = work->parameters,
+                                    .parameter_count = work->parameter_count,
+                                    .row_count = work->table->rows.count,
+                                    .measured = work->measured,
+                                    .is_left_out = is_left_out,
+                                    .predict = predict,
+                                    .context = work};
+    return calib_fit_run(&problem, out, err);
+}
+
+static void predict_parameters(struct work *work, double *predicted)
+{
+    double values[PARAMETERS_MAX];
+    for (size_t i = 0; i < work->parameter_count; i++)
+        values[i] = work->parameters[i].value;
+    predict(work, values, predicted);
+}
+
+/* Parts of one row of a file stay together. */
+static size_t fold_of(const struct calib_row *row)
+{
+    return (size_t)(((uint32_t)row->line * 2654435761U) >> 16) % CALIB_FOLDS;
+}
+
+static enum kvsim_status cross_by_rows(struct work *work, struct kvsim_error *err)
+{
+    enum kvsim_status status = KVSIM_OK;
+    size_t count = work->table->rows.count;
+    for (size_t fold = 0; fold < CALIB_FOLDS && status == KVSIM_OK; fold++) {
+        struct calib_fit crossed;
+        size_t left_count = 0;
+        for (size_t i = 0; i < count; i++) {
+            work->is_left_out[i] = fold_of(&work->table->rows.at[i]) == fold;
+            left_count += work->is_left_out[i] ? 1 : 0;
+        }
+        if (left_count == 0 || left_count == count)
+            continue;
+        status = fit(work, work->is_left_out, &crossed, err);
+        predict_parameters(work, work->predicted);
+        for (size_t i = 0; i < count; i++)
+            if (work->is_left_out[i])
+                work->crossed[i] = work->predicted[i] / work->measured[i] - 1;
+    }
+    return status;
+}
+
+static const char *model_of(const struct work *work, size_t row)
+{
+    const struct calib_row *at = &work->table->rows.at[row];
+    if (at->kind != CALIB_LAYER && at->kind != CALIB_STEP)
+        return "";
+    return work->table->engines.at[at->engine].model;
+}
+
+/* Every model from a fit to all rows but its own. */
+static enum kvsim_status cross_by_models(struct work *work, struct calib_result *result, struct kvsim_error *err)
+{
+    size_t count = work->table->rows.count;
+    struct calib_error_list errors = {0};
+    enum kvsim_status status = KVSIM_OK;
+    for (size_t e = 0; e < work->table->engines.count && status == KVSIM_OK; e++) {
+        const char *model = work->table->engines.at[e].model;
+        bool is_new = true;
+        for (size_t before = 0; before < e; before++)
+            is_new = is_new && strcmp(work->table->engines.at[before].model, model) != 0;
+        size_t left_count = 0;
+        for (size_t i = 0; i < count; i++) {
+            work->is_left_out[i] = strcmp(model_of(work, i), model) == 0;
+            left_count += work->is_left_out[i] ? 1 : 0;
+        }
+        struct calib_fit crossed;
+        if (!is_new || left_count == 0 || left_count == count)
+            continue;
+        status = fit(work, work->is_left_out, &crossed, err);
+        predict_parameters(work, work->predicted);
+        for (size_t i = 0; i < count; i++)
+            if (work->is_left_out[i])
+                base_vec_push(&errors, work->predicted[i] / work->measured[i] - 1);
+    }
+    calib_errors_of(errors.at, errors.count, &result->by_model);
+    base_vec_free(&errors);
+    return status;
+}
+
+/* What the rows determined goes into the calibration. */
+static void keep_determined(const struct work *work, struct calib_result *result)
+{
+    double values[PARAMETERS_MAX];
+    struct spec_calibration all;
+    for (size_t i = 0; i < work->parameter_count; i++)
+        values[i] = work->parameters[i].value;
+    calibration_of(work, values, &all);
+    result->calibration = all;
+    for (size_t i = 0; i < work->coefficient_count; i++) {
+        const struct calib_parameter *parameter = &work->parameters[i];
+        struct calib_coefficient *out = &result->coefficients[work->coefficients[i]];
+        out->value = parameter->value;
+        out->spread = parameter->spread;
+        out->is_determined = parameter->is_determined;
+        result->calibration.has[work->coefficients[i]] = parameter->is_determined;
+    }
+}
+
+static enum kvsim_status fit_rows(struct work *work, struct calib_result *result, struct kvsim_error *err)
+{
+    struct calib_fit found;
+    size_t count = work->table->rows.count;
+    const struct spec_calibration nothing = {.source = ""};
+    predict_all(work, &nothing, work->before);
+    enum kvsim_status status = check_rows(work, result, err);
+    if (status == KVSIM_OK)
+        status = check_scale(work, err);
+    if (status != KVSIM_OK)
+        return status;
+    add_coefficients(work, result);
+    add_collectives(work);
+    status = cross_by_rows(work, err);
+    if (status == KVSIM_OK)
+        status = cross_by_models(work, result, err);
+    if (status == KVSIM_OK)
+        status = fit(work, NULL, &found, err);
+    if (status != KVSIM_OK)
+        return status;
+    keep_determined(work, result);
+    predict_all(work, &result->calibration, work->predicted);
+    relative_of(work, work->predicted, work->fitted);
+    for (size_t i = 0; i < count; i++)
+        work->before[i] = work->before[i] / work->measured[i] - 1;
+    result->outlier_count = found.outlier_count;
+    result->noise = found.noise;
+    result->row_count = count;
+    add_groups(work, result);
+    const struct calib_errors *fitted = &result->groups[result->group_count - 1].fitted;
+    if (fitted->median > 0.5)
+        return base_fail(err, KVSIM_ERR_SCENARIO,
+                         "the rows do not follow the model: half of them are more than %.0f %% off after the fit",
+                         100 * fitted->median);
+    return KVSIM_OK;
+}
+
+static void work_init(struct work *work, const struct calib_measurements *table)
+{
+    size_t count = table->rows.count + 1;
+    work->table = table;
+    double **arrays[] = {&work->measured, &work->predicted, &work->before, &work->fitted, &work->crossed};
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
+        *arrays[i] = base_alloc(base_mul_size(count, sizeof(double)));
+    work->is_left_out = base_alloc(base_mul_size(count, sizeof(bool)));
+    for (size_t i = 0; i < table->rows.count; i++)
+        work->measured[i] = table->rows.at[i].measured_s;
+}
+
+static void work_free(struct work *work)
+{
+    base_free(work->measured);
+    base_free(work->predicted);
+    base_free(work->before);
+    base_free(work->fitted);
+    base_free(work->crossed);
+    base_free(work->is_left_out);
+    calib_model_free(&work->model);
+}
+
+static enum kvsim_status calibrate_rows(struct calib_result *result, const struct calib_measurements *table,
+                                        struct kvsim_error *err)
+{
+    struct work *work = base_alloc(sizeof *work);
+    work_init(work, table);
+    enum kvsim_status status = calib_model_init(&work->model, result->hardware, table, COST_CALIBRATED, err);
+    if (status == KVSIM_OK)
+        status = fit_rows(work, result, err);
+    work_free(work);
+    base_free(work);
+    return status;
+}
+
+/* ---- all of it ---- */
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+static enum kvsim_status read_files(const struct calib_request *request, struct calib_result *result,
+                                    struct calib_measurements *table, const char **requests, struct kvsim_error *err)
+{
+    struct device device;
+    enum kvsim_status status = KVSIM_OK;
+    find_device(result, result->base, &device);
+    result->file_names = base_arena_array(&result->arena, request->file_count, sizeof *result->file_names);
+    *requests = NULL;
+    for (size_t i = 0; i < request->file_count && status == KVSIM_OK; i++) {
+        const char *path = request->files[i];
+        result->file_names[result->file_count++] = base_arena_copy(&result->arena, file_name(path));
+        if (!calib_requests_knows(path)) {
+            status = calib_measurements_add(table, path, is_device, &device, err);
+        } else if (*requests != NULL) {
+            status = base_fail(err, KVSIM_ERR_SCENARIO, "one file of requests at a time: %s and %s", *requests, path);
+        } else {
+            *requests = path;
+        }
+    }
+    result->other_count = table->other_count;
+    result->untimed_count = table->untimed_count;
+    result->condition = base_arena_copy(&result->arena, table->condition);
+    return status;
+}
+
+enum kvsim_status calib_calibrate(const struct calib_request *request, struct calib_result *out,
+                                  struct kvsim_error *err)
+{
+    struct calib_measurements table;
+    struct spec_hardware *hardware;
+    const char *requests;
+    *out = (struct calib_result){.hardware = request->hardware, .condition = "", .worst = ""};
+    base_arena_init(&out->arena);
+    calib_measurements_init(&table);
+    hardware = base_arena_take(&out->arena, sizeof *hardware);
+    enum kvsim_status status = scenario_load_hardware(&out->arena, request->hardware, hardware, err);
+    if (status == KVSIM_OK) {
+        out->base = hardware->name;
+        out->calibration = hardware->calibration;
+        status = read_files(request, out, &table, &requests, err);
+    }
+    if (status == KVSIM_OK && (table.rows.count > 0 || requests == NULL))
+        status = calibrate_rows(out, &table, err);
+    if (status == KVSIM_OK && requests != NULL)
+        status = calib_requests_fit(request, requests, out, err);
+    calib_measurements_free(&table);
+    return status;
+}
+
+void calib_result_free(struct calib_result *result)
+{
+    base_arena_release(&result->arena);
+}

@@ -1,0 +1,70 @@
+/*
+ * calibrate.h - measured tables to a calibration of one device, with its errors: what `kvsim calibrate` does.
+ *
+ * Kernels, layers and steps are fitted together; a server's requests afterwards, by simulating the run, for the host's
+ * coefficients alone. What the rows cannot determine is named and left at the datasheet's value.
+ */
+#ifndef KVSIM_CALIB_CALIBRATE_H
+#define KVSIM_CALIB_CALIBRATE_H
+
+#include "calib/errors.h"
+#include "calib/measure.h"
+#include "spec/calibration.h"
+
+struct calib_request {
+    const char *hardware;     /* name or path of the device to calibrate */
+    const char *const *files; /* tables of times, or a server's requests */
+    size_t file_count;
+    const char *scenario; /* that a file of requests was measured under; NULL */
+    double first_share;   /* of a run's requests that are fitted, the rest is scored; 1 = all */
+};
+
+enum { CALIB_FOLDS = 5, CALIB_GROUPS_MAX = 2 * CALIB_KIND_COUNT + 4 };
+
+/* Errors of one kind of rows in one phase: before, fitted, and predicted from the other folds. */
+struct calib_group_errors {
+    char name[48];
+    struct calib_errors before, fitted, crossed;
+};
+
+struct calib_coefficient {
+    const char *name;
+    enum spec_coefficient_unit unit;
+    double before, value, spread; /* spread of the logarithm */
+    bool is_determined;
+};
+
+struct calib_result {
+    struct base_arena arena;
+    const char *hardware, *base; /* as asked for, and the name that the file is based on */
+    struct spec_calibration calibration;
+    size_t coefficient_count;
+    struct calib_coefficient coefficients[SPEC_COEFFICIENT_COUNT];
+    size_t group_count;
+    struct calib_group_errors groups[CALIB_GROUPS_MAX];
+    struct calib_errors by_model; /* rows of each model from a fit to the others; count 0: one model */
+    size_t row_count, other_count, untimed_count, outlier_count;
+    double noise;
+    const char *condition; /* of the machine, where a file says it */
+    size_t file_count;
+    const char **file_names; /* without folders */
+    const char *worst;       /* "FILE:LINE", of all fitted rows */
+};
+
+/*
+ * KVSIM_ERR_SCENARIO when the rows make no sense: too few, none of this device, times far from any that the device can
+ * reach, or a fit that leaves half of them more than 50 % off. `out` is initialized here and freed by the caller, also
+ * after a failure.
+ */
+enum kvsim_status calib_calibrate(const struct calib_request *request, struct calib_result *out,
+                                  struct kvsim_error *err) KVSIM_MUST_CHECK;
+void calib_result_free(struct calib_result *result);
+
+/* The result as a hardware file: {base: NAME, calibration: ...}. */
+struct base_text;
+void calib_result_print(const struct calib_result *result, struct base_text *out);
+
+/* True when a device name of a table (a100_sxm, RTXPRO6000) is the device of that name or alias. */
+bool calib_device_is(const char *text, const char *name, const char *aliases);
+
+#endif

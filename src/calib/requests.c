@@ -1,0 +1,376 @@
+#include "calib/requests.h"
+
+#include "calib/fit.h"
+#include "conf/rows.h"
+#include "scenario/scenario.h"
+#include "serve/serve.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One request as measured and as simulated, ms; NaN where a time does not exist. */
+struct request {
+    double ttft, tpot, e2e;
+};
+
+struct requests {
+    struct request *at;
+    size_t count, capacity;
+};
+
+/* A run that is simulated again and again with other coefficients. */
+struct run {
+    struct record_sink sink; /* first: the sink is the run */
+    struct scenario *scenario;
+    struct serve_config config;
+    struct cost_options options;
+    struct spec_hardware hardware;
+    struct requests measured;
+    struct request *simulated; /* by index of arrival */
+    size_t simulated_count;
+    size_t first_count; /* requests that are fitted */
+    enum kvsim_status status;
+    struct kvsim_error err;
+};
+
+static const char *const columns[] = {"arrival_s", "input_tokens", "output_tokens", "ttft_ms", "tpot_ms", "latency_ms"};
+enum { COLUMNS = sizeof columns / sizeof columns[0] };
+
+static bool columns_find(const struct conf_rows *rows, int found[COLUMNS])
+{
+    bool ok = true;
+    for (size_t i = 0; i < COLUMNS; i++) {
+        found[i] = conf_rows_column(rows, columns[i]);
+        ok = ok && found[i] >= 0;
+    }
+    return ok;
+}
+
+bool calib_requests_knows(const char *path)
+{
+    struct conf_rows *rows;
+    struct kvsim_error err;
+    int found[COLUMNS];
+    if (conf_rows_open(path, &rows, &err) != KVSIM_OK)
+        return false;
+    bool ok = columns_find(rows, found);
+    conf_rows_close(rows);
+    return ok;
+}
+
+static enum kvsim_status read_requests(const char *path, struct requests *out, struct kvsim_error *err)
+{
+    struct conf_rows *rows;
+    int found[COLUMNS];
+    bool more = true;
+    enum kvsim_status status = conf_rows_open(path, &rows, err);
+    if (status != KVSIM_OK)
+        return status;
+    if (!columns_find(rows, found))
+        status = conf_rows_fail(rows, -1, err, "missing-column",
+                                "requests have arrival_s, input_tokens, output_tokens, ttft_ms, tpot_ms, latency_ms");
+    while (status == KVSIM_OK && (status = conf_rows_next(rows, &more, err)) == KVSIM_OK && more) {
+        struct request request;
+        double *const values[] = {&request.ttft, &request.tpot, &request.e2e};
+        for (size_t i = 0; i < 3 && status == KVSIM_OK; i++) {
+            const char *text = conf_rows_text(rows, found[3 + i]);
+            *values[i] = NAN;
+            if (text != NULL && text[0] != '\0')
+                status = conf_rows_real(rows, found[3 + i], values[i], err);
+        }
+        if (status == KVSIM_OK)
+            base_vec_push(out, request);
+    }
+    conf_rows_close(rows);
+    return status;
+}
+
+static double ms_of(int64_t ns)
+{
+    return ns < 0 ? (double)NAN : 1e-6 * (double)ns;
+}
+
+static void take_request(struct record_sink *sink, const struct record_request *row)
+{
+    struct run *run = (struct run *)sink;
+    if (row->index < run->simulated_count && row->outcome == RECORD_OUTCOME_COMPLETED)
+        run->simulated[row->index] = (struct request){ms_of(row->ttft_ns), ms_of(row->tpot_ns), ms_of(row->e2e_ns)};
+}
+
+static void drop_step(struct record_sink *sink, const struct record_step *row)
+{
+    (void)sink;
+    (void)row;
+}
+
+static void drop_sample(struct record_sink *sink, const struct record_sample *row)
+{
+    (void)sink;
+    (void)row;
+}
+
+static const struct record_sink_ops run_ops = {take_request, drop_step, drop_sample};
+
+static enum kvsim_status run_init(struct run *run, const char *scenario, const char *hardware, const char *file,
+                                  double first_share, struct kvsim_error *err)
+{
+    const struct scenario_override overrides[] = {
+        {"workload", "{arrival: {process: trace}}"}, {"workload.arrival.file", file},
+        {"run", "{replications: 1}"},                {"cost", "{level: datasheet}"},
+        {"hardware", hardware},
+    };
+    const struct scenario_request request = {.path = scenario,
+                                             .overrides = overrides,
+                                             .override_count = hardware == NULL ? 4 : 5,
+                                             .purpose = SCENARIO_FOR_RUN};
+    struct kvsim_diags diags = {0};
+    *run = (struct run){.sink = {.ops = &run_ops, .request_limit = UINT64_MAX}};
+    enum kvsim_status status = read_requests(file, &run->measured, err);
+    if (status != KVSIM_OK)
+        return status;
+    status = scenario_load(&request, &run->scenario, &diags);
+    if (status != KVSIM_OK) {
+        *err = diags.at[0];
+        return status;
+    }
+    run->config = *scenario_config(run->scenario);
+    if (run->config.hardware == NULL)
+        return base_fail(err, KVSIM_ERR_SCENARIO, "%s names no hardware", scenario);
+    run->hardware = *run->config.hardware;
+    run->options = *run->config.cost.options;
+    run->config.hardware = run->config.cost.hardware = &run->hardware;
+    run->config.cost.options = &run->options;
+    run->simulated_count = run->measured.count;
+    run->simulated = base_alloc(base_mul_size(run->simulated_count + 1, sizeof *run->simulated));
+    run->first_count = (size_t)floor(first_share * (double)run->measured.count + 0.5);
+    return KVSIM_OK;
+}
+
+static void run_free(struct run *run)
+{
+    base_vec_free(&run->measured);
+    base_free(run->simulated);
+    scenario_free(run->scenario);
+}
+
+static enum kvsim_status simulate(struct run *run, const struct spec_calibration *calibration)
+{
+    struct serve_result *result = base_alloc(sizeof *result);
+    struct serve_run_options options = {.replication = 1, .mode = SERVE_JUMP, .sink = &run->sink};
+    run->options.has_level = true;
+    run->options.level = calibration == NULL ? COST_DATASHEET : COST_CALIBRATED;
+    run->hardware.has_calibration = calibration != NULL;
+    if (calibration != NULL)
+        run->hardware.calibration = *calibration;
+    for (size_t i = 0; i < run->simulated_count; i++)
+        run->simulated[i] = (struct request){NAN, NAN, NAN};
+    run->status = serve_run(&run->config, &options, result, &run->err);
+    serve_result_release(result);
+    base_free(result);
+    return run->status;
+}
+
+/* ---- figures ---- */
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void mean_and_p99(double *values, size_t count, double *mean, double *p99)
+{
+    *mean = *p99 = NAN;
+    if (count == 0)
+        return;
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += values[i];
+    qsort(values, count, sizeof *values, compare);
+    double at = 0.99 * (double)(count - 1);
+    size_t low = (size_t)at;
+    double high = low + 1 < count ? values[low + 1] : values[low];
+    *mean = sum / (double)count;
+    *p99 = values[low] + (at - (double)low) * (high - values[low]);
+}
+
+static void latencies_of(const struct request *requests, size_t first, size_t count, struct calib_latencies *out)
+{
+    double *values = base_alloc(base_mul_size(count + 1, sizeof *values));
+    double *const means[] = {&out->ttft_mean, &out->tpot_mean, &out->e2e_mean};
+    double *const tails[] = {&out->ttft_p99, &out->tpot_p99, &out->e2e_p99};
+    for (size_t metric = 0; metric < 3; metric++) {
+        size_t kept = 0;
+        for (size_t i = first; i < count; i++) {
+            const double all[] = {requests[i].ttft, requests[i].tpot, requests[i].e2e};
+            if (isfinite(all[metric]))
+                values[kept++] = all[metric];
+        }
+        mean_and_p99(values, kept, means[metric], tails[metric]);
+    }
+    base_free(values);
+}
+
+enum kvsim_status calib_replay(const char *scenario, const char *hardware, const char *file,
+                               const struct spec_calibration *calibration, double first_share,
+                               struct calib_replay *out, struct kvsim_error *err)
+{
+    struct run *run = base_alloc(sizeof *run);
+    *out = (struct calib_replay){0};
+    enum kvsim_status status = run_init(run, scenario, hardware, file, first_share, err);
+    if (status == KVSIM_OK && (status = simulate(run, calibration)) != KVSIM_OK)
+        *err = run->err;
+    if (status == KVSIM_OK) {
+        size_t first = first_share < 1 ? run->first_count : 0;
+        out->request_count = run->measured.count - first;
+        latencies_of(run->measured.at, first, run->measured.count, &out->measured);
+        latencies_of(run->simulated, first, run->measured.count, &out->predicted);
+    }
+    run_free(run);
+    base_free(run);
+    return status;
+}
+
+/* ---- the fit ---- */
+
+static const enum spec_coefficient host_coefficients[] = {SPEC_HOST_STEP, SPEC_HOST_SEQUENCE};
+enum { HOST_COUNT = sizeof host_coefficients / sizeof host_coefficients[0] };
+
+struct host_work {
+    struct run *run;
+    const struct spec_calibration *base;
+};
+
+/* TPOT and TTFT of each fitted request, in turn. */
+static void predict(void *context, const double *values, double *predicted)
+{
+    struct host_work *work = context;
+    struct spec_calibration calibration = *work->base;
+    for (size_t i = 0; i < HOST_COUNT; i++) {
+        calibration.has[host_coefficients[i]] = true;
+        calibration.value[host_coefficients[i]] = values[i];
+    }
+    enum kvsim_status status = simulate(work->run, &calibration);
+    for (size_t i = 0; i < work->run->first_count; i++) {
+        predicted[2 * i] = status == KVSIM_OK ? work->run->simulated[i].tpot : (double)NAN;
+        predicted[2 * i + 1] = status == KVSIM_OK ? work->run->simulated[i].ttft : (double)NAN;
+    }
+}
+
+static void add_parameters(struct calib_result *result, struct calib_parameter parameters[HOST_COUNT])
+{
+    static const double first[HOST_COUNT] = {300e-6, 10e-6};
+    for (size_t i = 0; i < HOST_COUNT; i++) {
+        const struct spec_coefficient_row *row = &spec_coefficients[host_coefficients[i]];
+        parameters[i] = (struct calib_parameter){
+            .name = row->name, .initial = first[i], .min = row->min, .max = row->max, .prior = 1.5};
+        if (result->calibration.has[host_coefficients[i]])
+            parameters[i].initial = result->calibration.value[host_coefficients[i]];
+    }
+}
+
+static void keep_host(struct calib_result *result, const struct calib_parameter parameters[HOST_COUNT])
+{
+    if (result->coefficient_count == 0) {
+        for (size_t i = 0; i < SPEC_COEFFICIENT_COUNT; i++)
+            result->coefficients[i] =
+                (struct calib_coefficient){.name = spec_coefficients[i].name, .unit = spec_coefficients[i].unit};
+        result->coefficient_count = SPEC_COEFFICIENT_COUNT;
+    }
+    for (size_t i = 0; i < HOST_COUNT; i++) {
+        enum spec_coefficient at = host_coefficients[i];
+        result->coefficients[at].before = parameters[i].initial;
+        result->coefficients[at].value = parameters[i].value;
+        result->coefficients[at].spread = parameters[i].spread;
+        result->coefficients[at].is_determined = parameters[i].is_determined;
+        result->calibration.has[at] = parameters[i].is_determined;
+        result->calibration.value[at] = parameters[i].value;
+    }
+}
+
+/* Errors of the requests that were not fitted, or of all when all were. */
+static void add_errors(struct run *run, const struct spec_calibration *calibration, bool is_before,
+                       struct calib_result *result)
+{
+    static const char *const names[] = {"requests tpot", "requests ttft", "requests e2e"};
+    if (simulate(run, calibration) != KVSIM_OK)
+        return;
+    size_t begin = run->first_count < run->measured.count ? run->first_count : 0;
+    for (size_t metric = 0; metric < 3; metric++) {
+        struct calib_error_list errors = {0};
+        for (size_t i = begin; i < run->measured.count; i++) {
+            const struct request *got = &run->simulated[i], *want = &run->measured.at[i];
+            const double ratios[] = {got->tpot / want->tpot, got->ttft / want->ttft, got->e2e / want->e2e};
+            if (isfinite(ratios[metric]))
+                base_vec_push(&errors, ratios[metric] - 1);
+        }
+        struct calib_group_errors *group = &result->groups[result->group_count + metric];
+        snprintf(group->name, sizeof group->name, "%s", names[metric]);
+        calib_errors_of(errors.at, errors.count, is_before ? &group->before : &group->fitted);
+        if (!is_before)
+            group->crossed = group->fitted; // not fitted, where a part was left out
+        base_vec_free(&errors);
+    }
+    if (!is_before)
+        result->group_count += 3;
+}
+
+static enum kvsim_status fit_host(struct run *run, struct calib_result *result, struct kvsim_error *err)
+{
+    struct calib_parameter parameters[HOST_COUNT];
+    struct host_work work = {run, &result->calibration};
+    size_t rows = 2 * run->first_count;
+    double *measured = base_alloc(base_mul_size(rows + 1, sizeof *measured));
+    bool *is_left_out = base_alloc(base_mul_size(rows + 1, sizeof *is_left_out));
+    for (size_t i = 0; i < run->first_count; i++) {
+        measured[2 * i] = run->measured.at[i].tpot;
+        measured[2 * i + 1] = run->measured.at[i].ttft;
+    }
+    for (size_t i = 0; i < rows; i++) {
+        is_left_out[i] = !(measured[i] > 0) || !isfinite(measured[i]);
+        measured[i] = is_left_out[i] ? 1 : measured[i];
+    }
+    add_parameters(result, parameters);
+    struct spec_calibration before = result->calibration;
+    add_errors(run, &before, true, result);
+    struct calib_problem problem = {.parameters = parameters,
+                                    .parameter_count = HOST_COUNT,
+                                    .row_count = rows,
+                                    .measured = measured,
+                                    .is_left_out = is_left_out,
+                                    .predict = predict,
+                                    .context = &work};
+    struct calib_fit found;
+    enum kvsim_status status = calib_fit_run(&problem, &found, err);
+    if (status == KVSIM_OK) {
+        keep_host(result, parameters);
+        add_errors(run, &result->calibration, false, result);
+        result->row_count += run->first_count;
+        result->outlier_count += found.outlier_count;
+    }
+    base_free(is_left_out);
+    base_free(measured);
+    return status;
+}
+
+enum kvsim_status calib_requests_fit(const struct calib_request *request, const char *file, struct calib_result *result,
+                                     struct kvsim_error *err)
+{
+    enum { REQUESTS_LEAST = 10 };
+    if (request->scenario == NULL)
+        return base_fail(err, KVSIM_ERR_USAGE, "%s holds a server's requests: --scenario must name what it ran", file);
+    struct run *run = base_alloc(sizeof *run);
+    enum kvsim_status status = run_init(run, request->scenario, request->hardware, file, request->first_share, err);
+    if (status == KVSIM_OK && run->first_count < REQUESTS_LEAST)
+        status = base_fail(err, KVSIM_ERR_SCENARIO, "%zu requests are too few to fit: at least %d", run->first_count,
+                           (int)REQUESTS_LEAST);
+    if (status == KVSIM_OK && (status = simulate(run, &result->calibration)) != KVSIM_OK)
+        *err = run->err;
+    if (status == KVSIM_OK)
+        status = fit_host(run, result, err);
+    run_free(run);
+    base_free(run);
+    return status;
+}
