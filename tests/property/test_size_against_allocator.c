@@ -1,0 +1,158 @@
+/*
+ * The closed form against allocators that know nothing of it, token by token: the engine's own pool for layouts of one
+ * table, and a block table kept entry by entry, freed from the front, for windows, chunks and states.
+ */
+#include "kv/hold.h"
+#include "kv/paged.h"
+
+#include "support/check_main.h"
+#include "support/models.h"
+
+#include <stdint.h>
+#include <string.h>
+
+static struct spec_kv_layout layout_of(const struct spec_model *model, uint32_t block_tokens, uint32_t ranks,
+                                       const char *dtype)
+{
+    struct spec_kv_options options = {.tensor_parallel = ranks,
+                                      .pipeline_parallel = 1,
+                                      .block_tokens = block_tokens,
+                                      .k_dtype = dtype,
+                                      .v_dtype = dtype};
+    struct spec_kv_layout layout;
+    struct kvsim_error err = {0};
+    ck_assert_msg(spec_kv_layout_make(model, &options, &layout, &err) == KVSIM_OK, "%s", err.message);
+    return layout;
+}
+
+static struct kv_pages pages_of(const struct spec_kv_layout *layout, bool hybrid, uint32_t state_blocks)
+{
+    struct kv_pages_options options = {
+        .hybrid = hybrid, .state_blocks_per_sequence = state_blocks, .window_extra_tokens = 512};
+    struct kv_pages pages;
+    struct kvsim_error err = {0};
+    ck_assert_msg(kv_pages_make(layout, &options, &pages, &err) == KVSIM_OK, "%s", err.message);
+    return pages;
+}
+
+START_TEST(agrees_with_the_engines_pool)
+{
+    static const struct spec_model *const models[] = {&model_llama_8b, &model_llama_70b, &model_deepseek_v3};
+    static const char *const dtypes[] = {"bf16", "fp8", "int4", "nvfp4"};
+    static const uint32_t blocks[] = {1, 16, 64}, ranks[] = {1, 8, 16};
+    for (size_t m = 0; m < 3; m++) {
+        for (size_t d = 0; d < 4; d++) {
+            for (size_t b = 0; b < 3; b++) {
+                struct spec_kv_layout layout = layout_of(models[m], blocks[b], ranks[(m + d + b) % 3], dtypes[d]);
+                struct kv_pages pages = pages_of(&layout, true, 1);
+                struct kv_paged pool;
+                kv_paged_init(&pool, &layout, 4096, 1);
+                int64_t held = 0;
+                for (int64_t tokens = 1; tokens <= 700; tokens++) {
+                    int64_t needed = kv_paged_blocks_for(&pool, tokens);
+                    ck_assert(kv_paged_take(&pool, needed - held));
+                    held = needed;
+                    struct kv_paged_state state = kv_paged_state(&pool, tokens);
+                    struct kv_ledger simulated, closed;
+                    kv_paged_ledger(&pool, &state, &simulated);
+                    kv_hold_ledger(&layout, &pages, tokens, 1, &closed);
+                    ck_assert_int_eq(kv_hold_blocks(&pages, tokens), held);
+                    for (size_t line = 0; strcmp(kv_ledger_line_name(line), "cached") != 0; line++)
+                        ck_assert_msg(kv_ledger_line_bytes(&simulated, line) == kv_ledger_line_bytes(&closed, line),
+                                      "%s at %lld tokens", kv_ledger_line_name(line), (long long)tokens);
+                }
+            }
+        }
+    }
+}
+END_TEST
+
+/* One table as an engine keeps it: a place for each block of the sequence, empty once the block was given back. */
+enum { PLACES_MAX = 4096 };
+struct table {
+    bool is_held[PLACES_MAX];
+    int64_t place_count, held_count;
+};
+
+// The step that computes token `tokens` first gives back what no query from it on can see, then takes what it writes to.
+static void step_table(struct table *table, const struct kv_pages_kind *kind, int64_t block_tokens, int64_t tokens)
+{
+    int64_t last = tokens - 1; // position of the query
+    int64_t first_seen = 0;
+    if (kind->kind == SPEC_KV_SLIDING && last >= kind->window_tokens)
+        first_seen = last - kind->window_tokens + 1;
+    if (kind->kind == SPEC_KV_CHUNKED)
+        first_seen = last - last % kind->window_tokens;
+    for (int64_t place = 0; (place + 1) * block_tokens <= first_seen; place++) {
+        table->held_count -= table->is_held[place] ? 1 : 0;
+        table->is_held[place] = false;
+    }
+    while (table->place_count * block_tokens < tokens) {
+        ck_assert_int_lt(table->place_count, PLACES_MAX);
+        table->is_held[table->place_count++] = true;
+        table->held_count++;
+    }
+}
+
+static void check_tables(const struct spec_kv_layout *layout, const struct kv_pages *pages, int64_t longest)
+{
+    struct table tables[SPEC_KV_GROUPS_MAX];
+    memset(tables, 0, sizeof tables);
+    for (int64_t tokens = 1; tokens <= longest; tokens++) {
+        int64_t held = 0;
+        for (size_t i = 0; i < pages->kind_count; i++) {
+            const struct kv_pages_kind *kind = &pages->kinds[i];
+            if (kind->kind != SPEC_KV_STATE)
+                step_table(&tables[i], kind, pages->block_tokens, tokens);
+            else
+                tables[i].held_count = pages->state_blocks_per_sequence;
+            held += kind->table_count * tables[i].held_count;
+        }
+        struct kv_ledger ledger;
+        kv_hold_ledger(layout, pages, tokens, 1, &ledger);
+        ck_assert_int_eq(kv_hold_blocks(pages, tokens), held);
+        ck_assert_int_le(held, kv_pages_sequence_blocks(pages, tokens));
+        ck_assert_int_eq(kv_ledger_allocated_bytes(&ledger), held * (int64_t)pages->block_bytes);
+        ck_assert_int_eq(ledger.lower_bound_bytes,
+                         (int64_t)spec_kv_lower_bound_bytes(layout, (uint64_t)tokens));
+        for (size_t line = 0; line < kv_ledger_line_count(); line++)
+            ck_assert_int_ge(kv_ledger_line_bytes(&ledger, line), 0);
+    }
+}
+
+START_TEST(agrees_with_block_tables_of_windows)
+{
+    static const uint32_t blocks[] = {16, 48, 64};
+    for (size_t b = 0; b < 3; b++) {
+        struct spec_kv_layout layout = layout_of(&model_gemma3_27b, blocks[b], 1, "bf16");
+        struct kv_pages pages = pages_of(&layout, true, 1);
+        check_tables(&layout, &pages, 3000);
+    }
+}
+END_TEST
+
+START_TEST(agrees_with_block_tables_of_chunks)
+{
+    struct spec_model model = model_gemma3_27b;
+    for (size_t i = 0; i < model.group_count; i++) {
+        if (model.groups[i].kind == SPEC_KV_SLIDING)
+            model.groups[i].kind = SPEC_KV_CHUNKED;
+    }
+    struct spec_kv_layout layout = layout_of(&model, 16, 2, "fp8");
+    struct kv_pages pages = pages_of(&layout, true, 1);
+    check_tables(&layout, &pages, 3000);
+}
+END_TEST
+
+START_TEST(agrees_with_block_tables_of_states)
+{
+    for (uint32_t state_blocks = 1; state_blocks <= 2; state_blocks++) {
+        struct spec_kv_layout layout = layout_of(&model_qwen35_27b, 16, 1, "fp8");
+        struct kv_pages pages = pages_of(&layout, true, state_blocks);
+        check_tables(&layout, &pages, 4000);
+    }
+}
+END_TEST
+
+CHECK_MAIN("property.size_against_allocator", agrees_with_the_engines_pool, agrees_with_block_tables_of_windows,
+           agrees_with_block_tables_of_chunks, agrees_with_block_tables_of_states)
