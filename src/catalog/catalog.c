@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-static const struct base_policy *const schedulers[] = {&sched_vllm_v1, NULL};
+static const struct base_policy *const schedulers[] = {&sched_vllm_v1.policy, &sched_orca.policy, NULL};
 
 static const struct base_policy *const cost_levels[] = {
     &cost_ops_datasheet.policy, &cost_ops_affine.policy, &cost_ops_fixed.policy, NULL};

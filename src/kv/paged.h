@@ -2,9 +2,10 @@
  * paged.h - a pool of equal blocks: counted, and with a prefix cache behind the count.
  *
  * Without a prefix cache blocks are interchangeable, so a sequence's blocks are a number and every operation is O(1). With
- * one, `prefix` knows what the free blocks hold, and taking blocks evicts it. The null block and reserved blocks are
- * outside use from the start (held back). Invariant: used + free + held back == total; idle blocks with content count as
- * free. Ledger lines follow from four numbers: kv_paged_ledger().
+ * one, `prefix` knows what the free blocks hold, and taking blocks evicts it. Where sequences reserve (kv/reserve.h), a
+ * reservation is a number of blocks too, and `space` knows where it lies. The null block and reserved blocks are outside
+ * use from the start (held back). Invariant: used + free + held back == total; idle blocks with content count as free.
+ * Ledger lines follow from a few numbers: kv_paged_ledger().
  */
 #ifndef KVSIM_KV_PAGED_H
 #define KVSIM_KV_PAGED_H
@@ -12,10 +13,28 @@
 #include "base/error.h"
 #include "kv/ledger.h"
 #include "kv/prefix.h"
+#include "kv/space.h"
 #include "spec/kv.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* How memory is allocated; see kv/reserve.h. */
+enum kv_policy {
+    KV_PAGED,
+    KV_RESERVED_MAX,
+    KV_RESERVED_POW2,
+    KV_RESERVED_EXACT,
+    KV_CONCAT,
+    KV_NO_CACHE,
+    KV_UNLIMITED,
+};
+
+/* What a sequence was promised at admission. Zeroed = nothing. */
+struct kv_promise {
+    int64_t tokens, blocks;
+    int64_t at; /* first block, in a space */
+};
 
 struct kv_paged {
     int64_t total_blocks;    /* null block included */
@@ -24,6 +43,10 @@ struct kv_paged {
     int64_t block_tokens;
     const struct spec_kv_layout *layout;
     struct kv_prefix *prefix; /* NULL: no prefix cache */
+    enum kv_policy policy;
+    int64_t longest_tokens;   /* of a sequence; where sequences reserve */
+    int64_t promised_tokens;  /* sum over reservations */
+    struct kv_space *space;   /* of all usable blocks; NULL: reservations lie in any free blocks */
 };
 
 void kv_paged_init(struct kv_paged *pool, const struct spec_kv_layout *layout, int64_t total_blocks,
@@ -64,9 +87,11 @@ struct kv_paged_state {
     int64_t used_blocks;   /* held by at least one sequence */
     int64_t shared_blocks; /* sum over held blocks of holders - 1 */
     int64_t cached_blocks; /* idle, with content */
+    int64_t promised_tokens;   /* reserved, used or not; 0 where nothing is reserved */
+    int64_t fragmented_blocks; /* free, but no place for the head of the queue */
 };
 
-/* The ledger of a state. Exact; every line is linear in the four numbers. */
+/* The ledger of a state. Exact; every line is linear in the numbers, `reserved` where anything is promised. */
 void kv_paged_ledger(const struct kv_paged *pool, const struct kv_paged_state *state, struct kv_ledger *out);
 
 static inline struct kv_paged_state kv_paged_state(const struct kv_paged *pool, int64_t live_tokens)
@@ -74,7 +99,8 @@ static inline struct kv_paged_state kv_paged_state(const struct kv_paged *pool, 
     return (struct kv_paged_state){.live_tokens = live_tokens,
                                    .used_blocks = kv_paged_used_blocks(pool),
                                    .shared_blocks = pool->prefix != NULL ? pool->prefix->shared_blocks : 0,
-                                   .cached_blocks = pool->prefix != NULL ? pool->prefix->idle_blocks : 0};
+                                   .cached_blocks = pool->prefix != NULL ? pool->prefix->idle_blocks : 0,
+                                   .promised_tokens = pool->promised_tokens};
 }
 
 #endif

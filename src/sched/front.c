@@ -4,7 +4,7 @@
 
 void sched_front_init(struct sched_front *front, struct base_arena *arena, int64_t block_tokens, size_t class_count)
 {
-    *front = (struct sched_front){.block_tokens = block_tokens};
+    *front = (struct sched_front){.block_tokens = block_tokens, .takes_blocks = true};
     front->boundary = base_arena_array(arena, (size_t)block_tokens, sizeof *front->boundary);
     front->counted = base_arena_array(arena, class_count, sizeof *front->counted);
 }
@@ -69,7 +69,7 @@ void sched_front_join(struct sched_front *front, struct sched_seq *seq)
     }
     sift_up(front, index, seq);
     front->context_sum += seq->computed;
-    *boundary_of(front, seq) += 1;
+    *boundary_of(front, seq) += front->takes_blocks ? 1 : 0;
     if (seq->is_counted) {
         front->counted[seq->class_index]++;
         front->counted_total++;
@@ -93,7 +93,7 @@ void sched_front_leave(struct sched_front *front, struct sched_seq *seq)
         }
     }
     front->context_sum -= seq->computed;
-    *boundary_of(front, seq) -= 1;
+    *boundary_of(front, seq) -= front->takes_blocks ? 1 : 0;
     if (seq->is_counted) {
         front->counted[seq->class_index]--;
         front->counted_total--;
@@ -103,6 +103,11 @@ void sched_front_leave(struct sched_front *front, struct sched_seq *seq)
 
 int64_t sched_front_advance(struct sched_front *front, int64_t steps)
 {
+    if (!front->takes_blocks) {
+        front->step += (uint64_t)steps;
+        front->context_sum += front->count * steps;
+        return 0;
+    }
     int64_t whole = steps / front->block_tokens, rest = steps % front->block_tokens;
     int64_t blocks = whole * front->count;
     for (int64_t i = 0; i < rest; i++) {
@@ -115,7 +120,7 @@ int64_t sched_front_advance(struct sched_front *front, int64_t steps)
 
 int64_t sched_front_runway(const struct sched_front *front, int64_t free_blocks, int64_t limit)
 {
-    if (front->count == 0) {
+    if (front->count == 0 || !front->takes_blocks) {
         return limit;
     }
     int64_t steps = free_blocks / front->count * front->block_tokens;

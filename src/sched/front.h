@@ -20,6 +20,7 @@ struct sched_front {
     int64_t count;
     int64_t context_sum;    /* tokens in the cache, all members */
     int64_t block_tokens;
+    bool takes_blocks;      /* false: a member's memory was reserved at admission, or none is kept */
     int64_t *boundary;      /* [block_tokens]: members that need a block when scheduling step s, by s mod block_tokens */
     int64_t *counted;       /* [class_count]: members whose gaps are recorded */
     int64_t counted_total;

@@ -34,6 +34,7 @@ struct sched_options {
     enum sched_free_order free_order;     /* where freed blocks go (matters with a prefix cache only) */
     bool preempted_budget_returned;       /* priority preemption gives a victim's tokens back to the step's budget */
     bool count_every_lookup;              /* v0.10 counts a lookup whether or not the request is admitted */
+    bool static_batch;                    /* orca: admit only when nothing runs */
     bool reject_over_length;              /* the API's check: P > max_model_len - max_tokens is rejected */
 };
 

@@ -41,7 +41,23 @@ struct sched_plan {
 
 void sched_plan_release(struct sched_plan *plan);
 
+struct sched;
+
+/* One engine's way of scheduling. */
+struct sched_ops {
+    struct base_policy policy;
+    void (*enqueue)(struct sched *sched, struct sched_seq *seq);
+    /* Decides the next step; the lists of the plan are made new. */
+    void (*plan)(struct sched *sched, struct sched_plan *plan);
+    /* `steps` more steps of a plan that is front-only, steps <= valid_steps; the plan becomes the last of them. */
+    void (*advance)(struct sched *sched, struct sched_plan *plan, int64_t steps);
+    /* The last token of `seq` was delivered (or its client has gone): its blocks are free. `in_flight`: a step that was
+     * decided after that token's is under way. */
+    void (*finish)(struct sched *sched, struct sched_seq *seq, bool is_delivered, bool in_flight);
+};
+
 struct sched {
+    const struct sched_ops *ops;
     const struct sched_options *options;
     struct kv_paged *pool;
     struct sched_queue waiting;
@@ -57,22 +73,36 @@ struct sched {
     bool head_was_looked_up;      /* the queue was left at a head whose fate depends on what the cache holds */
     struct kv_hits hits;          /* scratch */
     int64_t lookup_tokens, hit_tokens; /* asked of the cache at admissions, and found */
+    int64_t blocks_at_the_end;    /* sum over running sequences, see there */
+    int64_t fragmented_blocks;    /* as of the last turn: free, but no place for the head of the queue */
 };
 
-void sched_init(struct sched *sched, const struct sched_options *options, struct kv_paged *pool,
-                struct base_arena *arena, size_t class_count);
+void sched_init(struct sched *sched, const struct sched_ops *ops, const struct sched_options *options,
+                struct kv_paged *pool, struct base_arena *arena, size_t class_count);
 void sched_release(struct sched *sched);
 
-void sched_enqueue(struct sched *sched, struct sched_seq *seq);
-/* Decides the next step; the lists of the plan are made new. */
-void sched_plan_next(struct sched *sched, struct sched_plan *plan);
-/* `steps` more steps of a plan that is front-only, steps <= valid_steps; the plan becomes the last of them. */
-void sched_advance(struct sched *sched, struct sched_plan *plan, int64_t steps);
 /* While a sequence is in the front its `emitted`, `computed` and totals rest; this brings them up to date. */
 void sched_settle(struct sched *sched, struct sched_seq *seq);
-/* The last token of `seq` was delivered (or its client has gone): its blocks are free. `in_flight`: a step that was decided
- * after that token's is under way. */
-void sched_finish(struct sched *sched, struct sched_seq *seq, bool is_delivered, bool in_flight);
+
+static inline void sched_enqueue(struct sched *sched, struct sched_seq *seq)
+{
+    sched->ops->enqueue(sched, seq);
+}
+
+static inline void sched_plan_next(struct sched *sched, struct sched_plan *plan)
+{
+    sched->ops->plan(sched, plan);
+}
+
+static inline void sched_advance(struct sched *sched, struct sched_plan *plan, int64_t steps)
+{
+    sched->ops->advance(sched, plan, steps);
+}
+
+static inline void sched_finish(struct sched *sched, struct sched_seq *seq, bool is_delivered, bool in_flight)
+{
+    sched->ops->finish(sched, seq, is_delivered, in_flight);
+}
 
 /* Tokens in the cache, all running sequences. */
 static inline int64_t sched_live_tokens(const struct sched *sched)
@@ -92,6 +122,7 @@ static inline bool sched_seq_was_in_front(const struct sched_seq *seq, const str
     return seq->first_front_plan <= plan->number && plan->number <= seq->last_front_plan;
 }
 
-extern const struct base_policy sched_vllm_v1;
+extern const struct sched_ops sched_vllm_v1;
+extern const struct sched_ops sched_orca;
 
 #endif

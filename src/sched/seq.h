@@ -8,7 +8,7 @@
 #ifndef KVSIM_SCHED_SEQ_H
 #define KVSIM_SCHED_SEQ_H
 
-#include "kv/prefix.h"
+#include "kv/paged.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,6 +46,8 @@ struct sched_seq {
 
     uint64_t first_front_plan, last_front_plan; /* plans in which it is or was a front member, both included */
 
+    struct kv_promise promise;      /* where memory is reserved at admission */
+    int64_t blocks_at_the_end;      /* where it grows under a scheduler that never throws anyone out */
     struct kv_prefix_seq cache;     /* with a prefix cache: its content and what it holds */
     int64_t hashed_tokens;          /* hashed for certain; a front member's own may be further */
     int64_t cached_tokens, cached_total; /* hits at the first admission, at all */

@@ -5,259 +5,19 @@
  * done in numbers when order can't matter: when budget and blocks are enough for all, or when only sequences behind the
  * whole front are left to share a budget that the front has not used up. Otherwise the list is walked one by one.
  */
-#include "sched/sched.h"
+#include "sched/sched_int.h"
 
 #include "base/error.h"
 
-const struct base_policy sched_vllm_v1 = {
-    .name = "vllm_v1",
-    .summary = "vLLM V1: running first in admission order, chunked prefill, preemption by recompute",
-};
-
-static int64_t hashed_blocks_of(void *context, const struct kv_prefix_seq *cache);
-
-void sched_init(struct sched *sched, const struct sched_options *options, struct kv_paged *pool,
-                struct base_arena *arena, size_t class_count)
-{
-    *sched = (struct sched){.options = options, .pool = pool, .next_number = 1};
-    sched->waiting.order = options->order;
-    sched_front_init(&sched->front, arena, options->block_size, class_count);
-    // Exact: int(watermark * num_blocks) without a double in between.
-    base_i128 blocks = (base_i128)options->watermark.num * pool->total_blocks;
-    if (pool->prefix != NULL) {
-        pool->prefix->hashed_blocks = hashed_blocks_of;
-        pool->prefix->context = sched;
-    }
-    sched->watermark_blocks = options->watermark.den > 0 ? (int64_t)(blocks / options->watermark.den) : 0;
-}
-
-void sched_release(struct sched *sched)
-{
-    base_vec_free(&sched->hits);
-    sched_queue_release(&sched->waiting);
-    sched_front_release(&sched->front);
-    base_vec_free(&sched->loose);
-    base_vec_free(&sched->skipped);
-}
-
-void sched_plan_release(struct sched_plan *plan)
-{
-    base_vec_free(&plan->emits);
-    base_vec_free(&plan->finals);
-    base_vec_free(&plan->admitted);
-    base_vec_free(&plan->victims);
-    base_vec_free(&plan->left_front);
-}
-
-void sched_enqueue(struct sched *sched, struct sched_seq *seq)
-{
-    sched_queue_add(&sched->waiting, seq);
-}
-
-/* ---- small steps on one sequence ---- */
-
-static struct sched_seq *seq_of_cache(const struct kv_prefix_seq *cache)
-{
-    return (struct sched_seq *)(void *)((char *)(uintptr_t)cache - offsetof(struct sched_seq, cache));
-}
-
-/*
- * Tokens of a front member whose blocks are hashed: at scheduling up to the known tokens, an asynchronous engine does not
- * know the output in flight yet. `is_scheduled`: this turn has given the member its token.
- */
-static int64_t front_hashed_tokens(const struct sched *sched, const struct sched_seq *seq, bool is_scheduled)
-{
-    int64_t tokens = sched_seq_computed(sched, seq) + (is_scheduled ? 1 : 0) - (sched->in_flight ? 1 : 0);
-    return tokens > seq->hashed_tokens ? tokens : seq->hashed_tokens;
-}
-
-// Asked during phase 2, when every front member has been scheduled.
-static int64_t hashed_blocks_of(void *context, const struct kv_prefix_seq *cache)
-{
-    const struct sched *sched = context;
-    const struct sched_seq *seq = seq_of_cache(cache);
-    int64_t tokens = seq->state == SCHED_FRONT ? front_hashed_tokens(sched, seq, true) : seq->hashed_tokens;
-    return tokens / sched->pool->block_tokens;
-}
-
-static int64_t known_tokens(const struct sched_seq *seq)
-{
-    return seq->prompt_tokens + seq->emitted;
-}
+/* ---- phase 1: the running list ---- */
 
 // Tokens that a running sequence outside the front asks for, before the budget.
 static int64_t wanted_tokens(const struct sched *sched, const struct sched_seq *seq)
 {
-    int64_t wanted = known_tokens(seq) - seq->computed;
+    int64_t wanted = sched_seq_known_tokens(seq) - seq->computed;
     int64_t threshold = sched->options->long_prefill_token_threshold;
     return threshold > 0 && wanted > threshold ? threshold : wanted;
 }
-
-static int64_t blocks_held(const struct sched *sched, const struct sched_seq *seq)
-{
-    int64_t blocks = kv_paged_blocks_for(sched->pool, sched_seq_computed(sched, seq));
-    return blocks + (seq->took_block ? 1 : 0);
-}
-
-static int64_t blocks_missing(const struct sched *sched, const struct sched_seq *seq, int64_t tokens)
-{
-    return kv_paged_blocks_for(sched->pool, seq->computed + tokens) -
-           kv_paged_blocks_for(sched->pool, seq->computed);
-}
-
-static void loose_add(struct sched *sched, struct sched_seq *seq)
-{
-    struct sched_seqs *loose = &sched->loose;
-    base_vec_push(loose, seq);
-    size_t i = loose->count - 1;
-    for (; i > 0 && loose->at[i - 1]->place > seq->place; i--) {
-        loose->at[i] = loose->at[i - 1];
-    }
-    loose->at[i] = seq;
-}
-
-static void loose_remove(struct sched *sched, const struct sched_seq *seq)
-{
-    struct sched_seqs *loose = &sched->loose;
-    size_t kept = 0;
-    for (size_t i = 0; i < loose->count; i++) {
-        if (loose->at[i] != seq) {
-            loose->at[kept++] = loose->at[i];
-        }
-    }
-    loose->count = kept;
-}
-
-static void leave_front(struct sched *sched, struct sched_seq *seq)
-{
-    sched_front_leave(&sched->front, seq);
-    sched->overrun_count -= seq->is_overrun ? 1 : 0;
-    seq->is_overrun = false;
-}
-
-// Out of whatever kind of running sequence it is; computed is set, the running list still holds it.
-static void detach(struct sched *sched, struct sched_seq *seq)
-{
-    if (seq->state == SCHED_FRONT) {
-        leave_front(sched, seq);
-        return;
-    }
-    if (seq->state == SCHED_LOOSE) {
-        loose_remove(sched, seq);
-    } else if (seq->state == SCHED_DRAINING) {
-        sched->draining_count--;
-    }
-    sched->outside_front_tokens -= seq->computed;
-}
-
-// Gives the blocks of a running sequence back, `hashed_tokens` of its tokens hashed.
-static void free_running(struct sched *sched, struct sched_seq *seq, int64_t hashed_tokens)
-{
-    int64_t blocks = blocks_held(sched, seq);
-    struct kv_prefix *prefix = sched->pool->prefix;
-    if (prefix == NULL) {
-        kv_paged_give(sched->pool, blocks);
-    } else {
-        int64_t hashed = hashed_tokens / sched->pool->block_tokens;
-        kv_prefix_detach(prefix, &seq->cache, hashed, blocks - hashed);
-        sched->pool->free_blocks = kv_prefix_free_blocks(prefix);
-    }
-    seq->hashed_tokens = 0;
-    seq->took_block = false;
-    detach(sched, seq);
-    sched_list_remove(&sched->running, seq);
-}
-
-void sched_settle(struct sched *sched, struct sched_seq *seq)
-{
-    if (seq->state == SCHED_FRONT) {
-        int64_t computed = sched_seq_computed(sched, seq);
-        seq->computed_total += computed - seq->computed;
-        seq->emitted += computed - seq->computed;
-        seq->computed = computed;
-        seq->high_water = computed > seq->high_water ? computed : seq->high_water;
-    }
-}
-
-// The plan that is being made finds the sequence no longer in the front's rhythm.
-static void note_left_front(struct sched_plan *plan, struct sched_seq *seq)
-{
-    if (seq->state == SCHED_FRONT) {
-        seq->last_front_plan = plan->number - 1;
-        base_vec_push(&plan->left_front, seq);
-    }
-}
-
-static void preempt(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq)
-{
-    note_left_front(plan, seq);
-    int64_t hashed = seq->hashed_tokens;
-    if (seq->state == SCHED_FRONT) {
-        hashed = front_hashed_tokens(sched, seq, seq->scheduled_step == plan->number);
-    }
-    sched_settle(sched, seq);
-    free_running(sched, seq, hashed);
-    seq->computed = 0;
-    seq->preemptions++;
-    sched_queue_put_back(&sched->waiting, seq);
-    base_vec_push(&plan->victims, seq);
-}
-
-void sched_finish(struct sched *sched, struct sched_seq *seq, bool is_delivered, bool in_flight)
-{
-    if (seq->state == SCHED_WAITING) {
-        sched_queue_remove(&sched->waiting, seq);
-    } else if (seq->state != SCHED_GONE && seq->state != SCHED_NEW) {
-        int64_t hashed = seq->hashed_tokens;
-        if (seq->state == SCHED_FRONT) {
-            sched->in_flight = in_flight;
-            hashed = front_hashed_tokens(sched, seq, false);
-        } else if (is_delivered) {
-            hashed = seq->computed;
-        }
-        sched_settle(sched, seq);
-        free_running(sched, seq, hashed);
-    }
-    seq->state = SCHED_GONE;
-}
-
-/* ---- adding a sequence's tokens to the plan ---- */
-
-static void add_to_shape(struct cost_shape *shape, const struct sched_seq *seq, int64_t tokens, bool emits)
-{
-    if (tokens == 1 && emits && seq->computed >= seq->prompt_tokens) {
-        shape->decode_seq_count++;
-        shape->decode_context_tokens += seq->computed + 1;
-        return;
-    }
-    cost_shape_add_prefill(shape, 1, tokens, seq->computed);
-    shape->emitting_count += emits ? 1 : 0;
-}
-
-// Gives `tokens` to a sequence outside the front. Its blocks have been taken. outside_front_tokens follows.
-static void schedule_loose(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq, int64_t tokens)
-{
-    bool emits = seq->computed + tokens == known_tokens(seq);
-    add_to_shape(&plan->shape, seq, tokens, emits);
-    int64_t end = seq->computed + tokens;
-    seq->undo_high_water = seq->high_water;
-    seq->undo_recomputed = seq->recomputed_total;
-    int64_t again = (seq->high_water < end ? seq->high_water : end) - seq->computed;
-    seq->recomputed_total += again > 0 ? again : 0;
-    seq->high_water = end > seq->high_water ? end : seq->high_water;
-    seq->computed = end;
-    seq->hashed_tokens = end;
-    seq->computed_total += tokens;
-    seq->scheduled_step = plan->number;
-    seq->scheduled_tokens = tokens;
-    sched->outside_front_tokens += tokens;
-    plan->token_count += tokens;
-    if (emits) {
-        base_vec_push(&plan->emits, seq);
-    }
-}
-
-/* ---- phase 1: the running list ---- */
 
 // Room for what walking one by one must remember.
 struct walk {
@@ -274,6 +34,14 @@ static bool loose_are_behind_front(const struct sched *sched)
         behind += seq->state == SCHED_LOOSE ? 1 : 0;
     }
     return behind == sched->loose.count;
+}
+
+// Sequences that left the front with a token in flight: since the last turn it was delivered, and its block may be full.
+static void hash_delivered(struct sched *sched)
+{
+    for (size_t i = 0; i < sched->loose.count; i++) {
+        sched->loose.at[i]->hashed_tokens = sched->loose.at[i]->computed;
+    }
 }
 
 // Phase 1 in numbers. False, with nothing changed, when the list must be walked.
@@ -296,7 +64,7 @@ static bool schedule_running_at_once(struct sched *sched, struct sched_plan *pla
     for (size_t i = 0; i < sched->loose.count; i++) {
         int64_t tokens = wanted_tokens(sched, sched->loose.at[i]);
         tokens = tokens < left ? tokens : left;
-        need += blocks_missing(sched, sched->loose.at[i], tokens);
+        need += sched_blocks_missing(sched, sched->loose.at[i], tokens);
         left -= tokens;
     }
     if (!kv_paged_take(sched->pool, need)) {
@@ -305,7 +73,7 @@ static bool schedule_running_at_once(struct sched *sched, struct sched_plan *pla
     for (size_t i = 0; i < sched->loose.count && budget > 0; i++) {
         int64_t tokens = wanted_tokens(sched, sched->loose.at[i]);
         tokens = tokens < budget ? tokens : budget;
-        schedule_loose(sched, plan, sched->loose.at[i], tokens);
+        sched_schedule_loose(sched, plan, sched->loose.at[i], tokens);
         budget -= tokens;
     }
     walk->budget = budget;
@@ -337,12 +105,12 @@ static void unschedule(struct sched *sched, struct sched_plan *plan, struct sche
     if (seq->state == SCHED_FRONT) {
         return; // its token is counted when the front advances
     }
-    // Rebuild what schedule_loose() added: shapes are sums.
-    bool emitted = seq->computed == known_tokens(seq);
+    // Rebuild what sched_schedule_loose() added: shapes are sums.
+    bool emitted = seq->computed == sched_seq_known_tokens(seq);
     struct cost_shape undo = {.cached_step_tokens = plan->shape.cached_step_tokens};
     struct sched_seq before = *seq;
     before.computed -= tokens;
-    add_to_shape(&undo, &before, tokens, emitted);
+    sched_add_to_shape(&undo, &before, tokens, emitted);
     plan->shape.decode_seq_count -= undo.decode_seq_count;
     plan->shape.decode_context_tokens -= undo.decode_context_tokens;
     plan->shape.prefill_seq_count -= undo.prefill_seq_count;
@@ -390,7 +158,7 @@ static bool take_or_preempt(struct sched *sched, struct sched_plan *plan, struct
         bool moves_cursor = victim->place < seq->place &&
                             !(is_in_batch && sched->options->preempted_budget_returned);
         walk->someone_preempted = true;
-        preempt(sched, plan, victim);
+        sched_preempt(sched, plan, victim);
         if (victim == seq) {
             return false;
         }
@@ -403,12 +171,13 @@ static bool take_or_preempt(struct sched *sched, struct sched_plan *plan, struct
 
 static void leave_front_unscheduled(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq)
 {
-    note_left_front(plan, seq);
+    sched_note_left_front(plan, seq);
+    int64_t hashed = sched_front_hashed_tokens(sched, seq, false);
     sched_settle(sched, seq);
-    leave_front(sched, seq);
-    seq->hashed_tokens = seq->computed; // by the next turn its last token is known
+    sched_leave_front(sched, seq);
+    seq->hashed_tokens = hashed;
     sched->outside_front_tokens += seq->computed;
-    loose_add(sched, seq);
+    sched_loose_add(sched, seq);
 }
 
 // Phase 1 one by one, as the engine does it. Front members that get their token are marked by scheduled_step.
@@ -423,8 +192,7 @@ static void schedule_running_one_by_one(struct sched *sched, struct sched_plan *
         bool in_front = seq->state == SCHED_FRONT;
         int64_t tokens = in_front ? 1 : wanted_tokens(sched, seq);
         tokens = tokens < walk->budget ? tokens : walk->budget;
-        int64_t blocks = in_front ? sched_seq_computed(sched, seq) % sched->pool->block_tokens == 0 ? 1 : 0
-                                  : blocks_missing(sched, seq, tokens);
+        int64_t blocks = sched_blocks_missing(sched, seq, tokens);
         if (!take_or_preempt(sched, plan, seq, blocks, walk, &next)) {
             break;
         }
@@ -433,7 +201,7 @@ static void schedule_running_one_by_one(struct sched *sched, struct sched_plan *
             seq->scheduled_step = plan->number;
             seq->scheduled_tokens = 1;
         } else {
-            schedule_loose(sched, plan, seq, tokens);
+            sched_schedule_loose(sched, plan, seq, tokens);
         }
         walk->budget -= tokens;
     }
@@ -457,7 +225,7 @@ static void commit_contended(struct sched *sched)
     }
     for (struct sched_seq *seq = sched->running.head; seq != NULL; seq = seq->next) {
         if (seq->cache.is_contended) {
-            kv_prefix_commit(prefix, &seq->cache, hashed_blocks_of(sched, &seq->cache));
+            kv_prefix_commit(prefix, &seq->cache, sched_hashed_blocks(sched, &seq->cache));
         }
     }
 }
@@ -469,9 +237,13 @@ static int64_t needed_blocks(int64_t required, const struct kv_hits *hits)
     return (missing > 0 ? missing : 0) + hits->idle_blocks;
 }
 
-static bool prompt_fits(const struct sched *sched, int64_t known, int64_t end)
+static bool prompt_fits(const struct sched *sched, const struct sched_seq *seq, int64_t end)
 {
     int64_t watermark = sched->running.count > 0 ? sched->watermark_blocks : 0;
+    if (kv_policy_reserves(sched->pool->policy)) {
+        return sched_reservation_fits(sched, seq, watermark);
+    }
+    int64_t known = sched_seq_known_tokens(seq);
     int64_t free_blocks = sched->pool->free_blocks - watermark;
     if (sched->options->reserve_full_isl &&
         needed_blocks(kv_paged_blocks_for(sched->pool, known), &sched->hits) > free_blocks) {
@@ -486,9 +258,9 @@ static int64_t look_up(struct sched *sched, struct sched_seq *seq)
     sched->hits.count = 0;
     sched->hits.blocks = sched->hits.idle_blocks = 0;
     if (sched->pool->prefix != NULL) {
-        kv_prefix_lookup(sched->pool->prefix, &seq->cache.content, (known_tokens(seq) - 1) / sched->pool->block_tokens,
+        kv_prefix_lookup(sched->pool->prefix, &seq->cache.content, (sched_seq_known_tokens(seq) - 1) / sched->pool->block_tokens,
                          &sched->hits);
-        sched->lookup_tokens += sched->options->count_every_lookup ? known_tokens(seq) : 0;
+        sched->lookup_tokens += sched->options->count_every_lookup ? sched_seq_known_tokens(seq) : 0;
     }
     return sched->hits.blocks * sched->pool->block_tokens;
 }
@@ -499,7 +271,7 @@ static void take_hits(struct sched *sched, struct sched_seq *seq)
     if (sched->pool->prefix != NULL) {
         kv_prefix_attach(sched->pool->prefix, &seq->cache, &sched->hits);
         sched->pool->free_blocks = kv_prefix_free_blocks(sched->pool->prefix);
-        sched->lookup_tokens += sched->options->count_every_lookup ? 0 : known_tokens(seq);
+        sched->lookup_tokens += sched->options->count_every_lookup ? 0 : sched_seq_known_tokens(seq);
         sched->hit_tokens += tokens;
     }
     seq->cached_tokens = seq->was_admitted ? seq->cached_tokens : tokens;
@@ -515,14 +287,7 @@ static void admit(struct sched *sched, struct sched_plan *plan, struct sched_seq
 {
     sched_queue_remove(&sched->waiting, seq);
     take_hits(sched, seq);
-    bool taken = kv_paged_take(sched->pool, blocks_missing(sched, seq, tokens));
-    base_require(taken);
-    seq->state = SCHED_LOOSE;
-    seq->place = sched->next_place++;
-    sched_list_push_back(&sched->running, seq);
-    base_vec_push(&sched->loose, seq);
-    base_vec_push(&plan->admitted, seq);
-    schedule_loose(sched, plan, seq, tokens);
+    sched_admit(sched, plan, seq, tokens);
     if (seq->cache.is_contended) {
         commit_contended(sched);
     }
@@ -531,7 +296,7 @@ static void admit(struct sched *sched, struct sched_plan *plan, struct sched_seq
 // Like wanted_tokens, for a sequence that would start behind its hits.
 static int64_t wanted_behind(const struct sched *sched, const struct sched_seq *seq, int64_t hit_tokens)
 {
-    int64_t wanted = known_tokens(seq) - hit_tokens;
+    int64_t wanted = sched_seq_known_tokens(seq) - hit_tokens;
     int64_t threshold = sched->options->long_prefill_token_threshold;
     return threshold > 0 && wanted > threshold ? threshold : wanted;
 }
@@ -558,7 +323,7 @@ static enum sched_wait try_head(struct sched *sched, struct sched_plan *plan, st
         return SCHED_WAIT_NONE;
     }
     tokens = tokens < *budget ? tokens : *budget;
-    if (!prompt_fits(sched, known_tokens(seq), hit_tokens + tokens)) {
+    if (!prompt_fits(sched, seq, hit_tokens + tokens)) {
         sched->head_was_looked_up = true;
         return SCHED_WAIT_KV_POOL;
     }
@@ -580,138 +345,14 @@ static enum sched_wait admit_from_queue(struct sched *sched, struct sched_plan *
     return sched->skipped.count > 0 ? SCHED_WAIT_BUDGET : wait;
 }
 
-/* ---- after the decision ---- */
-
-static void final_add(struct sched_plan *plan, struct sched_seq *seq)
+static void plan_next(struct sched *sched, struct sched_plan *plan)
 {
-    struct sched_seqs *finals = &plan->finals;
-    base_vec_push(finals, seq);
-    size_t i = finals->count - 1;
-    for (; i > 0 && finals->at[i - 1]->place > seq->place; i--) {
-        finals->at[i] = finals->at[i - 1];
-    }
-    finals->at[i] = seq;
-}
-
-static void start_draining(struct sched *sched, struct sched_seq *seq)
-{
-    if (seq->state == SCHED_LOOSE) {
-        loose_remove(sched, seq);
-    }
-    seq->state = SCHED_DRAINING;
-    sched->draining_count++;
-}
-
-// An asynchronous engine learns of an early stop a step late: the sequence stays scheduled until then.
-static bool overruns(const struct sched *sched, const struct sched_seq *seq)
-{
-    return sched->options->async_scheduling && seq->stops_early;
-}
-
-static void join_front(struct sched *sched, struct sched_seq *seq, bool is_overrun)
-{
-    if (is_overrun) {
-        seq->final_step = UINT64_MAX;
-        seq->is_overrun = true;
-        sched->overrun_count++;
-    }
-    sched_front_join(&sched->front, seq);
-}
-
-// A sequence that emitted outside the front decodes from now on, or is done when that token is delivered.
-static void follow_up_emission(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq)
-{
-    seq->emitted++;
-    bool is_last = seq->emitted == seq->end_outputs;
-    if (is_last) {
-        final_add(plan, seq);
-    }
-    if (is_last && !overruns(sched, seq)) {
-        start_draining(sched, seq);
-        return;
-    }
-    loose_remove(sched, seq);
-    sched->outside_front_tokens -= seq->computed;
-    seq->first_front_plan = plan->number + 1;
-    seq->last_front_plan = UINT64_MAX;
-    seq->final_step = sched->front.step + (uint64_t)(seq->end_outputs - seq->emitted);
-    join_front(sched, seq, is_last);
-}
-
-// Members whose last token comes with the step just scheduled.
-static void follow_up_finals(struct sched *sched, struct sched_plan *plan)
-{
-    struct sched_front *front = &sched->front;
-    while (sched_front_next_final(front) <= front->step) {
-        struct sched_seq *seq = front->calendar[0];
-        base_assert(seq->final_step == front->step);
-        final_add(plan, seq);
-        // The front has moved on: what it hashed at this scheduling lies one token behind, or two.
-        int64_t hashed = front_hashed_tokens(sched, seq, false);
-        sched_settle(sched, seq);
-        leave_front(sched, seq);
-        seq->hashed_tokens = hashed;
-        if (overruns(sched, seq)) {
-            join_front(sched, seq, true);
-            continue;
-        }
-        sched->outside_front_tokens += seq->computed;
-        seq->last_front_plan = plan->number;
-        seq->scheduled_step = plan->number;
-        seq->scheduled_tokens = 1;
-        start_draining(sched, seq);
-    }
-}
-
-static int64_t provable_steps(const struct sched *sched, const struct sched_plan *plan)
-{
-    if (!plan->is_front_only || sched->draining_count + sched->overrun_count > 0 || sched->skipped.count > 1) {
-        return 0;
-    }
-    struct kv_prefix *prefix = sched->pool->prefix;
-    if (prefix != NULL && sched->head_was_looked_up) {
-        return 0; // what the cache holds changes with every step, and with it the head's chances
-    }
-    uint64_t final_step = sched_front_next_final(&sched->front);
-    uint64_t left = final_step - sched->front.step;
-    int64_t limit = left > INT32_MAX ? INT32_MAX : (int64_t)left;
-    int64_t blocks = sched->pool->free_blocks;
-    if (prefix != NULL) {
-        bool evicts;
-        blocks = kv_prefix_uniform_blocks(prefix, &evicts);
-    }
-    return sched_front_runway(&sched->front, blocks, limit);
-}
-
-static void begin_plan(struct sched *sched, struct sched_plan *plan)
-{
-    plan->number = sched->next_number;
-    plan->token_count = 0;
-    plan->shape = (struct cost_shape){.cached_step_tokens = sched->options->cached_step_tokens};
-    plan->valid_steps = 0;
-    plan->emits.count = plan->finals.count = 0;
-    plan->admitted.count = plan->victims.count = plan->left_front.count = 0;
-}
-
-static void count_front(const struct sched *sched, struct sched_plan *plan)
-{
-    const struct sched_front *front = &sched->front;
-    plan->counted_total = front->counted_total;
-    for (size_t i = 0; plan->class_count > 1 && i < plan->class_count; i++) {
-        plan->counted[i] = front->counted[i];
-    }
-    plan->shape.decode_seq_count += (uint32_t)front->count;
-    plan->token_count += front->count;
-}
-
-void sched_plan_next(struct sched *sched, struct sched_plan *plan)
-{
-    begin_plan(sched, plan);
+    sched_begin_plan(sched, plan);
     struct walk walk = {.budget = sched->options->max_num_batched_tokens};
+    hash_delivered(sched);
     if (!schedule_running_at_once(sched, plan, &walk)) {
         schedule_running_one_by_one(sched, plan, &walk);
     }
-    struct sched_front *front = &sched->front;
     bool is_front_only = plan->token_count == 0;
     sched->skipped.count = 0;
     sched->head_was_looked_up = false;
@@ -721,32 +362,14 @@ void sched_plan_next(struct sched *sched, struct sched_plan *plan)
     } else {
         plan->wait = admit_from_queue(sched, plan, walk.budget);
     }
-    count_front(sched, plan);
-    if (plan->token_count == 0) {
-        return;
-    }
-    // Blocks of the front were taken above; here its tokens count as computed.
-    sched_front_advance(front, 1);
-    plan->shape.decode_context_tokens += front->context_sum;
-    plan->is_front_only = is_front_only && plan->admitted.count == 0;
-    plan->generation = front->generation;
-    sched->next_number++;
-    for (size_t i = 0; i < plan->emits.count; i++) {
-        follow_up_emission(sched, plan, plan->emits.at[i]);
-    }
-    follow_up_finals(sched, plan);
-    plan->valid_steps = walk.someone_preempted ? 0 : provable_steps(sched, plan);
+    sched_close_plan(sched, plan, is_front_only);
 }
 
-void sched_advance(struct sched *sched, struct sched_plan *plan, int64_t steps)
-{
-    base_require(steps >= 1 && steps <= plan->valid_steps);
-    struct sched_front *front = &sched->front;
-    bool taken = kv_paged_take(sched->pool, sched_front_advance(front, steps));
-    base_require(taken);
-    plan->number += (uint64_t)steps;
-    sched->next_number = plan->number + 1;
-    plan->shape.decode_context_tokens = front->context_sum;
-    plan->valid_steps -= steps;
-    follow_up_finals(sched, plan);
-}
+const struct sched_ops sched_vllm_v1 = {
+    .policy = {.name = "vllm_v1",
+               .summary = "vLLM V1: running first in admission order, chunked prefill, preemption by recompute"},
+    .enqueue = sched_enqueue_as_asked,
+    .plan = plan_next,
+    .advance = sched_advance_front,
+    .finish = sched_finish_and_free,
+};

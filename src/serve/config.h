@@ -9,6 +9,7 @@
 
 #include "cost/cost.h"
 #include "kv/ledger.h"
+#include "kv/paged.h"
 #include "kv/waterfall.h"
 #include "sched/options.h"
 #include "spec/hardware.h"
@@ -20,6 +21,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* What copying costs a step where caches grow by concatenation, in ticks (2^-20 ns) per token; see serve/copy.h. */
+struct serve_copy_ticks {
+    int64_t per_cached_token;  /* in the cache before the step: the old tensor is read and written */
+    int64_t per_context_token; /* after the step: K and V repeated to all query heads */
+};
 
 /* How the engine is walked: the same results by arithmetic (jumping) or step by step (for tests and --steps). */
 enum serve_mode { SERVE_JUMP, SERVE_STEP };
@@ -51,6 +58,8 @@ struct serve_caveat {
     const char *code, *text;
 };
 
+struct sched_ops;
+
 struct serve_config {
     const char *name;           /* the scenario's */
     char hash[33];              /* fingerprint of the resolved scenario (its run.seed included) */
@@ -67,6 +76,10 @@ struct serve_config {
     int64_t reserved_blocks;               /* null block and others outside use */
 
     struct sched_options sched;
+    const struct sched_ops *scheduler;     /* NULL: vllm_v1 */
+    enum kv_policy kv_policy;
+    enum kv_placement kv_placement;        /* of reservations */
+    struct serve_copy_ticks copy;          /* concat */
     struct cost_config cost;
     struct workload_spec workload;
 

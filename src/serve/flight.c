@@ -85,6 +85,7 @@ void serve_flight_begin_row(struct serve_replica *replica, struct serve_flight *
     };
     struct kv_ledger ledger;
     struct kv_paged_state state = kv_paged_state(&replica->pool, sched_live_tokens(&replica->sched));
+    state.fragmented_blocks = replica->sched.fragmented_blocks;
     flight->row.cached_blocks = state.cached_blocks;
     kv_paged_ledger(&replica->pool, &state, &ledger);
     for (size_t i = 0; i < KV_LEDGER_LINE_COUNT; i++) {

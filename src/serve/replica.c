@@ -1,23 +1,38 @@
 #include "serve/replica.h"
 
 #include "base/error.h"
+#include "kv/reserve.h"
 #include "serve/flight.h"
 #include "serve/segments.h"
 #include "serve/serve_int.h"
+
+static void init_pool(struct serve_replica *replica, const struct serve_config *config)
+{
+    struct kv_paged *pool = &replica->pool;
+    kv_paged_init(pool, &config->layout, config->pool_blocks, config->reserved_blocks);
+    pool->policy = config->kv_policy;
+    pool->longest_tokens = config->sched.max_model_len;
+    if (kv_policy_reserves(config->kv_policy) && config->kv_placement != KV_ANY_BLOCKS) {
+        pool->space = &replica->space;
+        kv_space_init(&replica->space, config->kv_placement, pool->free_blocks);
+    }
+    if (config->sched.enable_prefix_caching) {
+        base_require(config->kv_policy == KV_PAGED);
+        pool->prefix = &replica->prefix;
+        kv_prefix_init(&replica->prefix, config->sched.block_size, pool->free_blocks,
+                       config->sched.free_order == SCHED_FREE_OLD);
+    }
+}
 
 enum kvsim_status serve_replica_init(struct serve_replica *replica, struct serve *serve, uint32_t number,
                                      const struct serve_config *config, struct base_arena *arena,
                                      struct kvsim_error *err)
 {
     *replica = (struct serve_replica){.serve = serve, .number = number};
-    kv_paged_init(&replica->pool, &config->layout, config->pool_blocks, config->reserved_blocks);
-    if (config->sched.enable_prefix_caching) {
-        replica->pool.prefix = &replica->prefix;
-        kv_prefix_init(&replica->prefix, config->sched.block_size, replica->pool.free_blocks,
-                       config->sched.free_order == SCHED_FREE_OLD);
-    }
+    init_pool(replica, config);
     size_t class_count = config->workload.class_count;
-    sched_init(&replica->sched, &config->sched, &replica->pool, arena, class_count);
+    const struct sched_ops *ops = config->scheduler != NULL ? config->scheduler : &sched_vllm_v1;
+    sched_init(&replica->sched, ops, &config->sched, &replica->pool, arena, class_count);
     for (size_t i = 0; i < 2; i++) {
         struct sched_plan *plan = &replica->flights[i].plan;
         plan->class_count = class_count;
@@ -37,6 +52,9 @@ void serve_replica_release(struct serve_replica *replica)
     base_arena_release(&replica->thrown_out_texts);
     if (replica->pool.prefix != NULL) {
         kv_prefix_release(replica->pool.prefix);
+    }
+    if (replica->pool.space != NULL) {
+        kv_space_release(replica->pool.space);
     }
     for (size_t i = 0; i < 2; i++) {
         sched_plan_release(&replica->flights[i].plan);
@@ -271,6 +289,8 @@ static void take_state(struct serve_replica *replica)
     struct serve_state *state = &replica->tally.state;
     state->live_tokens = sched_live_tokens(&replica->sched);
     state->used_blocks = kv_paged_used_blocks(&replica->pool);
+    state->promised_tokens = replica->pool.promised_tokens;
+    state->fragmented_blocks = replica->sched.fragmented_blocks;
     if (replica->pool.prefix != NULL) {
         state->shared_blocks = replica->prefix.shared_blocks;
         state->cached_blocks = replica->prefix.idle_blocks;

@@ -39,6 +39,7 @@ struct serve_replica {
     uint32_t number;
     struct kv_paged pool;
     struct kv_prefix prefix;          /* pool.prefix points here when it is on */
+    struct kv_space space;            /* pool.space points here when reservations have addresses */
     struct sched sched;
     struct cost *cost;
     struct serve_flight flights[2];

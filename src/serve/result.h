@@ -30,6 +30,8 @@ struct serve_integrals {
     base_i128 used_blocks;
     base_i128 shared_blocks; /* holders beyond the first, over held blocks */
     base_i128 cached_blocks; /* idle, with content */
+    base_i128 promised_tokens;   /* reserved, used or not */
+    base_i128 fragmented_blocks; /* free, but no place for the head of the queue */
     base_i128 running;
     base_i128 waiting;
     base_i128 busy;         /* a step runs */
@@ -41,8 +43,9 @@ struct serve_integrals {
 struct serve_replica_result {
     struct serve_integrals whole;  /* time 0 to the end of the run */
     struct serve_integrals window; /* the measured window */
-    /* All four at the first instant when used is largest. */
+    /* All of them at the first instant when used is largest. */
     int64_t peak_used_blocks, peak_live_tokens, peak_shared_blocks, peak_cached_blocks;
+    int64_t peak_promised_tokens, peak_fragmented_blocks;
     int64_t peak_running, peak_waiting;
     uint64_t steps;
     int64_t computed_tokens, prefill_tokens;

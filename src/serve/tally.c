@@ -21,6 +21,8 @@ static void add_constant(struct serve_integrals *sum, const struct serve_state *
 {
     sum->running += state->running * ticks;
     sum->shared_blocks += state->shared_blocks * ticks;
+    sum->promised_tokens += state->promised_tokens * ticks;
+    sum->fragmented_blocks += state->fragmented_blocks * ticks;
     sum->limit[limit_of(state)] += ticks;
     if (state->is_busy) {
         sum->busy += ticks;
@@ -123,6 +125,8 @@ static void note_stretch_peak(struct serve_tally *tally, int64_t count, const st
     tally->peak_live_tokens = tally->state.live_tokens - front->count * (count - 1 - i);
     tally->peak_shared_blocks = tally->state.shared_blocks;
     tally->peak_cached_blocks = tally->state.cached_blocks;
+    tally->peak_promised_tokens = tally->state.promised_tokens;
+    tally->peak_fragmented_blocks = tally->state.fragmented_blocks;
 }
 
 void serve_tally_stretch(struct serve_tally *tally, const struct cost_piece *piece, int64_t count,
@@ -168,6 +172,8 @@ void serve_tally_note_peak(struct serve_tally *tally)
         tally->peak_live_tokens = state->live_tokens;
         tally->peak_shared_blocks = state->shared_blocks;
         tally->peak_cached_blocks = state->cached_blocks;
+        tally->peak_promised_tokens = state->promised_tokens;
+        tally->peak_fragmented_blocks = state->fragmented_blocks;
     }
     tally->peak_running = state->running > tally->peak_running ? state->running : tally->peak_running;
 }
@@ -185,6 +191,8 @@ void serve_integrals_subtract(struct serve_integrals *from, const struct serve_i
     from->used_blocks -= part->used_blocks;
     from->shared_blocks -= part->shared_blocks;
     from->cached_blocks -= part->cached_blocks;
+    from->promised_tokens -= part->promised_tokens;
+    from->fragmented_blocks -= part->fragmented_blocks;
     from->running -= part->running;
     from->waiting -= part->waiting;
     from->busy -= part->busy;

@@ -201,6 +201,7 @@ static void sample_replica(struct serve *serve, uint32_t number, base_i128 now)
     serve->sampled_emitted[number] = replica->emitted_tokens;
     struct kv_ledger ledger;
     struct kv_paged_state state = kv_paged_state(&replica->pool, sched_live_tokens(&replica->sched));
+    state.fragmented_blocks = replica->sched.fragmented_blocks;
     kv_paged_ledger(&replica->pool, &state, &ledger);
     for (size_t i = 0; i < KV_LEDGER_LINE_COUNT; i++) {
         row.ledger_bytes[i] = kv_ledger_line_bytes(&ledger, i);
@@ -240,6 +241,8 @@ void serve_window_end(struct serve *serve, base_i128 now)
         out->peak_live_tokens = replica->tally.peak_live_tokens;
         out->peak_shared_blocks = replica->tally.peak_shared_blocks;
         out->peak_cached_blocks = replica->tally.peak_cached_blocks;
+        out->peak_promised_tokens = replica->tally.peak_promised_tokens;
+        out->peak_fragmented_blocks = replica->tally.peak_fragmented_blocks;
         out->lookup_tokens = replica->sched.lookup_tokens;
         out->hit_tokens = replica->sched.hit_tokens;
         out->evicted_blocks = replica->pool.prefix != NULL ? replica->pool.prefix->evicted_blocks : 0;

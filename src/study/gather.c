@@ -90,7 +90,7 @@ static void add_ledger(const struct serve_config *config, uint32_t replica, cons
     int64_t slot = (int64_t)config->layout.slot_bytes;
     for (size_t i = 0; i < KV_LEDGER_LINE_COUNT; i++) {
         bool counts_slots = i == KV_LEDGER_BLOCK_ROUNDING || i == KV_LEDGER_HELD_BACK || i == KV_LEDGER_FREE ||
-                            i == KV_LEDGER_CACHED;
+                            i == KV_LEDGER_CACHED || i == KV_LEDGER_RESERVED || i == KV_LEDGER_FRAGMENTED;
         int64_t unit = i == KV_LEDGER_LOWER_BOUND ? (int64_t)config->layout.lower_bound_bytes_per_token
                        : counts_slots             ? slot
                                                   : 0;
@@ -104,7 +104,7 @@ static void add_ledger(const struct serve_config *config, uint32_t replica, cons
 static void mean_ledger(const struct study_replications *replications, size_t replica, struct kv_ledger *out)
 {
     const struct serve_config *config = replications->config;
-    double live = 0, used = 0, shared = 0, cached = 0;
+    double live = 0, used = 0, shared = 0, cached = 0, promised = 0, fragmented = 0;
     for (size_t i = 0; i < replications->count; i++) {
         const struct serve_result *result = &replications->at[i].result;
         const struct serve_integrals *window = &result->replicas[replica].window;
@@ -114,6 +114,8 @@ static void mean_ledger(const struct study_replications *replications, size_t re
             used += base_i128_to_double(window->used_blocks) / ticks;
             shared += base_i128_to_double(window->shared_blocks) / ticks;
             cached += base_i128_to_double(window->cached_blocks) / ticks;
+            promised += base_i128_to_double(window->promised_tokens) / ticks;
+            fragmented += base_i128_to_double(window->fragmented_blocks) / ticks;
         }
     }
     const struct spec_kv_layout *layout = &config->layout;
@@ -130,11 +132,16 @@ static void mean_ledger(const struct study_replications *replications, size_t re
     out->scales_bytes = llround(live * (double)unit.scales_bytes);
     out->padded_bytes = llround(live * (double)unit.padded_bytes);
     out->shared_bytes = llround(shared * block_bytes);
-    out->block_rounding_bytes = llround(fmax(0, (used + shared) * block_bytes - live * (double)layout->slot_bytes));
+    double empty = fmax(0, promised - live); // 0 where nothing is promised
+    out->reserved_bytes = llround(empty * (double)layout->slot_bytes);
+    out->block_rounding_bytes =
+        llround(fmax(0, (used + shared) * block_bytes - (live + empty) * (double)layout->slot_bytes));
+    out->fragmented_bytes = llround(fragmented * block_bytes);
     out->cached_bytes = llround(cached * block_bytes);
     out->held_back_bytes = unit.held_back_bytes;
     out->pool_bytes = unit.pool_bytes;
-    out->free_bytes = out->pool_bytes - out->held_back_bytes - out->cached_bytes - kv_ledger_allocated_bytes(out);
+    out->free_bytes = out->pool_bytes - out->held_back_bytes - out->cached_bytes - out->fragmented_bytes -
+                      kv_ledger_allocated_bytes(out);
 }
 
 static void gather_ledger(const struct study_replications *replications, struct record_run *out)
@@ -153,7 +160,8 @@ static void gather_ledger(const struct study_replications *replications, struct 
         struct kv_paged pool;
         kv_paged_init(&pool, &config->layout, config->pool_blocks, config->reserved_blocks);
         const struct kv_paged_state peak = {most->peak_live_tokens, most->peak_used_blocks, most->peak_shared_blocks,
-                                            most->peak_cached_blocks};
+                                            most->peak_cached_blocks, most->peak_promised_tokens,
+                                            most->peak_fragmented_blocks};
         kv_paged_ledger(&pool, &peak, &ledger);
         add_ledger(config, r, "peak", &ledger, out);
     }

@@ -48,6 +48,10 @@ static void same_integrals(struct check *check, const struct serve_integrals *a,
 {
     same(check, "live tokens", a->live_tokens, b->live_tokens);
     same(check, "used blocks", a->used_blocks, b->used_blocks);
+    same(check, "shared blocks", a->shared_blocks, b->shared_blocks);
+    same(check, "cached blocks", a->cached_blocks, b->cached_blocks);
+    same(check, "promised tokens", a->promised_tokens, b->promised_tokens);
+    same(check, "fragmented blocks", a->fragmented_blocks, b->fragmented_blocks);
     same(check, "running", a->running, b->running);
     same(check, "waiting", a->waiting, b->waiting);
     same(check, "busy", a->busy, b->busy);
@@ -70,6 +74,8 @@ static void same_replica(struct check *check, const struct serve_replica_result 
     same(check, "requests", a->requests, b->requests);
     same(check, "peak used blocks", a->peak_used_blocks, b->peak_used_blocks);
     same(check, "peak live tokens", a->peak_live_tokens, b->peak_live_tokens);
+    same(check, "peak promised tokens", a->peak_promised_tokens, b->peak_promised_tokens);
+    same(check, "peak fragmented blocks", a->peak_fragmented_blocks, b->peak_fragmented_blocks);
     same(check, "peak running", a->peak_running, b->peak_running);
     same(check, "peak waiting", a->peak_waiting, b->peak_waiting);
     same_integrals(check, &a->whole, &b->whole);
@@ -145,8 +151,11 @@ void result_compare(const struct serve_result *a, const struct serve_result *b, 
     same(&check, "output tokens of the window", a->window_output_tokens, b->window_output_tokens);
     same(&check, "segments", (base_i128)a->segment_count, (base_i128)b->segment_count);
     same(&check, "arrivals of a segment", a->segment_arrivals, b->segment_arrivals);
-    same_bytes(&check, "loads of segments", a->segment_in_flight, b->segment_in_flight,
-               a->segment_count * sizeof *a->segment_in_flight);
+    for (size_t i = 0; i < a->segment_count; i++) {
+        for (size_t k = 0; k < SERVE_SPAN_COUNT; k++) {
+            same(&check, "sums over segments", a->segments[i].span[k], b->segments[i].span[k]);
+        }
+    }
     same_cohort(&check, "cohort by ttft", &a->ttft_cohort, &b->ttft_cohort);
     same_cohort(&check, "cohort by e2e", &a->e2e_cohort, &b->e2e_cohort);
     for (size_t i = 0; i < a->replica_count; i++) {

@@ -1,0 +1,84 @@
+#include "kv/reserve.h"
+
+#include "base/error.h"
+
+static int64_t next_power_of_two(int64_t value)
+{
+    int64_t power = 1;
+    while (power < value && power <= INT64_MAX / 2) {
+        power *= 2;
+    }
+    return power;
+}
+
+int64_t kv_reserve_tokens(const struct kv_paged *pool, int64_t prompt_tokens, int64_t max_outputs)
+{
+    int64_t answer = max_outputs;
+    switch (pool->policy) {
+    case KV_RESERVED_MAX:
+        return pool->longest_tokens;
+    case KV_RESERVED_POW2:
+        answer = next_power_of_two(max_outputs);
+        break;
+    default:
+        break;
+    }
+    int64_t room = pool->longest_tokens - prompt_tokens;
+    return prompt_tokens + (answer < room ? answer : room);
+}
+
+int64_t kv_reserve_blocks(const struct kv_paged *pool, int64_t tokens)
+{
+    int64_t blocks = kv_paged_blocks_for(pool, tokens);
+    return pool->space != NULL ? kv_space_units_for(pool->space, blocks) : blocks;
+}
+
+bool kv_reserve_fits(const struct kv_paged *pool, int64_t tokens, int64_t spare_blocks)
+{
+    int64_t blocks = kv_paged_blocks_for(pool, tokens);
+    if (blocks > pool->free_blocks - spare_blocks) {
+        return false;
+    }
+    return pool->space == NULL || (kv_reserve_blocks(pool, tokens) <= pool->free_blocks - spare_blocks &&
+                                   kv_space_fits(pool->space, blocks));
+}
+
+bool kv_reserve_can_ever_fit(const struct kv_paged *pool, int64_t tokens)
+{
+    int64_t usable = pool->total_blocks - pool->held_back_blocks;
+    int64_t blocks = kv_paged_blocks_for(pool, tokens);
+    if (blocks > usable) {
+        return false;
+    }
+    // The largest range of a buddy space is the highest binary digit of its size.
+    return pool->space == NULL || kv_reserve_blocks(pool, tokens) <= usable;
+}
+
+bool kv_reserve_take(struct kv_paged *pool, int64_t tokens, struct kv_promise *out)
+{
+    int64_t blocks = kv_paged_blocks_for(pool, tokens), at = 0;
+    if (blocks > pool->free_blocks) {
+        return false;
+    }
+    if (pool->space != NULL) {
+        at = kv_space_take(pool->space, blocks);
+        if (at < 0) {
+            return false;
+        }
+    }
+    *out = (struct kv_promise){.tokens = tokens, .blocks = kv_reserve_blocks(pool, tokens), .at = at};
+    pool->free_blocks -= out->blocks;
+    pool->promised_tokens += tokens;
+    base_assert(pool->space == NULL || pool->space->free_units == pool->free_blocks);
+    return true;
+}
+
+void kv_reserve_give(struct kv_paged *pool, struct kv_promise *promise)
+{
+    if (pool->space != NULL) {
+        kv_space_give(pool->space, promise->at, kv_paged_blocks_for(pool, promise->tokens));
+    }
+    pool->promised_tokens -= promise->tokens;
+    kv_paged_give(pool, promise->blocks);
+    *promise = (struct kv_promise){0};
+}

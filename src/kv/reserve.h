@@ -1,0 +1,39 @@
+/*
+ * reserve.h - ways of allocating KV memory, and what a sequence is promised when it is admitted.
+ *
+ *   paged            blocks are taken as tokens come; nothing is promised
+ *   reserved_max     the model's longest sequence, at admission, for good
+ *   reserved_pow2    the prompt and the next power of two of the answer's limit, at most the longest sequence
+ *   reserved_exact   the prompt and the answer's limit: what an oracle would reserve
+ *   concat           a tensor per sequence, grown by a new one of exactly the right size and a copy at every step
+ *   no_cache         nothing is kept: every step computes the whole context again
+ *   unlimited        paged without an end: a pool that holds all seats at their longest
+ *
+ * A reservation is counted in blocks. With a placement it is one range of a real address space, so free blocks can lie where
+ * the next reservation does not fit: external fragmentation. Sources: Kwon et al., SOSP 2023 (PagedAttention), section 3;
+ * Yu et al., OSDI 2022 (Orca); engine-semantics 6, 12.
+ */
+#ifndef KVSIM_KV_RESERVE_H
+#define KVSIM_KV_RESERVE_H
+
+#include "kv/paged.h"
+
+/* True when a sequence gets all its memory at admission. */
+static inline bool kv_policy_reserves(enum kv_policy policy)
+{
+    return policy >= KV_RESERVED_MAX && policy <= KV_RESERVED_EXACT;
+}
+
+/* Tokens that a sequence of this prompt and limit on its answer is promised. */
+int64_t kv_reserve_tokens(const struct kv_paged *pool, int64_t prompt_tokens, int64_t max_outputs);
+/* Blocks that such a promise takes: whole ones, a power of two under buddy. */
+int64_t kv_reserve_blocks(const struct kv_paged *pool, int64_t tokens);
+/* True when it has a place now, `spare_blocks` staying free. */
+bool kv_reserve_fits(const struct kv_paged *pool, int64_t tokens, int64_t spare_blocks);
+/* True when it would have a place in an empty pool. */
+bool kv_reserve_can_ever_fit(const struct kv_paged *pool, int64_t tokens);
+/* Takes it; false, with nothing changed, when it does not fit. */
+bool kv_reserve_take(struct kv_paged *pool, int64_t tokens, struct kv_promise *out);
+void kv_reserve_give(struct kv_paged *pool, struct kv_promise *promise);
+
+#endif

@@ -1,0 +1,448 @@
+/*
+ * step.c - what every scheduler does with a sequence: tokens, the front, blocks back, the end of a decision.
+ */
+#include "sched/sched_int.h"
+
+#include "base/error.h"
+
+void sched_init(struct sched *sched, const struct sched_ops *ops, const struct sched_options *options,
+                struct kv_paged *pool, struct base_arena *arena, size_t class_count)
+{
+    *sched = (struct sched){.ops = ops, .options = options, .pool = pool, .next_number = 1};
+    sched->waiting.order = options->order;
+    sched_front_init(&sched->front, arena, options->block_size, class_count);
+    sched->front.takes_blocks = !kv_policy_reserves(pool->policy) && pool->policy != KV_NO_CACHE;
+    // Exact: int(watermark * num_blocks) without a double in between.
+    base_i128 blocks = (base_i128)options->watermark.num * pool->total_blocks;
+    if (pool->prefix != NULL) {
+        pool->prefix->hashed_blocks = sched_hashed_blocks;
+        pool->prefix->context = sched;
+    }
+    sched->watermark_blocks = options->watermark.den > 0 ? (int64_t)(blocks / options->watermark.den) : 0;
+}
+
+void sched_release(struct sched *sched)
+{
+    base_vec_free(&sched->hits);
+    sched_queue_release(&sched->waiting);
+    sched_front_release(&sched->front);
+    base_vec_free(&sched->loose);
+    base_vec_free(&sched->skipped);
+}
+
+void sched_plan_release(struct sched_plan *plan)
+{
+    base_vec_free(&plan->emits);
+    base_vec_free(&plan->finals);
+    base_vec_free(&plan->admitted);
+    base_vec_free(&plan->victims);
+    base_vec_free(&plan->left_front);
+}
+
+void sched_enqueue_as_asked(struct sched *sched, struct sched_seq *seq)
+{
+    sched_queue_add(&sched->waiting, seq);
+}
+
+/* ---- small steps on one sequence ---- */
+
+static struct sched_seq *seq_of_cache(const struct kv_prefix_seq *cache)
+{
+    return (struct sched_seq *)(void *)((char *)(uintptr_t)cache - offsetof(struct sched_seq, cache));
+}
+
+/*
+ * Tokens of a front member whose blocks are hashed: at scheduling up to the known tokens, an asynchronous engine does not
+ * know the output in flight yet. `is_scheduled`: this turn has given the member its token.
+ */
+int64_t sched_front_hashed_tokens(const struct sched *sched, const struct sched_seq *seq, bool is_scheduled)
+{
+    int64_t tokens = sched_seq_computed(sched, seq) + (is_scheduled ? 1 : 0) - (sched->in_flight ? 1 : 0);
+    return tokens > seq->hashed_tokens ? tokens : seq->hashed_tokens;
+}
+
+// Asked during phase 2, when every front member has been scheduled.
+int64_t sched_hashed_blocks(void *context, const struct kv_prefix_seq *cache)
+{
+    const struct sched *sched = context;
+    const struct sched_seq *seq = seq_of_cache(cache);
+    int64_t tokens = seq->state == SCHED_FRONT ? sched_front_hashed_tokens(sched, seq, true) : seq->hashed_tokens;
+    return tokens / sched->pool->block_tokens;
+}
+
+static int64_t blocks_held(const struct sched *sched, const struct sched_seq *seq)
+{
+    if (!sched->front.takes_blocks) {
+        return 0; // what it holds was taken at admission, if anything
+    }
+    int64_t blocks = kv_paged_blocks_for(sched->pool, sched_seq_computed(sched, seq));
+    return blocks + (seq->took_block ? 1 : 0);
+}
+
+int64_t sched_blocks_missing(const struct sched *sched, const struct sched_seq *seq, int64_t tokens)
+{
+    if (!sched->front.takes_blocks) {
+        return 0;
+    }
+    int64_t computed = sched_seq_computed(sched, seq);
+    return kv_paged_blocks_for(sched->pool, computed + tokens) - kv_paged_blocks_for(sched->pool, computed);
+}
+
+void sched_loose_add(struct sched *sched, struct sched_seq *seq)
+{
+    struct sched_seqs *loose = &sched->loose;
+    base_vec_push(loose, seq);
+    size_t i = loose->count - 1;
+    for (; i > 0 && loose->at[i - 1]->place > seq->place; i--) {
+        loose->at[i] = loose->at[i - 1];
+    }
+    loose->at[i] = seq;
+}
+
+void sched_loose_remove(struct sched *sched, const struct sched_seq *seq)
+{
+    struct sched_seqs *loose = &sched->loose;
+    size_t kept = 0;
+    for (size_t i = 0; i < loose->count; i++) {
+        if (loose->at[i] != seq) {
+            loose->at[kept++] = loose->at[i];
+        }
+    }
+    loose->count = kept;
+}
+
+void sched_leave_front(struct sched *sched, struct sched_seq *seq)
+{
+    sched_front_leave(&sched->front, seq);
+    sched->overrun_count -= seq->is_overrun ? 1 : 0;
+    seq->is_overrun = false;
+}
+
+// Out of whatever kind of running sequence it is; computed is set, the running list still holds it.
+static void detach(struct sched *sched, struct sched_seq *seq)
+{
+    if (seq->state == SCHED_FRONT) {
+        sched_leave_front(sched, seq);
+        return;
+    }
+    if (seq->state == SCHED_LOOSE) {
+        sched_loose_remove(sched, seq);
+    } else if (seq->state == SCHED_DRAINING) {
+        sched->draining_count--;
+    }
+    sched->outside_front_tokens -= seq->computed;
+}
+
+// Gives the blocks of a running sequence back, `hashed_tokens` of its tokens hashed.
+static void free_running(struct sched *sched, struct sched_seq *seq, int64_t hashed_tokens)
+{
+    int64_t blocks = blocks_held(sched, seq);
+    struct kv_prefix *prefix = sched->pool->prefix;
+    if (seq->promise.tokens > 0) {
+        kv_reserve_give(sched->pool, &seq->promise);
+    } else if (prefix == NULL) {
+        kv_paged_give(sched->pool, blocks);
+    } else {
+        int64_t hashed = hashed_tokens / sched->pool->block_tokens;
+        kv_prefix_detach(prefix, &seq->cache, hashed, blocks - hashed);
+        sched->pool->free_blocks = kv_prefix_free_blocks(prefix);
+    }
+    seq->hashed_tokens = 0;
+    seq->took_block = false;
+    detach(sched, seq);
+    sched_list_remove(&sched->running, seq);
+}
+
+void sched_settle(struct sched *sched, struct sched_seq *seq)
+{
+    if (seq->state == SCHED_FRONT) {
+        int64_t computed = sched_seq_computed(sched, seq);
+        seq->computed_total += computed - seq->computed;
+        seq->emitted += computed - seq->computed;
+        seq->computed = computed;
+        seq->high_water = computed > seq->high_water ? computed : seq->high_water;
+    }
+}
+
+// The plan that is being made finds the sequence no longer in the front's rhythm.
+void sched_note_left_front(struct sched_plan *plan, struct sched_seq *seq)
+{
+    if (seq->state == SCHED_FRONT) {
+        seq->last_front_plan = plan->number - 1;
+        base_vec_push(&plan->left_front, seq);
+    }
+}
+
+void sched_preempt(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq)
+{
+    sched_note_left_front(plan, seq);
+    int64_t hashed = seq->hashed_tokens;
+    if (seq->state == SCHED_FRONT) {
+        hashed = sched_front_hashed_tokens(sched, seq, seq->scheduled_step == plan->number);
+    }
+    sched_settle(sched, seq);
+    free_running(sched, seq, hashed);
+    seq->computed = 0;
+    seq->preemptions++;
+    sched_queue_put_back(&sched->waiting, seq);
+    base_vec_push(&plan->victims, seq);
+}
+
+void sched_finish_and_free(struct sched *sched, struct sched_seq *seq, bool is_delivered, bool in_flight)
+{
+    if (seq->state == SCHED_WAITING) {
+        sched_queue_remove(&sched->waiting, seq);
+    } else if (seq->state != SCHED_GONE && seq->state != SCHED_NEW) {
+        int64_t hashed = seq->hashed_tokens;
+        if (seq->state == SCHED_FRONT) {
+            sched->in_flight = in_flight;
+            hashed = sched_front_hashed_tokens(sched, seq, false);
+        } else if (is_delivered) {
+            hashed = seq->computed;
+        }
+        sched_settle(sched, seq);
+        free_running(sched, seq, hashed);
+    }
+    seq->state = SCHED_GONE;
+}
+
+/* ---- adding a sequence's tokens to the plan ---- */
+
+void sched_add_to_shape(struct cost_shape *shape, const struct sched_seq *seq, int64_t tokens, bool emits)
+{
+    if (tokens == 1 && emits && seq->computed >= seq->prompt_tokens) {
+        shape->decode_seq_count++;
+        shape->decode_context_tokens += seq->computed + 1;
+        return;
+    }
+    cost_shape_add_prefill(shape, 1, tokens, seq->computed);
+    shape->emitting_count += emits ? 1 : 0;
+}
+
+// Gives `tokens` to a sequence outside the front. Its blocks have been taken. outside_front_tokens follows.
+void sched_schedule_loose(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq, int64_t tokens)
+{
+    bool emits = seq->computed + tokens == sched_seq_known_tokens(seq);
+    sched_add_to_shape(&plan->shape, seq, tokens, emits);
+    int64_t end = seq->computed + tokens;
+    seq->undo_high_water = seq->high_water;
+    seq->undo_recomputed = seq->recomputed_total;
+    int64_t again = (seq->high_water < end ? seq->high_water : end) - seq->computed;
+    seq->recomputed_total += again > 0 ? again : 0;
+    seq->high_water = end > seq->high_water ? end : seq->high_water;
+    seq->computed = end;
+    seq->hashed_tokens = end;
+    seq->computed_total += tokens;
+    seq->scheduled_step = plan->number;
+    seq->scheduled_tokens = tokens;
+    sched->outside_front_tokens += tokens;
+    plan->token_count += tokens;
+    if (emits) {
+        base_vec_push(&plan->emits, seq);
+    }
+}
+
+/* ---- admission ---- */
+
+static int64_t tokens_to_reserve(const struct sched *sched, const struct sched_seq *seq)
+{
+    return kv_reserve_tokens(sched->pool, seq->prompt_tokens, seq->max_outputs);
+}
+
+bool sched_reservation_fits(const struct sched *sched, const struct sched_seq *seq, int64_t spare_blocks)
+{
+    return kv_reserve_fits(sched->pool, tokens_to_reserve(sched, seq), spare_blocks);
+}
+
+void sched_admit(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq, int64_t tokens)
+{
+    bool taken = kv_policy_reserves(sched->pool->policy)
+                     ? kv_reserve_take(sched->pool, tokens_to_reserve(sched, seq), &seq->promise)
+                     : kv_paged_take(sched->pool, sched_blocks_missing(sched, seq, tokens));
+    base_require(taken);
+    seq->state = SCHED_LOOSE;
+    seq->place = sched->next_place++;
+    sched_list_push_back(&sched->running, seq);
+    base_vec_push(&sched->loose, seq);
+    base_vec_push(&plan->admitted, seq);
+    sched_schedule_loose(sched, plan, seq, tokens);
+}
+
+/* ---- after the decision ---- */
+
+static void final_add(struct sched_plan *plan, struct sched_seq *seq)
+{
+    struct sched_seqs *finals = &plan->finals;
+    base_vec_push(finals, seq);
+    size_t i = finals->count - 1;
+    for (; i > 0 && finals->at[i - 1]->place > seq->place; i--) {
+        finals->at[i] = finals->at[i - 1];
+    }
+    finals->at[i] = seq;
+}
+
+static void start_draining(struct sched *sched, struct sched_seq *seq)
+{
+    if (seq->state == SCHED_LOOSE) {
+        sched_loose_remove(sched, seq);
+    }
+    seq->state = SCHED_DRAINING;
+    sched->draining_count++;
+}
+
+// An asynchronous engine learns of an early stop a step late: the sequence stays scheduled until then.
+static bool overruns(const struct sched *sched, const struct sched_seq *seq)
+{
+    return sched->options->async_scheduling && seq->stops_early;
+}
+
+static void join_front(struct sched *sched, struct sched_seq *seq, bool is_overrun)
+{
+    if (is_overrun) {
+        seq->final_step = UINT64_MAX;
+        seq->is_overrun = true;
+        sched->overrun_count++;
+    }
+    sched_front_join(&sched->front, seq);
+}
+
+// Nothing of what was computed is kept.
+static void forget(struct sched *sched, struct sched_seq *seq)
+{
+    sched->outside_front_tokens -= seq->computed;
+    seq->computed = 0;
+}
+
+// A sequence that emitted outside the front decodes from now on, or is done when that token is delivered.
+static void follow_up_emission(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq)
+{
+    seq->emitted++;
+    bool is_last = seq->emitted == seq->end_outputs;
+    if (is_last) {
+        final_add(plan, seq);
+    }
+    bool keeps_nothing = sched->pool->policy == KV_NO_CACHE;
+    if (keeps_nothing) {
+        forget(sched, seq);
+    }
+    if (is_last && (keeps_nothing || !overruns(sched, seq))) {
+        start_draining(sched, seq);
+        return;
+    }
+    if (keeps_nothing) {
+        return; // there is no front of what computes everything
+    }
+    sched_loose_remove(sched, seq);
+    sched->outside_front_tokens -= seq->computed;
+    seq->first_front_plan = plan->number + 1;
+    seq->last_front_plan = UINT64_MAX;
+    seq->final_step = sched->front.step + (uint64_t)(seq->end_outputs - seq->emitted);
+    join_front(sched, seq, is_last);
+}
+
+// Members whose last token comes with the step just scheduled.
+static void follow_up_finals(struct sched *sched, struct sched_plan *plan)
+{
+    struct sched_front *front = &sched->front;
+    while (sched_front_next_final(front) <= front->step) {
+        struct sched_seq *seq = front->calendar[0];
+        base_assert(seq->final_step == front->step);
+        final_add(plan, seq);
+        // The front has moved on: what it hashed at this scheduling lies one token behind, or two.
+        int64_t hashed = sched_front_hashed_tokens(sched, seq, false);
+        sched_settle(sched, seq);
+        sched_leave_front(sched, seq);
+        seq->hashed_tokens = hashed;
+        if (overruns(sched, seq)) {
+            join_front(sched, seq, true);
+            continue;
+        }
+        sched->outside_front_tokens += seq->computed;
+        seq->last_front_plan = plan->number;
+        seq->scheduled_step = plan->number;
+        seq->scheduled_tokens = 1;
+        start_draining(sched, seq);
+    }
+}
+
+static int64_t provable_steps(const struct sched *sched, const struct sched_plan *plan)
+{
+    if (!plan->is_front_only || sched->draining_count + sched->overrun_count > 0 || sched->skipped.count > 1) {
+        return 0;
+    }
+    struct kv_prefix *prefix = sched->pool->prefix;
+    if (prefix != NULL && sched->head_was_looked_up) {
+        return 0; // what the cache holds changes with every step, and with it the head's chances
+    }
+    uint64_t final_step = sched_front_next_final(&sched->front);
+    uint64_t left = final_step - sched->front.step;
+    int64_t limit = left > INT32_MAX ? INT32_MAX : (int64_t)left;
+    int64_t blocks = sched->pool->free_blocks;
+    if (prefix != NULL) {
+        bool evicts;
+        blocks = kv_prefix_uniform_blocks(prefix, &evicts);
+    }
+    return sched_front_runway(&sched->front, blocks, limit);
+}
+
+void sched_begin_plan(struct sched *sched, struct sched_plan *plan)
+{
+    plan->number = sched->next_number;
+    plan->token_count = 0;
+    plan->shape = (struct cost_shape){.cached_step_tokens = sched->options->cached_step_tokens};
+    plan->valid_steps = 0;
+    plan->emits.count = plan->finals.count = 0;
+    plan->admitted.count = plan->victims.count = plan->left_front.count = 0;
+}
+
+static void count_front(const struct sched *sched, struct sched_plan *plan)
+{
+    const struct sched_front *front = &sched->front;
+    plan->counted_total = front->counted_total;
+    for (size_t i = 0; plan->class_count > 1 && i < plan->class_count; i++) {
+        plan->counted[i] = front->counted[i];
+    }
+    plan->shape.decode_seq_count += (uint32_t)front->count;
+    plan->token_count += front->count;
+}
+
+// Free blocks among which the head of the queue finds no place; where blocks lie anywhere there is no such thing.
+static int64_t count_fragmented(const struct sched *sched)
+{
+    const struct sched_seq *head = sched->pool->space != NULL ? sched_queue_head(&sched->waiting) : NULL;
+    return head != NULL && !sched_reservation_fits(sched, head, 0) ? sched->pool->free_blocks : 0;
+}
+
+void sched_close_plan(struct sched *sched, struct sched_plan *plan, bool is_front_only)
+{
+    struct sched_front *front = &sched->front;
+    sched->fragmented_blocks = count_fragmented(sched);
+    count_front(sched, plan);
+    if (plan->token_count == 0) {
+        return;
+    }
+    // Blocks of the front have been taken; here its tokens count as computed.
+    sched_front_advance(front, 1);
+    plan->shape.decode_context_tokens += front->context_sum;
+    plan->is_front_only = is_front_only && plan->admitted.count == 0;
+    plan->generation = front->generation;
+    sched->next_number++;
+    for (size_t i = 0; i < plan->emits.count; i++) {
+        follow_up_emission(sched, plan, plan->emits.at[i]);
+    }
+    follow_up_finals(sched, plan);
+    plan->valid_steps = plan->victims.count > 0 ? 0 : provable_steps(sched, plan);
+}
+
+void sched_advance_front(struct sched *sched, struct sched_plan *plan, int64_t steps)
+{
+    base_require(steps >= 1 && steps <= plan->valid_steps);
+    struct sched_front *front = &sched->front;
+    bool taken = kv_paged_take(sched->pool, sched_front_advance(front, steps));
+    base_require(taken);
+    plan->number += (uint64_t)steps;
+    sched->next_number = plan->number + 1;
+    plan->shape.decode_context_tokens = front->context_sum;
+    plan->valid_steps -= steps;
+    follow_up_finals(sched, plan);
+}
