@@ -161,11 +161,14 @@ void report_html_latency(struct report_html *html, struct report_plotter *plotte
 static const char *const class_metrics[] = {"ttft", "tpot", "e2e"};
 static const char *const class_statistics[] = {"p50", "p95", "p99"};
 
-/* The mean ttft of a class: there is one such row for each class that has completed requests. */
-static bool is_class(const struct record_metric *row)
+/* Whether it is the first row of a class of requests. */
+static bool begins_class(const struct record_run *run, size_t at)
 {
-    return row->class_name[0] != '\0' && strcmp(row->name, "ttft") == 0 &&
-           strcmp(row->statistic, "mean") == 0;
+    const char *name = run->metrics.at[at].class_name;
+    bool is_first = name[0] != '\0';
+    for (size_t i = 0; i < at && is_first; i++)
+        is_first = strcmp(run->metrics.at[i].class_name, name) != 0;
+    return is_first;
 }
 
 static void put_class_row(struct report_html *html, const struct record_run *run,
@@ -192,7 +195,7 @@ void report_html_classes(struct report_html *html, const struct record_run *run)
     static const char *const header[] = {"class", "ms", "p50", "p95", "p99", "requests"};
     const struct record_metric *first = NULL;
     for (size_t i = 0; i < run->metrics.count && first == NULL; i++)
-        first = is_class(&run->metrics.at[i]) ? &run->metrics.at[i] : NULL;
+        first = begins_class(run, i) ? &run->metrics.at[i] : NULL;
     if (first == NULL)
         return;
     report_html_section(html, "classes", "Latency by class");
@@ -201,9 +204,8 @@ void report_html_classes(struct report_html *html, const struct record_run *run)
     put_cells(html, header, COUNT_OF(header));
     report_html_table_body(html);
     for (size_t i = 0; i < run->metrics.count; i++) {
-        const struct record_metric *row = &run->metrics.at[i];
-        for (size_t k = 0; k < COUNT_OF(class_metrics) && is_class(row); k++)
-            put_class_row(html, run, row->class_name, class_metrics[k]);
+        for (size_t k = 0; k < COUNT_OF(class_metrics) && begins_class(run, i); k++)
+            put_class_row(html, run, run->metrics.at[i].class_name, class_metrics[k]);
     }
     report_html_table_end(html);
     report_html_section_end(html);
