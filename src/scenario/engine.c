@@ -79,8 +79,7 @@ static bool check_switches(struct scenario_load *load)
     static const struct {
         const char *key, *why;
     } idle[] = {
-        {"count_every_lookup", "it counts prefix hits, and prefix caching is not simulated by this version"},
-        {"window_retention", "it concerns cached windows, and prefix caching is not simulated by this version"},
+        {"window_retention", "it concerns cached windows, which are not simulated by this version"},
         {"reserve_for_loads", "it concerns transfers, which are not simulated by this version"},
     };
     const struct conf_node *switches = conf_get(load->engine, "switch");
@@ -92,29 +91,6 @@ static bool check_switches(struct scenario_load *load)
                                     "unsupported-key", idle[i].why, "'engine.switch.%s' has no effect", idle[i].key);
     }
     return ok;
-}
-
-/* A profile's `true` is turned off and told; a stated one is refused. */
-static bool resolve_prefix_caching(struct scenario_load *load)
-{
-    if (!load->opts.enable_prefix_caching || load->purpose == SCENARIO_FOR_SIZE)
-        return true;
-    struct conf_node *node = conf_get(load->engine, "enable_prefix_caching");
-    if (scenario_is_stated(node))
-        return scenario_fail_hint(load->reader, node, "engine.enable_prefix_caching", "unsupported-key",
-                                  "leave it out or set it to false; hits are then not counted",
-                                  "prefix caching is not simulated by this version");
-    struct conf_node *off = conf_new_scalar(load->reader->arena, "false");
-    off->origin = CONF_ORIGIN_DEFAULT;
-    conf_put(load->reader->arena, load->engine, "enable_prefix_caching", off);
-    load->opts.enable_prefix_caching = false;
-    scenario_param_derived(load->reader, "engine.enable_prefix_caching.used", "false", "", SPEC_ASSUMED,
-                           "prefix caching is not simulated by this version");
-    scenario_caveat(load->reader, "prefix_caching_off",
-                    "%s runs with prefix caching; it is off here and no hit is counted: a load whose prompts share "
-                    "their beginnings would do better than this",
-                    load->profile.name);
-    return true;
 }
 
 static bool check_run_support(struct scenario_load *load)
@@ -290,11 +266,13 @@ static void fill_sched(struct scenario_load *load)
         .block_size = opts->block_size,
         .enable_chunked_prefill = opts->enable_chunked_prefill,
         .async_scheduling = opts->async_scheduling,
+        .enable_prefix_caching = opts->enable_prefix_caching,
         .order = (enum sched_order)opts->scheduling_policy,
         .watermark = opts->watermark,
         .reserve_full_isl = switches->reserve_full_isl,
         .unchunked_misfit = (enum sched_misfit)switches->unchunked_misfit,
         .free_order = (enum sched_free_order)switches->free_order,
+        .count_every_lookup = switches->count_every_lookup,
         .preempted_budget_returned = switches->preempted_budget_returned,
         .reject_over_length = switches->reject_over_length,
     };
@@ -305,7 +283,6 @@ bool scenario_engine_resolve(struct scenario_load *load)
     struct serve_config *config = &load->scenario->config;
     const struct scenario_engine_opts *opts = &load->opts;
     bool ok = check_run_support(load);
-    ok = resolve_prefix_caching(load) && ok;
     if (!check_needed(load))
         return false;
     ok = resolve_model_len(load) && ok;

@@ -121,8 +121,7 @@ static void hash_file(const char *path, struct base_hash *hash)
 /* What a scenario may not state, as nothing would use it: it came from the profile. */
 static void drop_idle(const struct scenario_load *load, struct conf_node *resolved)
 {
-    static const char *const switches[] = {"count_every_lookup", "window_retention",
-                                           "reserve_for_loads"};
+    static const char *const switches[] = {"window_retention", "reserve_for_loads"};
     struct conf_node *engine = conf_get(resolved, "engine");
     struct conf_node *list = conf_get(engine, "switch");
     for (size_t i = 0; list != NULL && i < sizeof switches / sizeof switches[0]; i++)

@@ -120,15 +120,23 @@ START_TEST(the_longest_context_is_the_models_unless_stated)
 }
 END_TEST
 
-START_TEST(a_profiles_prefix_cache_is_off_and_told)
+START_TEST(the_prefix_cache_is_the_profiles_unless_stated)
 {
     struct loaded loaded;
     load_text(&loaded, chat);
-    ck_assert_ptr_nonnull(caveat_of(&loaded, "prefix_caching_off"));
+    ck_assert(loaded.config->sched.enable_prefix_caching);
+    ck_assert_int_eq(loaded.config->sched.free_order, SCHED_FREE_OLD);
+    ck_assert(!loaded.config->sched.count_every_lookup);
+    ck_assert_str_eq(param_of(&loaded, "engine.enable_prefix_caching")->origin, "profile");
     loaded_end(&loaded);
     load_text_set(&loaded, chat, "engine.enable_prefix_caching", "false");
     ck_assert_int_eq(loaded.status, KVSIM_OK);
-    ck_assert_ptr_null(caveat_of(&loaded, "prefix_caching_off"));
+    ck_assert(!loaded.config->sched.enable_prefix_caching);
+    loaded_end(&loaded);
+    load_text_set(&loaded, chat, "engine.switch", "{free_order: new, count_every_lookup: true}");
+    ck_assert_int_eq(loaded.status, KVSIM_OK);
+    ck_assert_int_eq(loaded.config->sched.free_order, SCHED_FREE_NEW);
+    ck_assert(loaded.config->sched.count_every_lookup);
     loaded_end(&loaded);
 }
 END_TEST
@@ -259,6 +267,6 @@ CHECK_MAIN("scenario.load", every_value_keeps_its_origin, an_option_is_blamed_by
            an_option_reaches_into_a_named_model_and_device, limits_follow_from_the_card_and_are_cut_only_where_defaulted,
            a_stated_budget_below_stated_seats_is_taken_and_warned_of,
            without_chunking_the_budget_holds_the_longest_prompt, the_longest_context_is_the_models_unless_stated,
-           a_profiles_prefix_cache_is_off_and_told, a_bare_cache_runs_without_a_device,
+           the_prefix_cache_is_the_profiles_unless_stated, a_bare_cache_runs_without_a_device,
            what_does_not_fit_is_a_refusal_not_an_error, the_hash_is_of_what_decides_the_figures,
            the_resolved_text_is_a_scenario_with_the_same_figures, files_that_cannot_be_read, size_and_step_ask_for_less)

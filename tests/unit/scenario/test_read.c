@@ -75,12 +75,10 @@ static const struct bad cases[] = {
      "fixed"},
     // what this version does not simulate
     {CHAT("swap_space: 4", ARRIVAL LENGTHS, ""), "unsupported-key", 3, 22, "not simulated"},
-    {CHAT("enable_prefix_caching: true", ARRIVAL LENGTHS, ""), "unsupported-key", 3, 33,
-     "prefix caching"},
     {CHAT("pipeline_parallel_size: 2", ARRIVAL LENGTHS, ""), "unsupported-key", 3, 34, "pipeline"},
     {CHAT("data_parallel_size: 2", ARRIVAL LENGTHS, ""), "unsupported-key", 3, 30,
      "data parallelism"},
-    {CHAT("switch: {count_every_lookup: true}", ARRIVAL LENGTHS, ""), "unsupported-key", 3, 39,
+    {CHAT("switch: {window_retention: sparse}", ARRIVAL LENGTHS, ""), "unsupported-key", 3, 37,
      "no effect"},
     {CHAT("", ARRIVAL LENGTHS, "cluster: {router: cache_aware}\n"), "unsupported-key", 5, 19,
      "cache_aware"},
