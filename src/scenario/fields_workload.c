@@ -7,19 +7,57 @@
 
 #include <math.h>
 
-#define LATER(name, text) {.key = name, .type = BASE_NODE, .help = text}
+#define LATER(name, text)                            \
+    {                                                \
+        .key = name, .type = BASE_NODE, .help = text \
+    }
 #define WORKLOAD(member) .offset = offsetof(struct scenario_workload_opts, member)
 
 static const struct base_field workload_fields[] = {
-    {.key = "arrival", .type = BASE_NODE, WORKLOAD(arrival), .required = true, .help = "the arrival process and its keys"},
-    {.key = "prompt_tokens", .type = BASE_NODE, WORKLOAD(prompt_tokens), .help = "a number or a distribution; a trace has its own"},
-    {.key = "output_tokens", .type = BASE_NODE, WORKLOAD(output_tokens), .help = "what the model would write before it stops by itself"},
-    {.key = "max_tokens", .type = BASE_NODE, WORKLOAD(max_tokens), .help = "what the client allows: a number, a distribution, or same (the default)"},
-    {.key = "correlation", .type = BASE_REAL, WORKLOAD(correlation), .min = -1, .max = 1, .def = "0", .help = "rank correlation of prompt and output (Gaussian copula)"},
-    {.key = "classes", .type = BASE_NODE, WORKLOAD(classes), .help = "kinds of requests with weights, lengths, priorities and SLOs of their own"},
-    {.key = "timeout", .type = BASE_NODE, WORKLOAD(timeout), .help = "the client's patience: {first_token, total}"},
-    {.key = "abort_after", .type = BASE_INT, .unit = BASE_TIME, WORKLOAD(abort_after_ns), .min_open = true, .max = 9e18, .help = "the client goes away after this"},
-    {.key = "ignore_eos", .type = BASE_BOOL, WORKLOAD(ignore_eos), .def = "false", .help = "answers run on to max_tokens"},
+    {.key = "arrival",
+     .type = BASE_NODE,
+     WORKLOAD(arrival),
+     .required = true,
+     .help = "the arrival process and its keys"},
+    {.key = "prompt_tokens",
+     .type = BASE_NODE,
+     WORKLOAD(prompt_tokens),
+     .help = "a number or a distribution; a trace has its own"},
+    {.key = "output_tokens",
+     .type = BASE_NODE,
+     WORKLOAD(output_tokens),
+     .help = "what the model would write before it stops by itself"},
+    {.key = "max_tokens",
+     .type = BASE_NODE,
+     WORKLOAD(max_tokens),
+     .help = "what the client allows: a number, a distribution, or same (the default)"},
+    {.key = "correlation",
+     .type = BASE_REAL,
+     WORKLOAD(correlation),
+     .min = -1,
+     .max = 1,
+     .def = "0",
+     .help = "rank correlation of prompt and output (Gaussian copula)"},
+    {.key = "classes",
+     .type = BASE_NODE,
+     WORKLOAD(classes),
+     .help = "kinds of requests with weights, lengths, priorities and SLOs of their own"},
+    {.key = "timeout",
+     .type = BASE_NODE,
+     WORKLOAD(timeout),
+     .help = "the client's patience: {first_token, total}"},
+    {.key = "abort_after",
+     .type = BASE_INT,
+     .unit = BASE_TIME,
+     WORKLOAD(abort_after_ns),
+     .min_open = true,
+     .max = 9e18,
+     .help = "the client goes away after this"},
+    {.key = "ignore_eos",
+     .type = BASE_BOOL,
+     WORKLOAD(ignore_eos),
+     .def = "false",
+     .help = "answers run on to max_tokens"},
     {0},
 };
 static const struct base_field workload_later[] = {
@@ -33,17 +71,50 @@ static const struct base_field workload_later[] = {
 #define CLASS(member) .offset = offsetof(struct scenario_class_opts, member)
 
 static const struct base_field class_fields[] = {
-    {.key = "name", .type = BASE_TEXT, CLASS(name), .required = true, .help = "what results and SLOs call it"},
-    {.key = "weight", .type = BASE_REAL, CLASS(weight), .max = 1e9, .min_open = true, .def = "1", .help = "its share of the requests, over the sum of weights"},
-    {.key = "priority", .type = BASE_INT, CLASS(priority), .min = -1e9, .max = 1e9, .def = "0", .help = "low is served first (scheduling_policy: priority)"},
-    {.key = "prompt_tokens", .type = BASE_NODE, CLASS(prompt_tokens), .help = "absent: the workload's"},
-    {.key = "output_tokens", .type = BASE_NODE, CLASS(output_tokens), .help = "absent: the workload's"},
+    {.key = "name",
+     .type = BASE_TEXT,
+     CLASS(name),
+     .required = true,
+     .help = "what results and SLOs call it"},
+    {.key = "weight",
+     .type = BASE_REAL,
+     CLASS(weight),
+     .max = 1e9,
+     .min_open = true,
+     .def = "1",
+     .help = "its share of the requests, over the sum of weights"},
+    {.key = "priority",
+     .type = BASE_INT,
+     CLASS(priority),
+     .min = -1e9,
+     .max = 1e9,
+     .def = "0",
+     .help = "low is served first (scheduling_policy: priority)"},
+    {.key = "prompt_tokens",
+     .type = BASE_NODE,
+     CLASS(prompt_tokens),
+     .help = "absent: the workload's"},
+    {.key = "output_tokens",
+     .type = BASE_NODE,
+     CLASS(output_tokens),
+     .help = "absent: the workload's"},
     {.key = "max_tokens", .type = BASE_NODE, CLASS(max_tokens), .help = "absent: the workload's"},
-    {.key = "correlation", .type = BASE_REAL, CLASS(correlation), .has_offset = offsetof(struct scenario_class_opts, has_correlation), .min = -1, .max = 1,
+    {.key = "correlation",
+     .type = BASE_REAL,
+     CLASS(correlation),
+     .has_offset = offsetof(struct scenario_class_opts, has_correlation),
+     .min = -1,
+     .max = 1,
      .help = "absent: the workload's"},
     {.key = "timeout", .type = BASE_NODE, CLASS(timeout), .help = "absent: the workload's"},
-    {.key = "abort_after", .type = BASE_INT, .unit = BASE_TIME, CLASS(abort_after_ns), .has_offset = offsetof(struct scenario_class_opts, has_abort),
-     .min_open = true, .max = 9e18, .help = "absent: the workload's"},
+    {.key = "abort_after",
+     .type = BASE_INT,
+     .unit = BASE_TIME,
+     CLASS(abort_after_ns),
+     .has_offset = offsetof(struct scenario_class_opts, has_abort),
+     .min_open = true,
+     .max = 9e18,
+     .help = "absent: the workload's"},
     {.key = "slo", .type = BASE_NODE, CLASS(slo), .help = "bounds for this class alone"},
     {0},
 };
@@ -55,9 +126,19 @@ static const struct base_field class_later[] = {
 };
 
 static const struct base_field timeout_fields[] = {
-    {.key = "first_token", .type = BASE_INT, .unit = BASE_TIME, .offset = offsetof(struct scenario_timeout_opts, first_token_ns), .min_open = true, .max = 9e18,
+    {.key = "first_token",
+     .type = BASE_INT,
+     .unit = BASE_TIME,
+     .offset = offsetof(struct scenario_timeout_opts, first_token_ns),
+     .min_open = true,
+     .max = 9e18,
      .help = "the client gives up when no token has come by then"},
-    {.key = "total", .type = BASE_INT, .unit = BASE_TIME, .offset = offsetof(struct scenario_timeout_opts, total_ns), .min_open = true, .max = 9e18,
+    {.key = "total",
+     .type = BASE_INT,
+     .unit = BASE_TIME,
+     .offset = offsetof(struct scenario_timeout_opts, total_ns),
+     .min_open = true,
+     .max = 9e18,
      .help = "the client gives up when the answer is not complete by then"},
     {0},
 };
@@ -79,31 +160,111 @@ static const struct base_choice distribution_choices[] = {
 #define LENGTH(member) .offset = offsetof(struct scenario_length_opts, member)
 #define HAS(member) .has_offset = offsetof(struct scenario_length_opts, member)
 // The same keys in tokens and in time.
-#define LENGTH_FIELDS(u) \
-    {.key = "distribution", .type = BASE_CHOICE, LENGTH(distribution), .choices = distribution_choices, .required = true, .help = "shape"}, \
-    {.key = "value", .type = BASE_REAL, .unit = u, LENGTH(value), HAS(has_value), .max = 1e18, .used_by = "fixed", .help = "the value"}, \
-    {.key = "mean", .type = BASE_REAL, .unit = u, LENGTH(mean), HAS(has_mean), .max = 1e18, .min_open = true, \
-     .used_by = "normal lognormal gamma weibull exponential geometric", .help = "before min and max cut it"}, \
-    {.key = "cv", .type = BASE_REAL, LENGTH(cv), HAS(has_cv), .max = 1e6, .used_by = "lognormal gamma weibull", .help = "standard deviation over mean"}, \
-    {.key = "sd", .type = BASE_REAL, .unit = u, LENGTH(sd), HAS(has_sd), .max = 1e18, .used_by = "normal", .help = "standard deviation"}, \
-    {.key = "median", .type = BASE_REAL, .unit = u, LENGTH(median), HAS(has_median), .max = 1e18, .min_open = true, .used_by = "lognormal gamma", \
-     .help = "with p95, in place of mean and cv"}, \
-    {.key = "p95", .type = BASE_REAL, .unit = u, LENGTH(p95), HAS(has_p95), .max = 1e18, .min_open = true, .used_by = "lognormal gamma", \
-     .help = "with median, in place of mean and cv"}, \
-    {.key = "s", .type = BASE_REAL, LENGTH(s), HAS(has_s), .max = 100, .used_by = "zipf", .help = "exponent"}, \
-    {.key = "min", .type = BASE_REAL, .unit = u, LENGTH(min), HAS(has_min), .max = 1e18, \
-     .used_by = "uniform normal lognormal gamma weibull exponential geometric zipf empirical", .help = "values below are cut off, not moved"}, \
-    {.key = "max", .type = BASE_REAL, .unit = u, LENGTH(max), HAS(has_max), .max = 1e18, \
-     .used_by = "uniform normal lognormal gamma weibull exponential geometric zipf empirical", .help = "values above are cut off, not moved"}, \
-    {.key = "bins", .type = BASE_NODE, LENGTH(bins), .used_by = "empirical", .help = "[[value, weight] or [low, high, weight], ...]; high itself is not in the bin"}, \
-    {.key = "cdf", .type = BASE_NODE, LENGTH(cdf), .used_by = "empirical", .help = "[[value, share up to and with it], ...], rising to 1"}, \
-    {.key = "file", .type = BASE_TEXT, LENGTH(file), .used_by = "empirical", .help = "CSV with columns value,weight or low,high,weight or value,cdf"}
+#define LENGTH_FIELDS(u)                                                                           \
+    {.key = "distribution",                                                                        \
+     .type = BASE_CHOICE,                                                                          \
+     LENGTH(distribution),                                                                         \
+     .choices = distribution_choices,                                                              \
+     .required = true,                                                                             \
+     .help = "shape"},                                                                             \
+        {.key = "value",                                                                           \
+         .type = BASE_REAL,                                                                        \
+         .unit = u,                                                                                \
+         LENGTH(value),                                                                            \
+         HAS(has_value),                                                                           \
+         .max = 1e18,                                                                              \
+         .used_by = "fixed",                                                                       \
+         .help = "the value"},                                                                     \
+        {.key = "mean",                                                                            \
+         .type = BASE_REAL,                                                                        \
+         .unit = u,                                                                                \
+         LENGTH(mean),                                                                             \
+         HAS(has_mean),                                                                            \
+         .max = 1e18,                                                                              \
+         .min_open = true,                                                                         \
+         .used_by = "normal lognormal gamma weibull exponential geometric",                        \
+         .help = "before min and max cut it"},                                                     \
+        {.key = "cv",                                                                              \
+         .type = BASE_REAL,                                                                        \
+         LENGTH(cv),                                                                               \
+         HAS(has_cv),                                                                              \
+         .max = 1e6,                                                                               \
+         .used_by = "lognormal gamma weibull",                                                     \
+         .help = "standard deviation over mean"},                                                  \
+        {.key = "sd",                                                                              \
+         .type = BASE_REAL,                                                                        \
+         .unit = u,                                                                                \
+         LENGTH(sd),                                                                               \
+         HAS(has_sd),                                                                              \
+         .max = 1e18,                                                                              \
+         .used_by = "normal",                                                                      \
+         .help = "standard deviation"},                                                            \
+        {.key = "median",                                                                          \
+         .type = BASE_REAL,                                                                        \
+         .unit = u,                                                                                \
+         LENGTH(median),                                                                           \
+         HAS(has_median),                                                                          \
+         .max = 1e18,                                                                              \
+         .min_open = true,                                                                         \
+         .used_by = "lognormal gamma",                                                             \
+         .help = "with p95, in place of mean and cv"},                                             \
+        {.key = "p95",                                                                             \
+         .type = BASE_REAL,                                                                        \
+         .unit = u,                                                                                \
+         LENGTH(p95),                                                                              \
+         HAS(has_p95),                                                                             \
+         .max = 1e18,                                                                              \
+         .min_open = true,                                                                         \
+         .used_by = "lognormal gamma",                                                             \
+         .help = "with median, in place of mean and cv"},                                          \
+        {.key = "s",                                                                               \
+         .type = BASE_REAL,                                                                        \
+         LENGTH(s),                                                                                \
+         HAS(has_s),                                                                               \
+         .max = 100,                                                                               \
+         .used_by = "zipf",                                                                        \
+         .help = "exponent"},                                                                      \
+        {.key = "min",                                                                             \
+         .type = BASE_REAL,                                                                        \
+         .unit = u,                                                                                \
+         LENGTH(min),                                                                              \
+         HAS(has_min),                                                                             \
+         .max = 1e18,                                                                              \
+         .used_by = "uniform normal lognormal gamma weibull exponential geometric zipf empirical", \
+         .help = "values below are cut off, not moved"},                                           \
+        {.key = "max",                                                                             \
+         .type = BASE_REAL,                                                                        \
+         .unit = u,                                                                                \
+         LENGTH(max),                                                                              \
+         HAS(has_max),                                                                             \
+         .max = 1e18,                                                                              \
+         .used_by = "uniform normal lognormal gamma weibull exponential geometric zipf empirical", \
+         .help = "values above are cut off, not moved"},                                           \
+        {.key = "bins",                                                                            \
+         .type = BASE_NODE,                                                                        \
+         LENGTH(bins),                                                                             \
+         .used_by = "empirical",                                                                   \
+         .help = "[[value, weight] or [low, high, weight], ...]; high itself is not in the bin"},  \
+        {.key = "cdf",                                                                             \
+         .type = BASE_NODE,                                                                        \
+         LENGTH(cdf),                                                                              \
+         .used_by = "empirical",                                                                   \
+         .help = "[[value, share up to and with it], ...], rising to 1"},                          \
+    {                                                                                              \
+        .key = "file", .type = BASE_TEXT, LENGTH(file), .used_by = "empirical",                    \
+        .help = "CSV with columns value,weight or low,high,weight or value,cdf"                    \
+    }
 
 static const struct base_field length_fields[] = {LENGTH_FIELDS(BASE_TOKENS), {0}};
 static const struct base_field time_fields[] = {LENGTH_FIELDS(BASE_TIME), {0}};
 
-const struct scenario_section scenario_workload_section = {"workload", workload_fields, workload_later, "who comes when, and how long"};
-const struct scenario_section scenario_class_section = {"workload.classes[]", class_fields, class_later, "a kind of request"};
-const struct scenario_section scenario_timeout_section = {"workload.timeout", timeout_fields, NULL, "the client's patience"};
-const struct scenario_section scenario_length_section = {"workload.prompt_tokens", length_fields, NULL, "a length: a number, or these keys"};
-const struct scenario_section scenario_time_section = {"workload.arrival.think_time", time_fields, NULL, "a time: a value, or these keys"};
+const struct scenario_section scenario_workload_section = {
+    "workload", workload_fields, workload_later, "who comes when, and how long"};
+const struct scenario_section scenario_class_section = {"workload.classes[]", class_fields,
+                                                        class_later, "a kind of request"};
+const struct scenario_section scenario_timeout_section = {"workload.timeout", timeout_fields, NULL,
+                                                          "the client's patience"};
+const struct scenario_section scenario_length_section = {"workload.prompt_tokens", length_fields,
+                                                         NULL, "a length: a number, or these keys"};
+const struct scenario_section scenario_time_section = {"workload.arrival.think_time", time_fields,
+                                                       NULL, "a time: a value, or these keys"};

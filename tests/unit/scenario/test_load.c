@@ -2,9 +2,10 @@
 
 #include "support/check_main.h"
 
-static const char chat[] = "model: llama-3.1-8b\nhardware: h100-sxm\n"
-                           "engine: {profile: vllm-0.19, max_model_len: 8192}\n"
-                           "workload: {arrival: {process: poisson, rate: 8/s}, prompt_tokens: 100, output_tokens: 20}\n";
+static const char chat[] =
+    "model: llama-3.1-8b\nhardware: h100-sxm\n"
+    "engine: {profile: vllm-0.19, max_model_len: 8192}\n"
+    "workload: {arrival: {process: poisson, rate: 8/s}, prompt_tokens: 100, output_tokens: 20}\n";
 
 START_TEST(every_value_keeps_its_origin)
 {
@@ -74,7 +75,8 @@ START_TEST(limits_follow_from_the_card_and_are_cut_only_where_defaulted)
     load_text_set(&loaded, chat, "engine.max_num_seqs", "3"); // tokens: min(8192, 3 x 8192)
     ck_assert_int_eq(loaded.config->sched.max_num_batched_tokens, 8192);
     loaded_end(&loaded);
-    load_text_set(&loaded, chat, "engine.max_num_batched_tokens", "100"); // a stated budget is kept, seats are cut to it
+    load_text_set(&loaded, chat, "engine.max_num_batched_tokens",
+                  "100"); // a stated budget is kept, seats are cut to it
     ck_assert_int_eq(loaded.config->sched.max_num_batched_tokens, 100);
     ck_assert_int_eq(loaded.config->sched.max_num_seqs, 100);
     loaded_end(&loaded);
@@ -85,7 +87,8 @@ START_TEST(a_stated_budget_below_stated_seats_is_taken_and_warned_of)
 {
     struct loaded loaded;
     load_text(&loaded, BARE_MODEL BARE_COST BARE_WORKLOAD
-              "engine: {profile: vllm-0.19, max_model_len: 64, num_gpu_blocks_override: 20, max_num_batched_tokens: 2, "
+              "engine: {profile: vllm-0.19, max_model_len: 64, num_gpu_blocks_override: 20, "
+              "max_num_batched_tokens: 2, "
               "max_num_seqs: 9}\n");
     ck_assert_int_eq(loaded.status, KVSIM_OK);
     ck_assert_int_eq(loaded.config->sched.max_num_batched_tokens, 2);
@@ -99,9 +102,11 @@ END_TEST
 START_TEST(without_chunking_the_budget_holds_the_longest_prompt)
 {
     struct loaded loaded;
-    load_text(&loaded, "model: llama-3.1-8b\nhardware: a100-sxm-80gb\n"
-                       "engine: {profile: vllm-0.19, max_model_len: 8192, enable_chunked_prefill: false}\n"
-                       "workload: {arrival: {process: poisson, rate: 8/s}, prompt_tokens: 100, output_tokens: 20}\n");
+    load_text(&loaded,
+              "model: llama-3.1-8b\nhardware: a100-sxm-80gb\n"
+              "engine: {profile: vllm-0.19, max_model_len: 8192, enable_chunked_prefill: false}\n"
+              "workload: {arrival: {process: poisson, rate: 8/s}, prompt_tokens: 100, "
+              "output_tokens: 20}\n");
     ck_assert_int_eq(loaded.config->sched.max_num_batched_tokens, 8192);
     ck_assert(!loaded.config->sched.enable_chunked_prefill);
     loaded_end(&loaded);
@@ -112,7 +117,8 @@ START_TEST(the_longest_context_is_the_models_unless_stated)
 {
     struct loaded loaded;
     load_text(&loaded, "model: opt-13b\nhardware: h100-sxm\n"
-                       "workload: {arrival: {process: poisson, rate: 8/s}, prompt_tokens: 100, output_tokens: 20}\n");
+                       "workload: {arrival: {process: poisson, rate: 8/s}, prompt_tokens: 100, "
+                       "output_tokens: 20}\n");
     ck_assert_int_eq(loaded.status, KVSIM_OK);
     ck_assert_int_eq(loaded.config->sched.max_model_len, 2048);
     ck_assert_str_eq(param_of(&loaded, "engine.max_model_len")->claim, "calculated");
@@ -165,8 +171,11 @@ END_TEST
 START_TEST(what_does_not_fit_is_a_refusal_not_an_error)
 {
     struct loaded loaded;
-    load_text(&loaded, "model: llama-3.1-70b\nhardware: h100-sxm\nengine: {max_model_len: 8192, dtype: fp16}\n"
-                       "workload: {arrival: {process: closed_loop, concurrency: 32}, prompt_tokens: 7168, output_tokens: 1024}\n");
+    load_text(
+        &loaded,
+        "model: llama-3.1-70b\nhardware: h100-sxm\nengine: {max_model_len: 8192, dtype: fp16}\n"
+        "workload: {arrival: {process: closed_loop, concurrency: 32}, prompt_tokens: 7168, "
+        "output_tokens: 1024}\n");
     ck_assert_int_eq(loaded.status, KVSIM_OK);
     ck_assert(!loaded.config->waterfall.starts);
     ck_assert_uint_eq(loaded.config->waterfall.demand_lower_bound_bytes, UINT64_C(85899345920));
@@ -235,7 +244,8 @@ START_TEST(files_that_cannot_be_read)
     load_text(&loaded, "model: {hf_config: nowhere.json}\nhardware: h100-sxm\n");
     ck_assert_int_eq(loaded.status, KVSIM_ERR_IO);
     loaded_end(&loaded);
-    load_text(&loaded, "model: llama-3.1-8b\nhardware: h100-sxm\nworkload: {arrival: {process: trace, file: no.csv}}\n");
+    load_text(&loaded, "model: llama-3.1-8b\nhardware: h100-sxm\nworkload: {arrival: {process: "
+                       "trace, file: no.csv}}\n");
     ck_assert_int_eq(loaded.status, KVSIM_ERR_IO);
     ck_assert_str_eq(loaded.diags.at[0].code, "cannot-open");
     loaded_end(&loaded);
@@ -252,11 +262,13 @@ START_TEST(size_and_step_ask_for_less)
     load_text_for(&loaded, "model: gemma-2-9b\nhardware: m2-ultra\n", SCENARIO_FOR_STEP);
     ck_assert_int_eq(loaded.status, KVSIM_OK);
     loaded_end(&loaded);
-    load_text_for(&loaded, "model: deepseek-v3\nhardware: {name: card, memory: 1000GiB}\n", SCENARIO_FOR_SIZE);
+    load_text_for(&loaded, "model: deepseek-v3\nhardware: {name: card, memory: 1000GiB}\n",
+                  SCENARIO_FOR_SIZE);
     ck_assert_msg(loaded.status == KVSIM_OK, "%s", loaded.diags.at[0].message);
     loaded_end(&loaded);
     load_text_for(&loaded,
-                  "model: llama-3.1-8b\nhardware: {name: card, memory_bandwidth: 1 TB/s, tflops: {bf16: 100}}\n",
+                  "model: llama-3.1-8b\nhardware: {name: card, memory_bandwidth: 1 TB/s, tflops: "
+                  "{bf16: 100}}\n",
                   SCENARIO_FOR_STEP);
     ck_assert_msg(loaded.status == KVSIM_OK, "%s", loaded.diags.at[0].message);
     loaded_end(&loaded);
@@ -264,9 +276,12 @@ START_TEST(size_and_step_ask_for_less)
 END_TEST
 
 CHECK_MAIN("scenario.load", every_value_keeps_its_origin, an_option_is_blamed_by_its_own_name,
-           an_option_reaches_into_a_named_model_and_device, limits_follow_from_the_card_and_are_cut_only_where_defaulted,
+           an_option_reaches_into_a_named_model_and_device,
+           limits_follow_from_the_card_and_are_cut_only_where_defaulted,
            a_stated_budget_below_stated_seats_is_taken_and_warned_of,
-           without_chunking_the_budget_holds_the_longest_prompt, the_longest_context_is_the_models_unless_stated,
+           without_chunking_the_budget_holds_the_longest_prompt,
+           the_longest_context_is_the_models_unless_stated,
            the_prefix_cache_is_the_profiles_unless_stated, a_bare_cache_runs_without_a_device,
            what_does_not_fit_is_a_refusal_not_an_error, the_hash_is_of_what_decides_the_figures,
-           the_resolved_text_is_a_scenario_with_the_same_figures, files_that_cannot_be_read, size_and_step_ask_for_less)
+           the_resolved_text_is_a_scenario_with_the_same_figures, files_that_cannot_be_read,
+           size_and_step_ask_for_less)

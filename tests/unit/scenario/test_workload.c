@@ -26,8 +26,8 @@ static void refuse(const char *workload, const char *code)
     struct loaded loaded;
     load_workload(&loaded, workload);
     ck_assert_msg(loaded.status == KVSIM_ERR_SCENARIO, "%s", workload);
-    ck_assert_msg(code == NULL || strcmp(loaded.diags.at[0].code, code) == 0, "%s: %s [%s]", workload,
-                  loaded.diags.at[0].message, loaded.diags.at[0].code);
+    ck_assert_msg(code == NULL || strcmp(loaded.diags.at[0].code, code) == 0, "%s: %s [%s]",
+                  workload, loaded.diags.at[0].message, loaded.diags.at[0].code);
     ck_assert_int_gt(loaded.diags.at[0].line, 0);
     loaded_end(&loaded);
 }
@@ -45,10 +45,13 @@ START_TEST(every_process_is_read)
         {"process: gamma, rate: 4/s, burstiness: 0.5", WORKLOAD_GAMMA},
         {"process: weibull, rate: 4/s, cv: 2", WORKLOAD_WEIBULL},
         {"process: deterministic, rate: 4/s", WORKLOAD_DETERMINISTIC},
-        {"process: mmpp, states: [{rate: 1/s, mean_dwell: 10s}, {rate: 9/s, mean_dwell: 5s}]", WORKLOAD_MMPP},
-        {"process: profile, stages: [{rate: 1/s, duration: 10s}, {rate: 9/s, duration: 5s}]", WORKLOAD_PROFILE},
+        {"process: mmpp, states: [{rate: 1/s, mean_dwell: 10s}, {rate: 9/s, mean_dwell: 5s}]",
+         WORKLOAD_MMPP},
+        {"process: profile, stages: [{rate: 1/s, duration: 10s}, {rate: 9/s, duration: 5s}]",
+         WORKLOAD_PROFILE},
         {"process: all_at_once", WORKLOAD_ALL_AT_ONCE},
-        {"process: closed-loop, concurrency: 4, think_time: 2s, max_concurrency: 3", WORKLOAD_CLOSED_LOOP},
+        {"process: closed-loop, concurrency: 4, think_time: 2s, max_concurrency: 3",
+         WORKLOAD_CLOSED_LOOP},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct loaded loaded;
@@ -67,7 +70,8 @@ START_TEST(rates_and_think_times_have_their_units)
     accept(&loaded, "arrival: {process: poisson, rate: 240/min}, " L);
     ck_assert_double_eq(loaded.config->workload.rate_per_s, 4);
     loaded_end(&loaded);
-    accept(&loaded, "arrival: {process: closed_loop, concurrency: 4, think_time: {distribution: exponential, mean: 500ms}}, " L);
+    accept(&loaded, "arrival: {process: closed_loop, concurrency: 4, think_time: {distribution: "
+                    "exponential, mean: 500ms}}, " L);
     ck_assert(loaded.config->workload.has_think);
     ck_assert_double_eq_tol(rng_dist_mean(&loaded.config->workload.think), 0.5, 1e-12);
     ck_assert_uint_eq(loaded.config->workload.concurrency, 4);
@@ -93,18 +97,21 @@ START_TEST(every_shape_of_length_is_read)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct loaded loaded;
         char workload[512];
-        snprintf(workload, sizeof workload, "arrival: {process: poisson, rate: 1/s}, prompt_tokens: %s, output_tokens: 4",
+        snprintf(workload, sizeof workload,
+                 "arrival: {process: poisson, rate: 1/s}, prompt_tokens: %s, output_tokens: 4",
                  rows[i].length);
         accept(&loaded, workload);
-        ck_assert_msg(fabs(loaded.config->prompt_mean - rows[i].mean) < 1e-6, "%s: %g", rows[i].length,
-                      loaded.config->prompt_mean);
+        ck_assert_msg(fabs(loaded.config->prompt_mean - rows[i].mean) < 1e-6, "%s: %g",
+                      rows[i].length, loaded.config->prompt_mean);
         loaded_end(&loaded);
     }
     struct loaded loaded;
-    accept(&loaded, "arrival: {process: poisson, rate: 1/s}, prompt_tokens: {distribution: lognormal, median: 20, p95: 50, max: 60},"
+    accept(&loaded, "arrival: {process: poisson, rate: 1/s}, prompt_tokens: {distribution: "
+                    "lognormal, median: 20, p95: 50, max: 60},"
                     " output_tokens: {distribution: zipf, s: 1.1, min: 1, max: 9}");
     loaded_end(&loaded);
-    accept(&loaded, "arrival: {process: poisson, rate: 1/s}, prompt_tokens: {distribution: gamma, mean: 20, cv: 0.5, max: 60},"
+    accept(&loaded, "arrival: {process: poisson, rate: 1/s}, prompt_tokens: {distribution: gamma, "
+                    "mean: 20, cv: 0.5, max: 60},"
                     " output_tokens: 9, max_tokens: 5, correlation: 0.3");
     ck_assert(loaded.config->workload.classes[0].has_max_tokens);
     ck_assert_double_eq(loaded.config->workload.classes[0].correlation, 0.3);
@@ -119,8 +126,9 @@ START_TEST(lengths_come_from_a_file_too)
     loaded_begin(&loaded);
     snprintf(path, sizeof path, "%s/lengths.csv", loaded.folder);
     write_text(path, "value,weight\n4,1\n8,3\n");
-    write_text(loaded.path, ENGINE "workload: {arrival: {process: poisson, rate: 1/s}, output_tokens: 4,"
-                                   " prompt_tokens: {distribution: empirical, file: lengths.csv}}\n");
+    write_text(loaded.path,
+               ENGINE "workload: {arrival: {process: poisson, rate: 1/s}, output_tokens: 4,"
+                      " prompt_tokens: {distribution: empirical, file: lengths.csv}}\n");
     loaded_run(&loaded, SCENARIO_FOR_RUN, NULL, 0);
     ck_assert_msg(loaded.status == KVSIM_OK, "%s", loaded.diags.at[0].message);
     ck_assert_double_eq_tol(loaded.config->prompt_mean, 7, 1e-9);
@@ -139,9 +147,10 @@ END_TEST
 START_TEST(classes_inherit_and_have_bounds_of_their_own)
 {
     struct loaded loaded;
-    accept(&loaded, "arrival: {process: poisson, rate: 1/s}, " L ", timeout: {total: 9s}, abort_after: 1min,"
-                    " classes: [{name: a, weight: 3, slo: [\"ttft p99 <= 1 s\"]},"
-                    " {name: b, prompt_tokens: 16, timeout: {first_token: 2s}}]");
+    accept(&loaded,
+           "arrival: {process: poisson, rate: 1/s}, " L ", timeout: {total: 9s}, abort_after: 1min,"
+           " classes: [{name: a, weight: 3, slo: [\"ttft p99 <= 1 s\"]},"
+           " {name: b, prompt_tokens: 16, timeout: {first_token: 2s}}]");
     const struct workload_spec *spec = &loaded.config->workload;
     ck_assert_uint_eq(spec->class_count, 2);
     ck_assert_double_eq(spec->classes[0].weight, 3);
@@ -170,21 +179,36 @@ START_TEST(bad_workloads_are_refused)
     refuse("arrival: {process: poisson, rate: 1/s}, " L ", timeout: {}", "missing-key");
     refuse("arrival: {process: poisson, rate: 1/s}, " L ", correlation: 2", "out-of-range");
     refuse("arrival: {process: poisson, rate: 1/s}, " L ", n: 4", "unsupported-key");
-    refuse("arrival: {process: poisson, rate: 1/s}, " L ", sessions: {turns: 4}", "unsupported-key");
+    refuse("arrival: {process: poisson, rate: 1/s}, " L ", sessions: {turns: 4}",
+           "unsupported-key");
     refuse("arrival: {process: poisson, rate: 1/s}, " L ", classes: []", "wrong-type");
     refuse("arrival: {process: poisson, rate: 1/s}, " L ", classes: [{weight: 1}]", "missing-key");
-    refuse("arrival: {process: poisson, rate: 1/s}, " L ", classes: [{name: a}, {name: a}]", "bad-name");
-    refuse("arrival: {process: poisson, rate: 1/s}, " L ", classes: [{name: a, weight: 0}]", "out-of-range");
-    refuse("arrival: {process: poisson, rate: 1/s}, " L ", classes: [{name: a, priority: 1}]", "unused-key");
-    refuse("arrival: {process: poisson, rate: 1/s}, " L ", classes: [{name: a, slo: [\"ttft p99 <= 1 s for b\"]}]", "conflict");
-    refuse("arrival: {process: poisson, rate: 1/s}, output_tokens: 1, prompt_tokens: {distribution: empirical}", "missing-key");
-    refuse("arrival: {process: poisson, rate: 1/s}, output_tokens: 1, prompt_tokens: {distribution: empirical, bins: [[5, 2, 1]]}",
+    refuse("arrival: {process: poisson, rate: 1/s}, " L ", classes: [{name: a}, {name: a}]",
+           "bad-name");
+    refuse("arrival: {process: poisson, rate: 1/s}, " L ", classes: [{name: a, weight: 0}]",
+           "out-of-range");
+    refuse("arrival: {process: poisson, rate: 1/s}, " L ", classes: [{name: a, priority: 1}]",
+           "unused-key");
+    refuse("arrival: {process: poisson, rate: 1/s}, " L
+           ", classes: [{name: a, slo: [\"ttft p99 <= 1 s for b\"]}]",
+           "conflict");
+    refuse("arrival: {process: poisson, rate: 1/s}, output_tokens: 1, prompt_tokens: "
+           "{distribution: empirical}",
+           "missing-key");
+    refuse("arrival: {process: poisson, rate: 1/s}, output_tokens: 1, prompt_tokens: "
+           "{distribution: empirical, bins: [[5, 2, 1]]}",
            "bad-bins");
-    refuse("arrival: {process: poisson, rate: 1/s}, output_tokens: 1, prompt_tokens: {distribution: empirical, cdf: [[5, 0.5]]}",
+    refuse("arrival: {process: poisson, rate: 1/s}, output_tokens: 1, prompt_tokens: "
+           "{distribution: empirical, cdf: [[5, 0.5]]}",
            "bad-bins");
-    refuse("arrival: {process: poisson, rate: 1/s}, output_tokens: 1, prompt_tokens: {distribution: fixed}", "missing-key");
-    refuse("arrival: {process: poisson, rate: 1/s}, output_tokens: 1, prompt_tokens: [1]", "wrong-type");
-    refuse("arrival: {process: poisson, rate: 1/s}, output_tokens: 1, prompt_tokens: {distribution: zipf, s: 1, min: 9, max: 2}", NULL);
+    refuse("arrival: {process: poisson, rate: 1/s}, output_tokens: 1, prompt_tokens: "
+           "{distribution: fixed}",
+           "missing-key");
+    refuse("arrival: {process: poisson, rate: 1/s}, output_tokens: 1, prompt_tokens: [1]",
+           "wrong-type");
+    refuse("arrival: {process: poisson, rate: 1/s}, output_tokens: 1, prompt_tokens: "
+           "{distribution: zipf, s: 1, min: 9, max: 2}",
+           NULL);
 }
 END_TEST
 
@@ -199,7 +223,8 @@ START_TEST(a_trace_has_its_own_lengths)
 {
     struct loaded loaded;
     char path[256];
-    write_trace(&loaded, path, sizeof path, "arrival_s,input_tokens,output_tokens\n0.5,10,4\n1.0,20,6\n");
+    write_trace(&loaded, path, sizeof path,
+                "arrival_s,input_tokens,output_tokens\n0.5,10,4\n1.0,20,6\n");
     write_text(loaded.path, ENGINE "workload: {arrival: {process: trace, file: trace.csv}}\n");
     loaded_run(&loaded, SCENARIO_FOR_RUN, NULL, 0);
     ck_assert_msg(loaded.status == KVSIM_OK, "%s", loaded.diags.at[0].message);
@@ -210,7 +235,8 @@ START_TEST(a_trace_has_its_own_lengths)
     ck_assert_str_eq(param_of(&loaded, "workload.arrival.file")->value, "trace.csv");
     ck_assert_ptr_null(strstr(loaded.config->yaml, loaded.folder));
     scenario_free(loaded.scenario);
-    write_text(loaded.path, ENGINE "workload: {arrival: {process: trace, file: trace.csv}, prompt_tokens: 4}\n");
+    write_text(loaded.path,
+               ENGINE "workload: {arrival: {process: trace, file: trace.csv}, prompt_tokens: 4}\n");
     memset(&loaded.diags, 0, sizeof loaded.diags);
     loaded_run(&loaded, SCENARIO_FOR_RUN, NULL, 0);
     ck_assert_str_eq(loaded.diags.at[0].code, "unused-key");
@@ -223,7 +249,8 @@ START_TEST(a_trace_is_blamed_at_its_own_line)
 {
     struct loaded loaded;
     char path[256];
-    write_trace(&loaded, path, sizeof path, "arrival_s,input_tokens,output_tokens\n0.5,10,4\n1.0,many,6\n");
+    write_trace(&loaded, path, sizeof path,
+                "arrival_s,input_tokens,output_tokens\n0.5,10,4\n1.0,many,6\n");
     write_text(loaded.path, ENGINE "workload: {arrival: {process: trace, file: trace.csv}}\n");
     loaded_run(&loaded, SCENARIO_FOR_RUN, NULL, 0);
     ck_assert_int_eq(loaded.status, KVSIM_ERR_SCENARIO);
@@ -235,5 +262,6 @@ START_TEST(a_trace_is_blamed_at_its_own_line)
 END_TEST
 
 CHECK_MAIN("scenario.workload", every_process_is_read, rates_and_think_times_have_their_units,
-           every_shape_of_length_is_read, lengths_come_from_a_file_too, classes_inherit_and_have_bounds_of_their_own,
-           bad_workloads_are_refused, a_trace_has_its_own_lengths, a_trace_is_blamed_at_its_own_line)
+           every_shape_of_length_is_read, lengths_come_from_a_file_too,
+           classes_inherit_and_have_bounds_of_their_own, bad_workloads_are_refused,
+           a_trace_has_its_own_lengths, a_trace_is_blamed_at_its_own_line)
