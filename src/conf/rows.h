@@ -2,8 +2,8 @@
  * rows.h - tables read row by row: CSV with a header (RFC 4180, CRLF, byte order mark, no last newline all legal) and
  * JSON lines (the first character is '{'). Streamed: memory does not grow with the file; a row is at most 1 MiB long and
  * has at most 4096 fields. UTF-8 only; blank lines are skipped. Every field knows its line and column.
- * Errors: a quote that is misplaced or never closed, a key that the first object lacks, a column or key twice, a header
- * of numbers only.
+ * Errors: a quote that is misplaced or never closed, a column or key twice, a header of numbers only. A later object may
+ * lack keys of the first one and have others: their columns are appended when they come.
  */
 #ifndef KVSIM_CONF_ROWS_H
 #define KVSIM_CONF_ROWS_H
@@ -20,7 +20,7 @@ enum kvsim_status conf_rows_open(const char *path, struct conf_rows **out,
                                  struct kvsim_error *err) KVSIM_MUST_CHECK;
 void conf_rows_close(struct conf_rows *rows);
 
-/* The columns of a CSV, or the keys of the first object of JSON lines; index or -1. */
+/* The columns of a CSV, or the keys of the objects of JSON lines up to this row; index or -1. */
 size_t conf_rows_column_count(const struct conf_rows *rows);
 const char *conf_rows_column_name(const struct conf_rows *rows, size_t column);
 int conf_rows_column(const struct conf_rows *rows, const char *name);

@@ -60,8 +60,8 @@ enum kvsim_status conf_rows_fail_at(const struct conf_rows *rows, size_t offset,
 enum kvsim_status conf_rows_split_csv(struct conf_rows *rows,
                                       struct kvsim_error *err) KVSIM_MUST_CHECK;
 
-/* The record's members, put in the places of the names; `learn` appends new names instead of refusing them. */
-enum kvsim_status conf_rows_split_json(struct conf_rows *rows, bool learn,
+/* The record's members, put in the places of the names; new names are appended. `first`: the object that is the header. */
+enum kvsim_status conf_rows_split_json(struct conf_rows *rows, bool first,
                                        struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 #endif

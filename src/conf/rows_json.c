@@ -11,7 +11,7 @@ struct split {
     struct conf_json_cursor cursor;
     struct base_text key; /* scratch */
     size_t expected; /* the column that comes next when the order is that of the first object */
-    bool learn;
+    bool first; /* the object that stands for a header */
     struct kvsim_error *err;
 };
 
@@ -54,7 +54,7 @@ static size_t find_name(const struct conf_rows *rows, const char *name)
     return i;
 }
 
-/* The column named by split->key. */
+/* The column named by split->key: new ones are appended, since rows of JSON lines state what they have. */
 static enum kvsim_status find_column(struct split *split, size_t key_offset, size_t *column)
 {
     struct conf_rows *rows = split->rows;
@@ -62,14 +62,13 @@ static enum kvsim_status find_column(struct split *split, size_t key_offset, siz
     size_t i = split->expected;
     if (i >= rows->names.count || strcmp(rows->names.at[i], name) != 0)
         i = find_name(rows, name);
-    if (i == rows->names.count && split->learn && i < CONF_ROWS_COLUMNS_MAX)
+    if (i == rows->names.count && !split->first && conf_rows_column(rows, name) >= 0)
+        i = (size_t)conf_rows_column(rows, name);
+    if (i == CONF_ROWS_COLUMNS_MAX)
+        return conf_rows_fail_at(rows, key_offset, split->err, "too-many-keys",
+                                 "more than %d different keys", CONF_ROWS_COLUMNS_MAX);
+    if (i == rows->names.count)
         learn_name(rows, name);
-    if (i == rows->names.count) {
-        enum kvsim_status status = conf_rows_fail_at(rows, key_offset, split->err, "unknown-key",
-                                                     "key '%s' is not in the first row", name);
-        base_error_hint(split->err, "state every key in the first row, null where it has no value");
-        return status;
-    }
     split->expected = i + 1;
     *column = i;
     if (rows->fields.at[i].present)
@@ -131,12 +130,12 @@ static enum kvsim_status take_members(struct split *split)
     return conf_json_take(&split->cursor, '}') ? KVSIM_OK : fail_here(split, "expected ',' or '}'");
 }
 
-enum kvsim_status conf_rows_split_json(struct conf_rows *rows, bool learn, struct kvsim_error *err)
+enum kvsim_status conf_rows_split_json(struct conf_rows *rows, bool first, struct kvsim_error *err)
 {
     struct split split = {
         .rows = rows,
         .cursor = {.at = rows->record.at, .end = rows->record.at + rows->record.count},
-        .learn = learn,
+        .first = first,
         .err = err};
     base_text_clear(&rows->values);
     for (size_t i = 0; i < rows->fields.count; i++)

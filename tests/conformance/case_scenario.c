@@ -117,13 +117,19 @@ static bool add_workload(struct case_text *text, const struct ref_input *input)
     return has_classes;
 }
 
+// A row states what its request has: other rows may state more.
 static void add_row(struct case_text *text, const struct ref_request_in *request, int64_t index, bool has_classes)
 {
     case_text_add(text, "{\"id\":\"%s\",\"arrival_s\":%lld.%09lld", request->id,
                   (long long)(request->arrival_ns / 1000000000), (long long)(request->arrival_ns % 1000000000));
-    case_text_add(text, ",\"input_tokens\":%lld,\"output_tokens\":%lld,\"max_tokens\":%lld,\"priority\":%lld",
-                  (long long)request->prompt_tokens, (long long)request->output_tokens, (long long)request->max_tokens,
-                  (long long)request->priority);
+    case_text_add(text, ",\"input_tokens\":%lld,\"output_tokens\":%lld", (long long)request->prompt_tokens,
+                  (long long)request->output_tokens);
+    if (request->max_tokens != request->output_tokens) {
+        case_text_add(text, ",\"max_tokens\":%lld", (long long)request->max_tokens);
+    }
+    if (request->priority != 0) {
+        case_text_add(text, ",\"priority\":%lld", (long long)request->priority);
+    }
     if (request->range_count > 0) {
         case_text_add(text, ",\"prompt_ranges\":[");
         for (int64_t i = 0; i < request->range_count; i++) {

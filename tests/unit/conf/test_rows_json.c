@@ -12,9 +12,30 @@ START_TEST(objects_are_rows)
 }
 END_TEST
 
+START_TEST(later_objects_may_have_keys_of_their_own)
+{
+    struct conf_rows *rows = table_open("{\"a\":1}\n{\"b\":2,\"a\":3}\n{\"a\":4,\"c-d\":5}\n{\"c_d\":6}\n");
+    struct kvsim_error err = {0};
+    bool more;
+    ck_assert_int_eq(conf_rows_next(rows, &more, &err), KVSIM_OK);
+    ck_assert_int_eq(conf_rows_column(rows, "b"), -1);
+    ck_assert_int_eq(conf_rows_next(rows, &more, &err), KVSIM_OK);
+    ck_assert_str_eq(conf_rows_text(rows, conf_rows_column(rows, "b")), "2");
+    ck_assert_str_eq(conf_rows_text(rows, conf_rows_column(rows, "a")), "3");
+    ck_assert_int_eq(conf_rows_next(rows, &more, &err), KVSIM_OK);
+    ck_assert_ptr_null(conf_rows_text(rows, conf_rows_column(rows, "b")));
+    ck_assert_str_eq(conf_rows_text(rows, conf_rows_column(rows, "c_d")), "5");
+    ck_assert_int_eq(conf_rows_next(rows, &more, &err), KVSIM_OK);
+    ck_assert_str_eq(conf_rows_text(rows, conf_rows_column(rows, "c_d")), "6");
+    ck_assert_uint_eq(conf_rows_column_count(rows), 3);
+    ck_assert_ptr_null(conf_rows_text(rows, conf_rows_column(rows, "a")));
+    conf_rows_close(rows);
+}
+END_TEST
+
 START_TEST(objects_at_fault)
 {
-    table_fails("{\"a\":1}\n{\"a\":1,\"b\":2}\n", 2, 8, "unknown-key");
+    table_fails("{\"a_b\":1}\n{\"a_b\":1,\"a-b\":2}\n", 2, 10, "duplicate-key");
     table_fails("{\"a\":1}\n{\"a\":1,\"a\":2}\n", 2, 8, "duplicate-key");
     table_fails("{\"a\":1,\"a\":2}\n", 1, 8, "duplicate-key");
     table_fails("{\"a-b\":1,\"a_b\":2}\n", 1, 16, "duplicate-column");
@@ -46,6 +67,6 @@ END_TEST
 
 int main(void)
 {
-    return unit_run("conf.rows_json", (const TTest *const[]){objects_are_rows, objects_at_fault,
+    return unit_run("conf.rows_json", (const TTest *const[]){objects_are_rows, later_objects_may_have_keys_of_their_own, objects_at_fault,
                                                              deep_values_are_refused, NULL});
 }
