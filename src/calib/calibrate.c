@@ -475,6 +475,31 @@ static enum kvsim_status calibrate_rows(struct calib_result *result, const struc
     return status;
 }
 
+enum kvsim_status calib_fit_rows(const char *hardware, const struct calib_measurements *table, const bool *is_left_out,
+                                 struct spec_calibration *out, struct kvsim_error *err)
+{
+    struct work *work = base_alloc(sizeof *work);
+    struct calib_result *result = base_alloc(sizeof *result);
+    struct calib_fit found;
+    base_arena_init(&result->arena);
+    work_init(work, table);
+    enum kvsim_status status = calib_model_init(&work->model, hardware, table, COST_CALIBRATED, err);
+    if (status == KVSIM_OK) {
+        add_coefficients(work, result);
+        add_collectives(work);
+        status = fit(work, is_left_out, &found, err);
+    }
+    if (status == KVSIM_OK) {
+        keep_determined(work, result);
+        *out = result->calibration;
+    }
+    calib_result_free(result);
+    base_free(result);
+    work_free(work);
+    base_free(work);
+    return status;
+}
+
 /* ---- all of it ---- */
 
 static const char *file_name(const char *path)

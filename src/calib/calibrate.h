@@ -64,6 +64,12 @@ void calib_result_free(struct calib_result *result);
 struct base_text;
 void calib_result_print(const struct calib_result *result, struct base_text *out);
 
+/*
+ * The fit alone: what the rows that are not left out determine (is_left_out NULL: all rows), for a device by name or path.
+ */
+enum kvsim_status calib_fit_rows(const char *hardware, const struct calib_measurements *table, const bool *is_left_out,
+                                 struct spec_calibration *out, struct kvsim_error *err) KVSIM_MUST_CHECK;
+
 /* True when a device name of a table (a100_sxm, RTXPRO6000) is the device of that name or alias. */
 bool calib_device_is(const char *text, const char *name, const char *aliases);
 

@@ -60,6 +60,8 @@ enum column {
     GATE_UP_MS,
     DOWN_MS,
     ALL_REDUCE_MS,
+    ELEMENT_MS,
+    PREFILL_SEQS,
     GRAPHS,
     NOTE,
     COLUMN_COUNT
@@ -103,6 +105,8 @@ static const char *const spellings[COLUMN_COUNT][SPELLINGS] = {
     [GATE_UP_MS] = {"gate_up_ms"},
     [DOWN_MS] = {"down_ms"},
     [ALL_REDUCE_MS] = {"allreduce2_ms", "all_reduce_ms"},
+    [ELEMENT_MS] = {"elementwise_ms"},
+    [PREFILL_SEQS] = {"prefill_seqs"},
     [GRAPHS] = {"graphs"},
     [NOTE] = {"note"},
 };
@@ -387,11 +391,12 @@ static bool read_step(struct reader *reader, struct calib_row row)
         return true;
     }
     if (!whole(reader, PREFILL_CHUNK, 0, &batch->prefill_tokens) ||
+        !whole(reader, PREFILL_SEQS, 1, &batch->prefill_seqs) ||
         !whole(reader, KV_PREFILL, 0, &batch->prefill_context) || !whole(reader, N_DECODE, 0, &batch->decode_seqs) ||
         !whole(reader, KV_DECODE, 0, &batch->decode_context) || !whole(reader, TP, 1, &tp) ||
         !read_engine(reader, false, &row))
         return false;
-    batch->prefill_seqs = batch->prefill_tokens > 0 ? 1 : 0;
+    batch->prefill_seqs = batch->prefill_tokens > 0 ? batch->prefill_seqs : 0;
     row.is_decode = batch->prefill_seqs == 0;
     bool is_composed = has(reader, ATTN_MS) && has(reader, OTHER_MS) && has(reader, HEAD_MS);
     if (!is_composed)
@@ -411,6 +416,7 @@ static bool read_layer(struct reader *reader, struct calib_row row)
         {QKV_MS, BIT(COST_OP_QKV)}, {ATTN_MS, BIT(COST_OP_ATTENTION_PREFILL) | BIT(COST_OP_ATTENTION_DECODE)},
         {O_MS, BIT(COST_OP_O)},     {GATE_UP_MS, BIT(COST_OP_GATE_UP)},
         {DOWN_MS, BIT(COST_OP_DOWN)},
+        {ELEMENT_MS, BIT(COST_OP_NORM) | BIT(COST_OP_ROPE) | BIT(COST_OP_ACT)},
     };
     int64_t batch, new_tokens, context;
     if (!whole(reader, BATCH, 0, &batch) || !whole(reader, NEW_TOKENS, 1, &new_tokens) ||

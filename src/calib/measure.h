@@ -7,9 +7,10 @@
  *   mla           phase, batch, seq_len, q_heads, kv_cache_dtype, ms [kv_lora_rank 512, qk_rope_head_dim 64]
  *   all_reduce    bytes or elements_16bit, gpus, ms
  *   measurements  op, ms and any of the columns above: what kvsim-microbench writes
- *   steps         model, tp, phase, prefill_chunk, kv_prefill, n_decode, kv_decode, iter_ms
+ *   steps         model, tp, phase, prefill_chunk, kv_prefill, n_decode, kv_decode, iter_ms [prefill_seqs 1]
  *                 [attn_ms, other_ops_ms, embed_head_sampler_ms: then iter_ms is made of these, without communication]
  *   layers        model, tp, batch_size, new_tokens_per_seq, context_len, phase, qkv_ms ... down_ms, allreduce2_ms
+ *                 [elementwise_ms: norms, rope and activation]
  * Rows of other devices are left out and counted, as are rows without a time.
  */
 #ifndef KVSIM_CALIB_MEASURE_H

@@ -32,10 +32,13 @@ struct calib_cases {
 struct calib_bounds {
     double median, p90, worst;
     double disagreeing; /* share of cases that may not agree */
+    double mean, bias;  /* of absolute and of signed errors */
+    double tau;         /* least Kendall's tau of predicted and measured */
 };
 
 struct calib_group {
     const char *name, *summary;
+    const char *level; /* of the cost model: "datasheet"; "calibrated": cases that were not fitted; NULL: no times */
     bool is_exact; /* counted as agreeing or not, instead of by error */
     struct calib_bounds bounds;
     const char *file; /* below the validation folder */
@@ -50,6 +53,8 @@ struct calib_group_result {
     struct calib_cases cases;
     size_t agreeing;
     double median, p90, worst; /* of absolute errors; worst signed */
+    double mean, bias, tau;    /* mean of absolute, of signed errors; order of the cases */
+    const char *worst_id;
     bool within;               /* the bounds hold */
 };
 
