@@ -50,9 +50,10 @@ struct cli_args {
     } axes; /* --axis KEY=LIST */
     const char *model, *hardware; /* also in overrides */
     const char *metric, *shard;
+    const char *confidence, *precision, *demand, *growth; /* of a plan */
     const char *output_path;
     const char *db_path, *steps_path, *table_path;
-    int64_t jobs;
+    int64_t jobs, spare;
     int64_t batch, context_tokens, sequences;
     const char *contexts; /* --context LIST of `size` */
     int format; /* enum cli_format; CLI_UNSET: the command's own default */
@@ -139,6 +140,7 @@ enum kvsim_status cli_output_end(struct kvsim_error *err) KVSIM_MUST_CHECK;
 /* The functions of the table. */
 int cli_run(const struct cli_args *args);
 int cli_sweep(const struct cli_args *args);
+int cli_plan(const struct cli_args *args);
 int cli_compare(const struct cli_args *args);
 int cli_merge(const struct cli_args *args);
 int cli_step(const struct cli_args *args);

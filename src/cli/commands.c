@@ -166,6 +166,58 @@ static const struct cli_option sweep_options[] = {
     {.name = NULL},
 };
 
+static const struct cli_option plan_options[] = {
+    {.name = "axis",
+     .kind = CLI_TEXTS,
+     .offset = offsetof(struct cli_args, axes),
+     .value = "KEY=LIST",
+     .help = "candidates: values of a key, such as hardware=h100-sxm,l40s; may be repeated"},
+    {.name = "zip",
+     .kind = CLI_FLAG,
+     .offset = offsetof(struct cli_args, is_zipped),
+     .help = "axes side by side, value by value, instead of every combination"},
+    {.name = "demand",
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct cli_args, demand),
+     .value = "LOAD",
+     .help = "what is to be carried: a rate (40/s), clients of a closed loop, the speed of a trace; "
+             "the scenario's own unless given"},
+    {.name = "confidence",
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct cli_args, confidence),
+     .value = "SHARE",
+     .help = "how surely the targets are to be met; 95% unless given"},
+    {.name = "precision",
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct cli_args, precision),
+     .value = "SHARE",
+     .help = "half width of the answer's interval to be reached by more replications; 3% unless "
+             "given"},
+    {.name = "growth",
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct cli_args, growth),
+     .value = "SHARE",
+     .help = "growth of the demand in a month: after how many it breaks the targets"},
+    {.name = "spare",
+     .kind = CLI_NUMBER,
+     .unit = BASE_COUNT,
+     .min = 0,
+     .max = 1000,
+     .offset = offsetof(struct cli_args, spare),
+     .value = "N",
+     .help = "replicas more than needed, for failures (N+1: --spare 1); counted in GPUs and dollars"},
+    OPTION_SET,
+    OPTION_SEED,
+    OPTION_REPLICATIONS,
+    OPTION_JOBS,
+    OPTION_FORMAT(all_formats, "text|json|markdown|csv"),
+    OPTION_DB,
+    OPTION_NO_STORE,
+    OPTION_QUIET,
+    OPTION_HELP,
+    {.name = NULL},
+};
+
 static const struct cli_option compare_options[] = {
     OPTION_SET,
     OPTION_SEED,
@@ -413,6 +465,28 @@ const struct cli_command cli_commands[] = {
          "engine.tensor_parallel_size=1,2",
          "pairs of values"),
      .run = cli_sweep},
+    {.name = "plan",
+     .operands = "SCENARIO.yaml",
+     .operand_min = 1,
+     .operand_max = 1,
+     .summary = "the highest load within the targets, and the fewest GPUs for the demand",
+     .description =
+         "The load is the arrival rate, the clients of a closed loop or the speed of a trace; a "
+         "profile is carried at the peak of each of its stages. The highest one that meets every "
+         "SLO and requirement is found by root finding on runs that share their random numbers, "
+         "with the interval that the replications give; without an SLO it is the highest stable "
+         "load. Then the fewest replicas for the demand, shown by a run up to 16 of them.\n"
+         "With --axis every combination of values is a candidate; they are ordered by GPUs, then "
+         "dollars. Runs are stored and taken up like points of a sweep. The exit status is 1 when "
+         "no load meets the targets.",
+     .options = plan_options,
+     .examples = EXAMPLES(
+         "kvsim plan scenarios/chat-8k.yaml", "requests/s that one replica carries",
+         "kvsim plan chat.yaml --demand 60/s --spare 1 --growth 5%", "what to buy",
+         "kvsim plan chat.yaml --demand 60/s --axis hardware=h100-sxm,l40s --axis "
+         "engine.kv_cache_dtype=auto,fp8",
+         "the cheapest of four"),
+     .run = cli_plan},
     {.name = "compare",
      .operands = "A [B] [KEY=VALUE...]",
      .operand_min = 1,

@@ -12,6 +12,7 @@
 void cli_args_init(struct cli_args *args)
 {
     *args = (struct cli_args){.jobs = CLI_UNSET,
+                              .spare = CLI_UNSET,
                               .batch = CLI_UNSET,
                               .context_tokens = CLI_UNSET,
                               .sequences = CLI_UNSET,

@@ -125,6 +125,8 @@ static void draw_points(struct cli_progress *progress, const struct study_sweep_
     fprintf(stderr, "\r\033[K%-10.20s [%s] %zu of %zu points%s%s%s", state->stage, bar,
             state->decided, state->total, left[0] == '\0' ? "" : "  ", left,
             left[0] == '\0' ? "" : " left");
+    if (state->detail > 0)
+        fprintf(stderr, ", %zu runs", state->detail);
     fflush(stderr);
 }
 

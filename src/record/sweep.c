@@ -1,6 +1,7 @@
 #include "record/sweep.h"
 
 #include "base/error.h"
+#include "base/text.h"
 #include "base/units.h"
 
 #include <math.h>
@@ -80,5 +81,9 @@ struct record_value record_point_value(const struct record_point *point, size_t 
     else if (base_parse_real(value.text, BASE_NONE, &value.real, &ignored) == KVSIM_OK &&
              isfinite(value.real))
         value.kind = RECORD_REAL;
+    else if (base_ends_with(value.text, "/s") &&
+             base_parse_real(value.text, BASE_RATE, &value.real, &ignored) == KVSIM_OK &&
+             isfinite(value.real))
+        value.kind = RECORD_REAL; // a rate per second
     return value;
 }

@@ -56,7 +56,7 @@ void record_point_take(struct record_sweep *sweep, struct record_point *point,
 /* A figure as a double, NaN where there is none; its text, or "". */
 double record_point_real(const struct record_point *point, enum record_summary column);
 const char *record_point_text(const struct record_point *point, enum record_summary column);
-/* The value on an axis as a number (a bare one, as ranges give it), else a text. */
+/* The value on an axis as a number (a bare one, or a rate per second), else a text. */
 struct record_value record_point_value(const struct record_point *point, size_t axis);
 
 #endif

@@ -23,9 +23,16 @@ static double variance_of(const double *values, size_t count, double mean)
     return squares / (double)(count - 1);
 }
 
+double stats_t_quantile(double probability, double degrees)
+{
+    base_require(probability > 0 && probability < 1 && degrees > 0);
+    return gsl_cdf_tdist_Pinv(probability, degrees);
+}
+
+/* Half of a two-sided interval. */
 static double t_quantile(double confidence, double degrees)
 {
-    return gsl_cdf_tdist_Pinv(0.5 + 0.5 * confidence, degrees);
+    return stats_t_quantile(0.5 + 0.5 * confidence, degrees);
 }
 
 static struct stats_difference start(const double *a, size_t a_count, const double *b,

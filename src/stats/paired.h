@@ -25,4 +25,7 @@ struct stats_difference stats_difference_paired(const double *a, const double *b
 struct stats_difference stats_difference_welch(const double *a, size_t a_count, const double *b,
                                                size_t b_count, double confidence);
 
+/* The value that Student t with so many degrees of freedom stays below with this probability. */
+double stats_t_quantile(double probability, double degrees);
+
 #endif

@@ -48,7 +48,8 @@ static void show_progress(void *context)
     const struct work *work = context;
     if (work->request->progress == NULL)
         return;
-    struct study_sweep_progress progress = {work->stage, work->stage_done, work->stage_total};
+    struct study_sweep_progress progress = {
+        .stage = work->stage, .decided = work->stage_done, .total = work->stage_total};
     work->request->progress(work->request->progress_context, &progress);
 }
 

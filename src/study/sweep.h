@@ -21,6 +21,7 @@ struct store;
 struct study_sweep_progress {
     const char *stage;     /* "reading", "simulating" */
     size_t decided, total; /* points of this call */
+    size_t detail;         /* runs asked of a plan; 0: not said */
 };
 
 struct study_sweep_request {

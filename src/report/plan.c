@@ -1,0 +1,268 @@
+/*
+ * The page of a plan: the answer with its interval first, what breaks it, what the demand takes; then the curve and the
+ * candidates.
+ */
+#include "report/plan.h"
+
+#include "base/text.h"
+#include "report/number.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CURVE_MAX = 40 };
+
+static const char *print_load(const struct record_plan *plan, double load, char *text, size_t bytes)
+{
+    char number[REPORT_NUMBER_BYTES];
+    report_print_rounded(load, plan->load == RECORD_LOAD_CONCURRENCY ? 1 : 4, number, sizeof number);
+    static const char *const units[] = {" requests/s", " clients", " x the trace's speed"};
+    snprintf(text, bytes, "%s%s", number, units[plan->load]);
+    return text;
+}
+
+/* ---- the answer ---- */
+
+static void put_load(struct report_page *page, const struct record_plan *plan,
+                     const struct record_candidate *best)
+{
+    char load[REPORT_NUMBER_BYTES + 24], low[REPORT_NUMBER_BYTES], high[REPORT_NUMBER_BYTES],
+        sure[REPORT_NUMBER_BYTES + 24], share[REPORT_NUMBER_BYTES];
+    print_load(plan, best->max_load, load, sizeof load);
+    report_print_share(plan->confidence, share, sizeof share);
+    if (isnan(best->ci_low)) {
+        report_page_line(page, "highest load within the targets: %s (no interval: %s)", load,
+                         best->status == RECORD_CANDIDATE_UNBOUNDED ? "no load misses them"
+                                                                    : "one replication, or a hard limit");
+    } else {
+        report_print_rounded(best->ci_low, 4, low, sizeof low);
+        report_print_rounded(best->ci_high, 4, high, sizeof high);
+        report_page_line(page, "highest load within the targets: %s (%s interval %s to %s)", load,
+                         share, low, high);
+    }
+    if (best->sure_load > 0)
+        report_page_line(page, "met at %s confidence: %s", share,
+                         print_load(plan, best->sure_load, sure, sizeof sure));
+    if (plan->load != RECORD_LOAD_RATE && !isnan(best->max_rate)) {
+        report_print_rounded(best->max_rate, 4, low, sizeof low);
+        report_page_line(page, "that is %s requests/s", low);
+    }
+    if (best->limit[0] != '\0')
+        report_page_line(page, "breaks first: %s%s%s", best->limit,
+                         best->binding_limit[0] == '\0' ? "" : "; there binds ", best->binding_limit);
+}
+
+static void put_money(struct report_page *page, const struct record_candidate *best)
+{
+    char hour[REPORT_NUMBER_BYTES], tokens[REPORT_NUMBER_BYTES];
+    if (isnan(best->usd_per_hour))
+        return;
+    report_print_rounded(best->usd_per_hour, 4, hour, sizeof hour);
+    report_print_rounded(best->usd_per_mtok_output, 3, tokens, sizeof tokens);
+    report_page_line(page, "cost: $ %s per hour, $ %s per million output tokens", hour, tokens);
+}
+
+static void put_demand(struct report_page *page, const struct record_plan *plan,
+                       const struct record_candidate *best)
+{
+    char demand[REPORT_NUMBER_BYTES + 24], headroom[REPORT_NUMBER_BYTES];
+    if (!(plan->demand > 0))
+        return;
+    print_load(plan, plan->demand, demand, sizeof demand);
+    if (best->replicas == 0) {
+        report_page_line(page, "demand of %s: no number of replicas was found", demand);
+        return;
+    }
+    report_print_share(best->headroom, headroom, sizeof headroom);
+    report_page_line(page, "demand of %s: %lld replica%s%s, %lld GPU%s in all (%s), headroom %s",
+                     demand, (long long)best->replicas, best->replicas == 1 ? "" : "s",
+                     plan->spare_replicas > 0 ? " and spare ones for failures" : "",
+                     (long long)best->gpus, best->gpus == 1 ? "" : "s",
+                     best->is_verified ? "simulated" : "calculated from one replica", headroom);
+    put_money(page, best);
+    if (!isnan(best->months_to_breach))
+        report_page_line(page, "at %.3g %% more a month the targets break after %.1f months",
+                         plan->growth_per_month * 100, best->months_to_breach);
+}
+
+static void put_profile(struct report_page *page, const struct record_plan *plan,
+                        const struct record_candidate *best)
+{
+    char elastic[REPORT_NUMBER_BYTES], fixed[REPORT_NUMBER_BYTES], text[REPORT_NUMBER_BYTES];
+    if (plan->stages.count == 0)
+        return;
+    report_print_rounded(best->gpu_hours_elastic, 4, elastic, sizeof elastic);
+    report_print_rounded(best->gpu_hours_static, 4, fixed, sizeof fixed);
+    report_page_heading(page, "OVER THE PROFILE");
+    report_page_line(page,
+                     "%s GPU-hours with replicas that follow the stages, %s with all of them all "
+                     "the time",
+                     elastic, fixed);
+    report_page_table_begin(page, "rrr");
+    report_page_cell(page, "peak requests/s");
+    report_page_cell(page, "seconds");
+    report_page_cell(page, "replicas");
+    for (size_t i = 0; i < plan->stages.count; i++) {
+        const struct record_plan_stage *stage = &plan->stages.at[i];
+        report_page_cell(page, report_print_rounded(stage->peak_rate, 3, text, sizeof text));
+        report_page_cell(page, report_print_rounded(stage->duration_s, 3, text, sizeof text));
+        report_page_cell(page, report_print_rounded((double)stage->replicas, 1, text, sizeof text));
+    }
+    report_page_table_end(page);
+}
+
+static void put_answer(struct report_page *page, const struct record_plan *plan,
+                       const struct record_candidate *best)
+{
+    if (plan->axis_count > 0) {
+        struct base_text values = {0};
+        for (size_t i = 0; i < plan->axis_count; i++)
+            base_text_printf(&values, "%s%s %s", i == 0 ? "" : ", ", plan->axes[i], best->values[i]);
+        report_page_line(page, "best of %zu candidates: %s", plan->candidate_count, values.at);
+        base_text_free(&values);
+    }
+    report_page_line(page, "%s on %lld x %s a replica", best->model,
+                     (long long)best->gpus_per_replica, best->hardware);
+    if (best->status == RECORD_CANDIDATE_NONE)
+        report_page_line(page, "no load meets the targets; missed even then: %s", best->limit);
+    else
+        put_load(page, plan, best);
+    put_demand(page, plan, best);
+}
+
+/* ---- the curve ---- */
+
+static void put_probe_row(struct report_page *page, const struct record_probe *probe)
+{
+    static const enum record_summary columns[] = {RECORD_TTFT_P99, RECORD_TPOT_P99,
+                                                  RECORD_OUTPUT_THROUGHPUT, RECORD_KV_USAGE_PEAK};
+    char text[REPORT_NUMBER_BYTES];
+    report_page_cell(page, report_print_rounded(probe->load, 4, text, sizeof text));
+    snprintf(text, sizeof text, "%lld", (long long)probe->replicas);
+    report_page_cell(page, text);
+    snprintf(text, sizeof text, "%lld", (long long)probe->replications);
+    report_page_cell(page, text);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        const struct record_value *value = &probe->summary[columns[i]];
+        double number = value->kind == RECORD_REAL ? value->real : (double)NAN;
+        report_page_cell(page, columns[i] == RECORD_KV_USAGE_PEAK
+                                   ? report_print_share(number, text, sizeof text)
+                                   : report_print_rounded(number, 3, text, sizeof text));
+    }
+    report_page_cell(page, probe->summary[RECORD_BINDING_LIMIT].kind == RECORD_TEXT
+                               ? probe->summary[RECORD_BINDING_LIMIT].text
+                               : "");
+    report_page_cell(page, probe->is_met_surely ? "met surely" : probe->is_met ? "met" : probe->worst);
+}
+
+/* By rising load, first with the scenario's replicas, then with others. */
+static bool goes_before(const struct record_probe *a, const struct record_probe *b)
+{
+    if (a->replicas != b->replicas)
+        return a->replicas < b->replicas;
+    if (a->load < b->load || a->load > b->load)
+        return a->load < b->load;
+    return a->replications < b->replications;
+}
+
+static void put_curve(struct report_page *page, const struct record_plan *plan,
+                      const struct record_candidate *best)
+{
+    struct {
+        const struct record_probe **at;
+        size_t count, capacity;
+    } sorted = {0};
+    for (size_t i = 0; i < best->probes.count; i++) {
+        base_vec_push(&sorted, &best->probes.at[i]);
+        for (size_t k = sorted.count - 1; k > 0 && goes_before(sorted.at[k], sorted.at[k - 1]); k--) {
+            const struct record_probe *moved = sorted.at[k];
+            sorted.at[k] = sorted.at[k - 1];
+            sorted.at[k - 1] = moved;
+        }
+    }
+    report_page_heading(page, "THE CURVE (every run that was asked)");
+    report_page_table_begin(page, "rrrrrrrll");
+    static const char *const heads[] = {"replicas",    "repl.",   "ttft p99 ms", "tpot p99 ms",
+                                        "out tok/s", "kv peak", "limit",       "targets"};
+    report_page_cell(page, record_load_name(plan->load));
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        report_page_cell(page, heads[i]);
+    for (size_t i = 0; i < sorted.count && i < CURVE_MAX; i++)
+        put_probe_row(page, sorted.at[i]);
+    report_page_table_end(page);
+    base_vec_free(&sorted);
+}
+
+/* ---- candidates ---- */
+
+static void put_candidate_row(struct report_page *page, const struct record_plan *plan,
+                              const struct record_candidate *candidate)
+{
+    char text[REPORT_NUMBER_BYTES];
+    struct base_text values = {0};
+    for (size_t i = 0; i < plan->axis_count; i++)
+        base_text_printf(&values, "%s%s", i == 0 ? "" : ", ", candidate->values[i]);
+    report_page_cell(page, values.at);
+    base_text_free(&values);
+    bool has_load = candidate->max_load > 0;
+    report_page_cell(page, !has_load ? "-"
+                                     : report_print_rounded(candidate->max_load, 4, text, sizeof text));
+    if (isnan(candidate->ci_low))
+        base_copy(text, sizeof text, "-");
+    else
+        snprintf(text, sizeof text, "%.4g to %.4g", candidate->ci_low, candidate->ci_high);
+    report_page_cell(page, text);
+    if (candidate->replicas > 0)
+        snprintf(text, sizeof text, "%lld", (long long)candidate->replicas);
+    report_page_cell(page, candidate->replicas > 0 ? text : "-");
+    if (candidate->gpus > 0)
+        snprintf(text, sizeof text, "%lld", (long long)candidate->gpus);
+    report_page_cell(page, candidate->gpus > 0 ? text : "-");
+    report_page_cell(page, report_print_rounded(candidate->usd_per_hour, 3, text, sizeof text));
+    report_page_cell(page, report_print_rounded(candidate->usd_per_mtok_output, 3, text, sizeof text));
+    report_page_cell(page, report_print_share(candidate->headroom, text, sizeof text));
+    report_page_cell(page, candidate->status == RECORD_CANDIDATE_REFUSED ? "refused" : candidate->limit);
+}
+
+static void put_candidates(struct report_page *page, const struct record_plan *plan)
+{
+    static const char *const heads[] = {"interval", "replicas", "GPUs",     "$/h",
+                                        "$/Mtok out", "headroom", "breaks first"};
+    if (plan->axis_count == 0)
+        return;
+    struct base_text names = {0};
+    for (size_t i = 0; i < plan->axis_count; i++)
+        base_text_printf(&names, "%s%s", i == 0 ? "" : ", ", plan->axes[i]);
+    report_page_heading(page, "CANDIDATES (fewest GPUs for the demand first, then dollars)");
+    report_page_table_begin(page, "lrrrrrrrl");
+    report_page_cell(page, names.at);
+    base_text_free(&names);
+    char head[40];
+    snprintf(head, sizeof head, "max %s", record_load_name(plan->load));
+    report_page_cell(page, head);
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        report_page_cell(page, heads[i]);
+    for (size_t i = 0; i < plan->candidate_count; i++)
+        put_candidate_row(page, plan, &plan->candidates[i]);
+    report_page_table_end(page);
+    for (size_t i = 0; i < plan->candidate_count; i++) {
+        if (plan->candidates[i].status == RECORD_CANDIDATE_REFUSED)
+            report_page_line(page, "%s: %s", plan->candidates[i].values[0], plan->candidates[i].reason);
+    }
+}
+
+void report_plan_page(FILE *out, enum report_style style, const struct record_plan *plan)
+{
+    struct report_page page;
+    char title[200];
+    const struct record_candidate *best = &plan->candidates[0];
+    report_page_init(&page, out, style);
+    snprintf(title, sizeof title, "%s: how much it carries, and what the demand takes", plan->scenario);
+    report_page_title(&page, title);
+    put_answer(&page, plan, best);
+    put_profile(&page, plan, best);
+    put_candidates(&page, plan);
+    put_curve(&page, plan, best);
+    report_page_line(&page, "%zu runs simulated, %zu taken from the database", plan->runs_simulated,
+                     plan->runs_taken_up);
+}

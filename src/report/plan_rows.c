@@ -1,0 +1,210 @@
+#include "report/plan.h"
+
+#include "report/csv.h"
+#include "report/json.h"
+
+#include <math.h>
+
+/* ---- JSON ---- */
+
+static void put_count(struct report_json *json, const char *key, int64_t count)
+{
+    if (count > 0)
+        report_json_integer(json, key, count);
+    else
+        report_json_null(json, key);
+}
+
+static void put_interval(struct report_json *json, const char *key, double low, double high)
+{
+    if (isnan(low) || isnan(high)) {
+        report_json_null(json, key);
+        return;
+    }
+    report_json_begin_list(json, key);
+    report_json_real(json, NULL, low);
+    report_json_real(json, NULL, high);
+    report_json_end_list(json);
+}
+
+/* max_rate is of requests per second, whatever the load was; max_concurrency and max_speedup are the load itself. */
+static void put_load(struct report_json *json, const struct record_plan *plan,
+                     const struct record_candidate *candidate)
+{
+    char key[40];
+    bool has_answer = candidate->max_load > 0;
+    double none = (double)NAN;
+    report_json_real(json, "max_rate", has_answer ? candidate->max_rate : none);
+    double scale = plan->load == RECORD_LOAD_RATE ? 1 : candidate->max_rate / candidate->max_load;
+    put_interval(json, "max_rate_ci", candidate->ci_low * scale, candidate->ci_high * scale);
+    report_json_real(json, "max_rate_at_confidence",
+                     candidate->sure_load > 0 ? candidate->sure_load * scale : none);
+    if (plan->load == RECORD_LOAD_RATE)
+        return;
+    snprintf(key, sizeof key, "max_%s", record_load_name(plan->load));
+    report_json_real(json, key, has_answer ? candidate->max_load : none);
+    snprintf(key, sizeof key, "max_%s_ci", record_load_name(plan->load));
+    put_interval(json, key, candidate->ci_low, candidate->ci_high);
+    snprintf(key, sizeof key, "max_%s_at_confidence", record_load_name(plan->load));
+    report_json_real(json, key, candidate->sure_load > 0 ? candidate->sure_load : none);
+}
+
+static void put_answer(struct report_json *json, const struct record_plan *plan,
+                       const struct record_candidate *candidate)
+{
+    report_json_text(json, "status", record_candidate_status_name(candidate->status));
+    report_json_text(json, "reason", candidate->reason);
+    report_json_text(json, "model", candidate->model);
+    report_json_text(json, "hardware", candidate->hardware);
+    put_load(json, plan, candidate);
+    report_json_text(json, "limit", candidate->limit[0] == '\0' ? NULL : candidate->limit);
+    report_json_text(json, "binding_limit",
+                     candidate->binding_limit[0] == '\0' ? NULL : candidate->binding_limit);
+    put_count(json, "gpus_per_replica", candidate->gpus_per_replica);
+    put_count(json, "replicas", candidate->replicas);
+    put_count(json, "replicas_with_spare",
+              candidate->replicas > 0 ? candidate->replicas + plan->spare_replicas : 0);
+    put_count(json, "gpus", candidate->gpus);
+    report_json_text(json, "replicas_claim",
+                     candidate->replicas == 0 ? NULL
+                     : candidate->is_verified ? "simulated"
+                                              : "calculated");
+    report_json_real(json, "usd_per_hour", candidate->usd_per_hour);
+    report_json_real(json, "usd_per_mtok_output", candidate->usd_per_mtok_output);
+    report_json_real(json, "headroom", candidate->headroom);
+    report_json_real(json, "months_to_breach", candidate->months_to_breach);
+    report_json_real(json, "gpu_hours_elastic", candidate->gpu_hours_elastic);
+    report_json_real(json, "gpu_hours_static", candidate->gpu_hours_static);
+}
+
+static void put_probe(struct report_json *json, const struct record_plan *plan,
+                      const struct record_probe *probe)
+{
+    static const enum record_summary columns[] = {
+        RECORD_TTFT_P99,          RECORD_TPOT_P99,      RECORD_E2E_P99,   RECORD_OUTPUT_THROUGHPUT,
+        RECORD_REQUEST_THROUGHPUT, RECORD_KV_USAGE_PEAK, RECORD_PREEMPTIONS, RECORD_BINDING_LIMIT,
+        RECORD_STABILITY};
+    report_json_begin_object(json, NULL);
+    report_json_real(json, record_load_name(plan->load), probe->load);
+    report_json_integer(json, "replicas", probe->replicas);
+    report_json_integer(json, "replications", probe->replications);
+    put_count(json, "run_id", probe->run_id);
+    report_json_bool(json, "met", probe->is_met);
+    report_json_bool(json, "met_at_confidence", probe->is_met_surely);
+    report_json_text(json, "worst", probe->worst);
+    report_json_real(json, "margin", probe->margin);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        report_json_value(json, record_summary_columns[columns[i]].name, &probe->summary[columns[i]]);
+    report_json_end_object(json);
+}
+
+static void put_curve(struct report_json *json, const struct record_plan *plan,
+                      const struct record_candidate *candidate)
+{
+    report_json_begin_list(json, "curve");
+    for (size_t i = 0; i < candidate->probes.count; i++)
+        put_probe(json, plan, &candidate->probes.at[i]);
+    report_json_end_list(json);
+}
+
+static void put_candidates(struct report_json *json, const struct record_plan *plan)
+{
+    char key[16];
+    report_json_begin_list(json, "candidates");
+    for (size_t i = 0; i < plan->candidate_count; i++) {
+        const struct record_candidate *candidate = &plan->candidates[i];
+        report_json_begin_object(json, NULL);
+        for (size_t k = 0; k < plan->axis_count; k++) {
+            snprintf(key, sizeof key, "axis_%zu", k + 1);
+            report_json_text(json, key, plan->axes[k]);
+            snprintf(key, sizeof key, "value_%zu", k + 1);
+            report_json_text(json, key, candidate->values[k]);
+        }
+        put_answer(json, plan, candidate);
+        report_json_end_object(json);
+    }
+    report_json_end_list(json);
+}
+
+static void put_stages(struct report_json *json, const struct record_plan *plan)
+{
+    report_json_begin_list(json, "stages");
+    for (size_t i = 0; i < plan->stages.count; i++) {
+        report_json_begin_object(json, NULL);
+        report_json_real(json, "peak_rate", plan->stages.at[i].peak_rate);
+        report_json_real(json, "duration_s", plan->stages.at[i].duration_s);
+        report_json_integer(json, "replicas", plan->stages.at[i].replicas);
+        report_json_end_object(json);
+    }
+    report_json_end_list(json);
+}
+
+void report_plan_json(FILE *out, const struct record_plan *plan)
+{
+    const struct record_candidate *best = &plan->candidates[0];
+    struct report_json json;
+    report_json_init(&json, out);
+    report_json_begin_object(&json, NULL);
+    report_json_text(&json, "scenario", plan->scenario);
+    report_json_text(&json, "load", record_load_name(plan->load));
+    report_json_real(&json, "demand", plan->demand);
+    report_json_real(&json, "confidence", plan->confidence);
+    put_answer(&json, plan, best);
+    put_curve(&json, plan, best);
+    put_candidates(&json, plan);
+    if (plan->stages.count > 0)
+        put_stages(&json, plan);
+    report_json_end_object(&json);
+    report_json_finish(&json);
+}
+
+/* ---- CSV ---- */
+
+static void put_real(FILE *out, double value)
+{
+    struct record_value cell = {.kind = isnan(value) ? RECORD_NULL : RECORD_REAL, .real = value};
+    fputc(',', out);
+    report_csv_value(out, &cell);
+}
+
+static void put_text(FILE *out, const char *text)
+{
+    fputc(',', out);
+    report_csv_field(out, text);
+}
+
+static void put_row(FILE *out, const struct record_plan *plan,
+                    const struct record_candidate *candidate)
+{
+    fputs(record_candidate_status_name(candidate->status), out);
+    for (size_t i = 0; i < plan->axis_count; i++)
+        put_text(out, candidate->values[i]);
+    put_text(out, candidate->model);
+    put_text(out, candidate->hardware);
+    put_real(out, candidate->max_load);
+    put_real(out, candidate->ci_low);
+    put_real(out, candidate->ci_high);
+    put_real(out, candidate->sure_load);
+    put_real(out, candidate->max_rate);
+    put_text(out, candidate->limit);
+    put_text(out, candidate->binding_limit);
+    fprintf(out, ",%lld,%lld", (long long)candidate->replicas, (long long)candidate->gpus);
+    put_real(out, candidate->usd_per_hour);
+    put_real(out, candidate->usd_per_mtok_output);
+    put_real(out, candidate->headroom);
+    put_text(out, candidate->reason);
+    fputc('\n', out);
+}
+
+void report_plan_csv(FILE *out, const struct record_plan *plan)
+{
+    fputs("status", out);
+    for (size_t i = 0; i < plan->axis_count; i++)
+        put_text(out, plan->axes[i]);
+    fprintf(out,
+            ",model,hardware,max_%s,ci_low,ci_high,at_confidence,max_rate,limit,binding_limit,"
+            "replicas,gpus,usd_per_hour,usd_per_mtok_output,headroom,reason\n",
+            plan->load == RECORD_LOAD_RATE ? "load" : record_load_name(plan->load));
+    for (size_t i = 0; i < plan->candidate_count; i++)
+        put_row(out, plan, &plan->candidates[i]);
+}

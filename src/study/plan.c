@@ -1,0 +1,372 @@
+/*
+ * Candidates one after the other, each with its highest load and its size for the demand; then the order of merit.
+ */
+#include "study/plan_int.h"
+
+#include "study/cell.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a candidate's scenario says. */
+struct facts {
+    enum record_load load;
+    bool replaces_arrival, is_whole, can_replicate;
+    double start;        /* the load of the first probe */
+    double demand;       /* NaN: the scenario has none */
+    uint64_t requests;
+    struct workload_stage *stages; /* of a profile */
+    size_t stage_count;
+};
+
+static const char *copy(struct record_plan *plan, const char *text)
+{
+    return base_arena_copy(&plan->arena, text == NULL ? "" : text);
+}
+
+/* The highest rate within a stage: its ends, or the crest of its wave. */
+static double stage_peak(const struct workload_stage *stage)
+{
+    double peak = fmax(stage->rate_per_s, stage->rate_end_per_s);
+    return peak * (1 + fabs(stage->amplitude));
+}
+
+static void take_stages(const struct workload_spec *workload, struct record_plan *plan,
+                        struct facts *out)
+{
+    out->stages = base_arena_array(&plan->arena, workload->stage_count + 1, sizeof *out->stages);
+    out->stage_count = workload->stage_count;
+    out->demand = 0;
+    for (size_t i = 0; i < workload->stage_count; i++) {
+        out->stages[i] = workload->stages[i];
+        out->demand = fmax(out->demand, stage_peak(&workload->stages[i]));
+    }
+    out->start = out->demand;
+}
+
+static enum kvsim_status take_facts(const struct serve_config *config, struct record_plan *plan,
+                                    struct facts *out, struct kvsim_error *err)
+{
+    const struct workload_spec *workload = &config->workload;
+    *out = (struct facts){.load = RECORD_LOAD_RATE, .can_replicate = true, .demand = (double)NAN};
+    out->requests = workload->request_limit;
+    out->start = 1;
+    switch (workload->process) {
+    case WORKLOAD_POISSON:
+    case WORKLOAD_GAMMA:
+    case WORKLOAD_WEIBULL:
+    case WORKLOAD_DETERMINISTIC:
+        if (isfinite(workload->rate_per_s))
+            out->start = out->demand = workload->rate_per_s;
+        return KVSIM_OK;
+    case WORKLOAD_CLOSED_LOOP:
+        out->load = RECORD_LOAD_CONCURRENCY;
+        out->is_whole = true;
+        out->start = out->demand = workload->concurrency;
+        return KVSIM_OK;
+    case WORKLOAD_TRACE:
+        out->load = RECORD_LOAD_SPEEDUP;
+        out->can_replicate = false;
+        out->start = out->demand = workload->speedup > 0 ? workload->speedup : 1;
+        out->requests = 0; // all rows, whatever the number of replicas
+        return KVSIM_OK;
+    case WORKLOAD_PROFILE:
+        out->replaces_arrival = true;
+        out->requests = workload->request_limit > 0 ? workload->request_limit : 10000;
+        take_stages(workload, plan, out);
+        return KVSIM_OK;
+    case WORKLOAD_MMPP:
+    case WORKLOAD_ALL_AT_ONCE:
+    default:
+        break;
+    }
+    enum kvsim_status status =
+        base_fail(err, KVSIM_ERR_SCENARIO, "a plan needs arrivals that have a rate to be changed");
+    base_error_key(err, "workload.arrival.process");
+    base_error_hint(err, "poisson, gamma, weibull, deterministic, profile, closed_loop or trace");
+    return status;
+}
+
+/* ---- candidates ---- */
+
+static void init_candidate(struct record_candidate *candidate)
+{
+    double none = (double)NAN;
+    *candidate = (struct record_candidate){.reason = "", .model = "", .hardware = "", .limit = "",
+                                           .binding_limit = "", .usd_per_gpu_hour = none,
+                                           .ci_low = none, .ci_high = none, .max_rate = none,
+                                           .usd_per_hour = none, .usd_per_mtok_output = none,
+                                           .headroom = none, .gpu_hours_elastic = none,
+                                           .gpu_hours_static = none, .months_to_breach = none};
+}
+
+struct candidate_work {
+    const struct study_plan_request *request;
+    struct record_plan *plan;
+    size_t index;
+    struct study_overrides overrides;
+    struct facts facts;
+    struct study_plan_search search;
+};
+
+static void take_config(struct candidate_work *work, struct record_candidate *candidate,
+                        const struct serve_config *config)
+{
+    candidate->model = copy(work->plan, config->model_name);
+    candidate->hardware = copy(work->plan, config->hardware_name);
+    candidate->base_replicas = config->replica_count;
+    candidate->gpus_per_replica = config->gpu_count_per_replica;
+    if (config->usd_per_gpu_hour > 0)
+        candidate->usd_per_gpu_hour = config->usd_per_gpu_hour;
+    if (work->plan->scenario[0] == '\0')
+        work->plan->scenario = copy(work->plan, config->name);
+}
+
+/* The candidate's overrides; `context` among the axes needs the scenario without them first. */
+static enum kvsim_status fill_overrides(struct candidate_work *work, struct kvsim_diags *diags,
+                                        const char **refusal, struct kvsim_error *err)
+{
+    const struct study_plan_request *request = work->request;
+    struct study_base_facts facts, *known = NULL;
+    *refusal = NULL;
+    for (size_t i = 0; i < request->override_count; i++)
+        base_vec_push(&work->overrides, request->overrides[i]);
+    if (request->axes == NULL)
+        return KVSIM_OK;
+    if (study_axes_has(request->axes, STUDY_AXIS_CONTEXT)) {
+        struct study_cell cell = {.path = request->path,
+                                  .overrides = work->overrides.at,
+                                  .override_count = work->overrides.count,
+                                  .rows_unwanted = true};
+        study_cell_resolve(&cell);
+        enum kvsim_status status = KVSIM_OK;
+        if (cell.scenario != NULL) {
+            study_base_facts_take(scenario_config(cell.scenario), &facts);
+            known = &facts;
+        } else if (cell.diags != NULL) {
+            *diags = *cell.diags;
+            *err = diags->at[0];
+            status = cell.status;
+        }
+        study_cell_release(&cell);
+        if (status != KVSIM_OK)
+            return status;
+    }
+    study_axes_overrides(request->axes, work->index, known, &work->plan->arena, &work->overrides,
+                         refusal);
+    return KVSIM_OK;
+}
+
+static void refuse(struct candidate_work *work, const char *reason)
+{
+    struct record_candidate *candidate = &work->plan->candidates[work->index];
+    candidate->status = RECORD_CANDIDATE_REFUSED;
+    candidate->reason = copy(work->plan, reason);
+}
+
+static enum kvsim_status resolve(struct candidate_work *work, struct kvsim_diags *diags,
+                                 struct kvsim_error *err)
+{
+    struct record_candidate *candidate = &work->plan->candidates[work->index];
+    struct study_cell cell = {.path = work->request->path,
+                              .overrides = work->overrides.at,
+                              .override_count = work->overrides.count,
+                              .rows_unwanted = true};
+    study_cell_resolve(&cell);
+    enum kvsim_status status = KVSIM_OK;
+    if (cell.state == STUDY_CELL_INVALID) {
+        *diags = *cell.diags;
+        *err = diags->at[0];
+        status = cell.status;
+    }
+    if (cell.state == STUDY_CELL_REFUSED)
+        refuse(work, cell.reason);
+    if (cell.scenario != NULL) {
+        const struct serve_config *config = scenario_config(cell.scenario);
+        take_config(work, candidate, config);
+        status = take_facts(config, work->plan, &work->facts, err);
+        if (status != KVSIM_OK)
+            base_error_at(err, work->request->path, 0, 0);
+    }
+    study_cell_release(&cell);
+    return status;
+}
+
+static void begin_search(struct candidate_work *work, struct kvsim_diags *diags)
+{
+    const struct study_plan_request *request = work->request;
+    struct record_candidate *candidate = &work->plan->candidates[work->index];
+    work->search = (struct study_plan_search){
+        .request = request,
+        .plan = work->plan,
+        .candidate = candidate,
+        .base = {.path = request->path,
+                 .overrides = work->overrides.at,
+                 .override_count = work->overrides.count,
+                 .load = work->facts.load,
+                 .replaces_arrival = work->facts.replaces_arrival,
+                 .requests = work->facts.requests,
+                 .base_replicas = candidate->base_replicas,
+                 .jobs = request->jobs,
+                 .store = request->store,
+                 .confidence = request->confidence},
+        .diags = diags,
+        .candidate_number = work->index + 1,
+        .is_whole = work->facts.is_whole,
+        .can_replicate = work->facts.can_replicate,
+        .start = work->facts.start,
+        .most = work->facts.is_whole && work->facts.requests > 0
+                    ? fmax(work->facts.start, (double)work->facts.requests)
+                    : HUGE_VAL,
+    };
+}
+
+/* What the profile's stages take, each by its peak; elastic: replicas follow the stages. */
+static void size_stages(struct candidate_work *work, struct record_candidate *candidate)
+{
+    double per_replica = candidate->sure_load / (double)candidate->base_replicas;
+    double total_s = 0, elastic_s = 0;
+    if (work->facts.stage_count == 0 || !(per_replica > 0))
+        return;
+    for (size_t i = 0; i < work->facts.stage_count; i++) {
+        const struct workload_stage *stage = &work->facts.stages[i];
+        double seconds = (double)stage->duration_ns / 1e9;
+        double replicas = fmax(1, ceil(stage_peak(stage) / per_replica - 1e-9));
+        total_s += seconds;
+        elastic_s += seconds * replicas;
+    }
+    double gpus = (double)candidate->gpus_per_replica;
+    candidate->gpu_hours_elastic = elastic_s * gpus / 3600;
+    candidate->gpu_hours_static = total_s * (double)candidate->gpus / 3600;
+}
+
+static enum kvsim_status do_candidate(struct candidate_work *work, struct kvsim_diags *diags,
+                                      struct kvsim_error *err)
+{
+    struct record_plan *plan = work->plan;
+    struct record_candidate *candidate = &plan->candidates[work->index];
+    const char *refusal;
+    enum kvsim_status status = fill_overrides(work, diags, &refusal, err);
+    if (status == KVSIM_OK && refusal != NULL)
+        refuse(work, refusal);
+    else if (status == KVSIM_OK)
+        status = resolve(work, diags, err);
+    if (status != KVSIM_OK || candidate->status == RECORD_CANDIDATE_REFUSED)
+        return status;
+    begin_search(work, diags);
+    plan->load = work->facts.load;
+    if (isnan(plan->demand))
+        plan->demand = work->facts.demand;
+    status = study_plan_search(&work->search, err);
+    if (status == KVSIM_OK)
+        status = study_plan_size(&work->search, plan->demand, err);
+    if (status == KVSIM_ERR_REFUSED) { // met with a load that the engine cannot be started for
+        refuse(work, err->message);
+        status = KVSIM_OK;
+    }
+    if (status == KVSIM_OK)
+        size_stages(work, candidate);
+    base_vec_free(&work->search.points);
+    return status;
+}
+
+static void name_values(const struct study_plan_request *request, struct record_plan *plan)
+{
+    const struct study_axes *axes = request->axes;
+    size_t count = axes == NULL ? 1 : study_axes_point_count(axes);
+    plan->axis_count = axes == NULL ? 0 : axes->count;
+    plan->is_zipped = axes != NULL && axes->is_zipped;
+    plan->candidates = base_arena_array(&plan->arena, count, sizeof *plan->candidates);
+    plan->candidate_count = count;
+    for (size_t i = 0; i < plan->axis_count; i++)
+        plan->axes[i] = copy(plan, axes->at[i].key);
+    for (size_t i = 0; i < count; i++) {
+        init_candidate(&plan->candidates[i]);
+        for (size_t k = 0; k < plan->axis_count; k++)
+            plan->candidates[i].values[k] = copy(plan, study_axes_value(axes, i, k));
+    }
+}
+
+/* ---- the order of merit ---- */
+
+static int compare_doubles(double a, double b)
+{
+    if (isnan(a) || isnan(b))
+        return isnan(a) - isnan(b);
+    return (a > b) - (a < b);
+}
+
+/* Those that carry the demand first: fewest GPUs, then dollars; without a demand the most load per GPU. */
+static int compare_candidates(const void *left, const void *right)
+{
+    const struct record_candidate *a = left, *b = right;
+    bool a_serves = a->replicas > 0, b_serves = b->replicas > 0;
+    if (a_serves != b_serves)
+        return a_serves ? -1 : 1;
+    int order = 0;
+    if (a_serves) {
+        order = (a->gpus > b->gpus) - (a->gpus < b->gpus);
+        if (order == 0)
+            order = compare_doubles(a->usd_per_hour, b->usd_per_hour);
+    }
+    if (order == 0) {
+        double gpus_a = (double)(a->base_replicas * a->gpus_per_replica),
+               gpus_b = (double)(b->base_replicas * b->gpus_per_replica);
+        order = compare_doubles(b->max_load / gpus_b, a->max_load / gpus_a);
+    }
+    for (size_t i = 0; i < RECORD_AXES_MAX && order == 0 && a->values[i] != NULL; i++)
+        order = strcmp(a->values[i], b->values[i]);
+    return order;
+}
+
+static void describe_stages(struct record_plan *plan, const struct facts *facts)
+{
+    const struct record_candidate *best = &plan->candidates[0];
+    double per_replica = best->sure_load / (double)best->base_replicas;
+    for (size_t i = 0; i < facts->stage_count && per_replica > 0; i++) {
+        double peak = stage_peak(&facts->stages[i]);
+        struct record_plan_stage stage = {
+            .peak_rate = peak,
+            .duration_s = (double)facts->stages[i].duration_ns / 1e9,
+            .replicas = (int64_t)fmax(1, ceil(peak / per_replica - 1e-9))};
+        base_vec_push(&plan->stages, stage);
+    }
+}
+
+static enum kvsim_status refuse_all(const struct record_plan *plan, struct kvsim_error *err)
+{
+    for (size_t i = 0; i < plan->candidate_count; i++) {
+        if (plan->candidates[i].status != RECORD_CANDIDATE_REFUSED)
+            return KVSIM_OK;
+    }
+    enum kvsim_status status = base_fail(err, KVSIM_ERR_REFUSED, "%s", plan->candidates[0].reason);
+    base_error_code(err, "cannot-start");
+    return status;
+}
+
+enum kvsim_status study_plan(const struct study_plan_request *request, struct record_plan *out,
+                             struct kvsim_diags *diags, struct kvsim_error *err)
+{
+    struct facts facts = {.stage_count = 0};
+    enum kvsim_status status = KVSIM_OK;
+    out->confidence = request->confidence;
+    out->demand = request->demand;
+    out->growth_per_month = request->growth_per_month;
+    out->spare_replicas = request->spare_replicas;
+    name_values(request, out);
+    for (size_t i = 0; i < out->candidate_count && status == KVSIM_OK; i++) {
+        struct candidate_work work = {.request = request, .plan = out, .index = i};
+        status = do_candidate(&work, diags, err);
+        if (work.facts.stage_count > 0)
+            facts = work.facts;
+        base_vec_free(&work.overrides);
+    }
+    if (status == KVSIM_OK)
+        status = refuse_all(out, err);
+    if (status != KVSIM_OK)
+        return status;
+    qsort(out->candidates, out->candidate_count, sizeof *out->candidates, compare_candidates);
+    describe_stages(out, &facts);
+    return KVSIM_OK;
+}

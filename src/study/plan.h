@@ -1,0 +1,43 @@
+/*
+ * plan.h - the highest load within the targets, and the fewest replicas for a demand, over candidates.
+ *
+ * The highest load is found by root finding on runs that share their random numbers: the load is doubled or halved until
+ * the targets are met on one side only, then bracketed by secants and bisection. The spread between replications gives
+ * the interval of the root; where it is wider than asked for, replications are added. Then the curve around the knee.
+ */
+#ifndef KVSIM_STUDY_PLAN_H
+#define KVSIM_STUDY_PLAN_H
+
+#include "base/error.h"
+#include "record/plan.h"
+#include "scenario/scenario.h"
+#include "study/axes.h"
+
+struct store;
+
+struct study_plan_progress {
+    size_t candidate, candidate_count; /* from 1 */
+    size_t probes;                     /* runs asked so far */
+};
+
+struct study_plan_request {
+    const char *path;
+    const struct scenario_override *overrides;
+    size_t override_count;
+    const struct study_axes *axes; /* candidates; none: the scenario alone */
+    unsigned jobs;
+    struct store *store;     /* NULL: nothing is kept or taken up */
+    double confidence;       /* 0.95 */
+    double half_width;       /* relative, of the interval: 0.03 */
+    double demand;           /* in the load's unit; NaN: the scenario's own */
+    double growth_per_month; /* 0.05 = 5 %; 0 = none */
+    int64_t spare_replicas;  /* for failures: counted in gpus and dollars */
+    void (*progress)(void *context, const struct study_plan_progress *progress); /* may be NULL */
+    void *progress_context;
+};
+
+/* KVSIM_ERR_REFUSED when no candidate can start: the first reason in `err`. */
+enum kvsim_status study_plan(const struct study_plan_request *request, struct record_plan *out,
+                             struct kvsim_diags *diags, struct kvsim_error *err) KVSIM_MUST_CHECK;
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * plan_int.h - what the files behind study_plan() share: one candidate at work.
+ */
+#ifndef KVSIM_STUDY_PLAN_INT_H
+#define KVSIM_STUDY_PLAN_INT_H
+
+#include "study/plan.h"
+#include "study/probe.h"
+
+/* A probe as the search sees it. */
+struct study_plan_point {
+    double load, margin, standard_error;
+    int64_t replications;
+    bool is_met, is_met_surely, is_hard;
+};
+
+struct study_plan_search {
+    const struct study_plan_request *request;
+    struct record_plan *plan;
+    struct record_candidate *candidate;
+    struct study_probe_base base;
+    struct kvsim_diags *diags;
+    size_t candidate_number;
+    bool is_whole;         /* loads are whole numbers: clients */
+    bool can_replicate;    /* more replications have other random numbers */
+    int64_t replications;  /* of the probes to come; 0: the scenario's */
+    double start;          /* the scenario's own load */
+    double most;           /* beyond it nothing is asked: more clients than requests */
+    struct {
+        struct study_plan_point *at;
+        size_t count, capacity;
+    } points; /* with the base's replicas */
+};
+
+/* Asks at a load; a refusal is KVSIM_ERR_REFUSED with the reason. */
+enum kvsim_status study_plan_ask(struct study_plan_search *search, double load, int64_t replicas,
+                                 struct study_plan_point *out, struct kvsim_error *err);
+/* The highest load: fills max_load, its interval, sure_load, limits, status. */
+enum kvsim_status study_plan_search(struct study_plan_search *search, struct kvsim_error *err);
+/* The fewest replicas for the demand, with what they cost. */
+enum kvsim_status study_plan_size(struct study_plan_search *search, double demand,
+                                  struct kvsim_error *err);
+
+#endif
