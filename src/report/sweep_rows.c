@@ -31,7 +31,7 @@ static void put_figures(struct report_json *json, const struct record_point *poi
 static void put_row(struct report_json *json, const struct record_sweep *sweep,
                     const struct record_point *point)
 {
-    char key[16];
+    char key[32];
     report_json_begin_object(json, NULL);
     report_json_text(json, "sweep_id", sweep->sweep_id);
     report_json_integer(json, "point_id", point->point_id);
