@@ -109,7 +109,7 @@ static void put_curve(struct report_json *json, const struct record_plan *plan,
 
 static void put_candidates(struct report_json *json, const struct record_plan *plan)
 {
-    char key[16];
+    char key[32];
     report_json_begin_list(json, "candidates");
     for (size_t i = 0; i < plan->candidate_count; i++) {
         const struct record_candidate *candidate = &plan->candidates[i];
