@@ -9,68 +9,13 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "report/number.h"
+#include "report/sweep_view.h"
 
 #include <math.h>
 #include <string.h>
 
 /* A larger grid is for programs: the maps would take the square of its points. */
 enum { SHOWN_POINTS_MAX = 5000, MAP_COLUMNS = 9, MAPS_MAX = 12, ROWS_MAX = 200, CELL_BYTES = 96 };
-
-/* ---- axes ---- */
-
-/* The distinct values of an axis, as the first point that has each. */
-struct values {
-    const struct record_point **at;
-    size_t count, capacity;
-};
-
-static bool is_same(const struct record_point *a, const struct record_point *b, size_t axis)
-{
-    return strcmp(a->values[axis], b->values[axis]) == 0;
-}
-
-static void find_values(const struct record_sweep *sweep, size_t axis, struct values *out)
-{
-    for (size_t i = 0; i < sweep->point_count; i++) {
-        bool is_known = false;
-        for (size_t k = 0; k < out->count && !is_known; k++)
-            is_known = is_same(out->at[k], &sweep->points[i], axis);
-        if (!is_known)
-            base_vec_push(out, &sweep->points[i]);
-    }
-}
-
-static bool is_map(const struct record_sweep *sweep)
-{
-    return sweep->axis_count >= 2 && !sweep->is_zipped;
-}
-
-/* "concurrency 16, context 8k" */
-static void add_place(struct base_text *text, const struct record_sweep *sweep,
-                      const struct record_point *point, size_t first_axis)
-{
-    char value[CELL_BYTES];
-    for (size_t i = first_axis; i < sweep->axis_count; i++)
-        base_text_printf(text, "%s%s %s", i == first_axis ? "" : ", ", sweep->axes[i],
-                         report_sweep_value(sweep, point, i, value, sizeof value));
-}
-
-/* The point at these values; NULL when it isn't there. `rest` gives the axes from the third on. */
-static const struct record_point *find_point(const struct record_sweep *sweep,
-                                             const struct record_point *row,
-                                             const struct record_point *column,
-                                             const struct record_point *rest)
-{
-    for (size_t i = 0; i < sweep->point_count; i++) {
-        const struct record_point *point = &sweep->points[i];
-        bool fits = is_same(point, row, 0) && is_same(point, column, 1);
-        for (size_t k = 2; k < sweep->axis_count && fits; k++)
-            fits = is_same(point, rest, k);
-        if (fits)
-            return point;
-    }
-    return NULL;
-}
 
 /* ---- cells ---- */
 
@@ -158,7 +103,7 @@ static void print_limit(const struct record_point *point, char *text, size_t byt
 struct map {
     struct report_page *page;
     const struct record_sweep *sweep;
-    struct values rows, columns;
+    struct report_points rows, columns;
     const struct record_point *rest; /* the axes from the third on */
     const struct scale *scale;       /* NULL: what binds */
 };
@@ -180,7 +125,7 @@ static void put_map_columns(const struct map *map, size_t first, size_t count)
                          report_sweep_value(map->sweep, map->rows.at[r], 0, text, sizeof text));
         for (size_t c = first; c < first + count; c++) {
             const struct record_point *point =
-                find_point(map->sweep, map->rows.at[r], map->columns.at[c], map->rest);
+                report_sweep_find(map->sweep, map->rows.at[r], map->columns.at[c], map->rest);
             if (map->scale != NULL)
                 print_figure(map->page->style, map->scale, point, text, sizeof text);
             else
@@ -195,7 +140,7 @@ static void put_map(const struct map *map)
 {
     if (map->sweep->axis_count > 2) {
         struct base_text place = {0};
-        add_place(&place, map->sweep, map->rest, 2);
+        report_sweep_add_place(&place, map->sweep, map->rest, 2);
         report_page_line(map->page, "%s:", place.at);
         base_text_free(&place);
     }
@@ -205,29 +150,14 @@ static void put_map(const struct map *map)
     }
 }
 
-/* Every combination of the axes from the third on, as the first point that has it. */
-static void find_rests(const struct record_sweep *sweep, struct values *out)
-{
-    for (size_t i = 0; i < sweep->point_count; i++) {
-        bool is_known = false;
-        for (size_t k = 0; k < out->count && !is_known; k++) {
-            is_known = true;
-            for (size_t axis = 2; axis < sweep->axis_count; axis++)
-                is_known = is_known && is_same(out->at[k], &sweep->points[i], axis);
-        }
-        if (!is_known)
-            base_vec_push(out, &sweep->points[i]);
-    }
-}
-
 static void put_maps(struct report_page *page, const struct record_sweep *sweep,
                      const struct scale *scale)
 {
     struct map map = {.page = page, .sweep = sweep, .scale = scale};
-    struct values rests = {0};
-    find_values(sweep, 0, &map.rows);
-    find_values(sweep, 1, &map.columns);
-    find_rests(sweep, &rests);
+    struct report_points rests = {0};
+    report_sweep_values(sweep, 0, &map.rows);
+    report_sweep_values(sweep, 1, &map.columns);
+    report_sweep_rests(sweep, &rests);
     for (size_t i = 0; i < rests.count && i < MAPS_MAX; i++) {
         map.rest = rests.at[i];
         put_map(&map);
@@ -322,24 +252,17 @@ static void put_title(struct report_page *page, const struct record_sweep *sweep
     base_text_free(&title);
 }
 
-static size_t count_status(const struct record_sweep *sweep, enum record_point_status status)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < sweep->point_count; i++)
-        count += sweep->points[i].status == status;
-    return count;
-}
-
 static void put_counts(struct report_page *page, const struct record_sweep *sweep)
 {
     struct base_text text = {0};
-    size_t open = count_status(sweep, RECORD_POINT_OPEN) + sweep->total_count - sweep->point_count;
+    size_t open =
+        report_sweep_count(sweep, RECORD_POINT_OPEN) + sweep->total_count - sweep->point_count;
     base_text_printf(&text, "%zu points: %zu ok, %zu miss an SLO, %zu refused", sweep->total_count,
-                     count_status(sweep, RECORD_POINT_OK),
-                     count_status(sweep, RECORD_POINT_SLO_MISSED),
-                     count_status(sweep, RECORD_POINT_REFUSED));
-    if (count_status(sweep, RECORD_POINT_FAILED) > 0)
-        base_text_printf(&text, ", %zu failed", count_status(sweep, RECORD_POINT_FAILED));
+                     report_sweep_count(sweep, RECORD_POINT_OK),
+                     report_sweep_count(sweep, RECORD_POINT_SLO_MISSED),
+                     report_sweep_count(sweep, RECORD_POINT_REFUSED));
+    if (report_sweep_count(sweep, RECORD_POINT_FAILED) > 0)
+        base_text_printf(&text, ", %zu failed", report_sweep_count(sweep, RECORD_POINT_FAILED));
     if (open > 0)
         base_text_printf(&text, "; %zu are open", open);
     report_page_line(page, "%s", text.at);
@@ -362,7 +285,7 @@ static void put_reasons(struct report_page *page, const struct record_sweep *swe
         if (same == 0 || before > 0)
             continue;
         struct base_text place = {0};
-        add_place(&place, sweep, &sweep->points[i], 0);
+        report_sweep_add_place(&place, sweep, &sweep->points[i], 0);
         report_page_line(page, "%s (%s%s)", reason, place.at, same > 1 ? ", and others" : "");
         base_text_free(&place);
         shown++;
@@ -374,7 +297,8 @@ static void put_legend(struct report_page *page, const struct record_sweep *swee
     report_page_line(page,
                      "! misses an SLO or a requirement; - cannot start or is out of the "
                      "model's reach%s",
-                     is_map(sweep) && page->style == REPORT_TEXT ? "; dark is much" : "");
+                     report_sweep_is_map(sweep) && page->style == REPORT_TEXT ? "; dark is much"
+                                                                              : "");
 }
 
 void report_sweep_page(FILE *out, enum report_style style, const struct record_sweep *sweep,
@@ -389,7 +313,7 @@ void report_sweep_page(FILE *out, enum report_style style, const struct record_s
             &page, "too many points for a page: --format csv and the view sweep_grid have them");
         return;
     }
-    if (is_map(sweep)) {
+    if (report_sweep_is_map(sweep)) {
         struct scale scale = make_scale(sweep, metric);
         struct base_text heading = {0};
         base_text_printf(&heading, "%s%s%s: %s", record_summary_columns[metric].name,
@@ -407,7 +331,9 @@ void report_sweep_page(FILE *out, enum report_style style, const struct record_s
         put_points(&page, sweep, metric);
     }
     report_sweep_pareto(&page, sweep);
-    if (count_status(sweep, RECORD_POINT_REFUSED) + count_status(sweep, RECORD_POINT_FAILED) > 0) {
+    if (report_sweep_count(sweep, RECORD_POINT_REFUSED) +
+            report_sweep_count(sweep, RECORD_POINT_FAILED) >
+        0) {
         report_page_heading(&page, "WHY NOT");
         put_reasons(&page, sweep);
     }

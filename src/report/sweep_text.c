@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "report/number.h"
+#include "report/sweep_view.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,72 +25,10 @@ const char *report_sweep_value(const struct record_sweep *sweep, const struct re
     return text;
 }
 
-/* The values on the axes from `first_axis` on, "16, 8k". */
-static void add_values(struct base_text *out, const struct record_sweep *sweep,
-                       const struct record_point *point, size_t first_axis)
-{
-    char value[96];
-    for (size_t i = first_axis; i < sweep->axis_count; i++)
-        base_text_printf(out, "%s%s", i == first_axis ? "" : ", ",
-                         report_sweep_value(sweep, point, i, value, sizeof value));
-}
-
 /* ---- the frontier ---- */
 
-/* One line of the grid: the points that differ on the first axis alone, in its order. */
-struct line {
-    const struct record_point **at;
-    size_t count, capacity;
-};
-
-static bool shares_line(const struct record_sweep *sweep, const struct record_point *a,
-                        const struct record_point *b)
-{
-    for (size_t i = 1; i < sweep->axis_count; i++) {
-        if (strcmp(a->values[i], b->values[i]) != 0)
-            return false;
-    }
-    return true;
-}
-
-static void find_line(const struct record_sweep *sweep, const struct record_point *first,
-                      struct line *out)
-{
-    out->count = 0;
-    for (size_t i = 0; i < sweep->point_count; i++) {
-        if (shares_line(sweep, first, &sweep->points[i]))
-            base_vec_push(out, &sweep->points[i]);
-    }
-}
-
-static bool starts(const struct record_point *point)
-{
-    return point->status == RECORD_POINT_OK || point->status == RECORD_POINT_SLO_MISSED;
-}
-
-static bool meets_slo(const struct record_point *point)
-{
-    return point->status == RECORD_POINT_OK;
-}
-
-/* Nobody is thrown out for want of blocks, and the head of the queue does not mostly wait for them. */
-static bool kv_holds(const struct record_point *point)
-{
-    return starts(point) && !(record_point_real(point, RECORD_PREEMPTIONS) > 0) &&
-           strcmp(record_point_text(point, RECORD_BINDING_LIMIT), "kv_pool") != 0;
-}
-
-/* How many points from the beginning hold. */
-static size_t holding(const struct line *line, bool (*holds)(const struct record_point *point))
-{
-    size_t count = 0;
-    while (count < line->count && holds(line->at[count]))
-        count++;
-    return count;
-}
-
 static void put_last(struct report_page *page, const struct record_sweep *sweep,
-                     const struct line *line, size_t count)
+                     const struct report_points *line, size_t count)
 {
     char value[96];
     report_page_cell(
@@ -97,38 +36,18 @@ static void put_last(struct report_page *page, const struct record_sweep *sweep,
                          : report_sweep_value(sweep, line->at[count - 1], 0, value, sizeof value));
 }
 
-/* What the first point beyond the SLO says. */
-static void describe_end(const struct record_sweep *sweep, const struct line *line, size_t met,
-                         char *text, size_t bytes)
-{
-    char value[96];
-    if (met == line->count) {
-        base_copy(text, bytes, "not reached");
-        return;
-    }
-    const struct record_point *beyond = line->at[met];
-    const char *limit = record_point_text(beyond, RECORD_BINDING_LIMIT);
-    report_sweep_value(sweep, beyond, 0, value, sizeof value);
-    if (beyond->status == RECORD_POINT_SLO_MISSED)
-        snprintf(text, bytes, "%s: an SLO is missed, %s binds", value, limit);
-    else if (beyond->status == RECORD_POINT_REFUSED)
-        snprintf(text, bytes, "%s: refused", value);
-    else
-        snprintf(text, bytes, "%s: not decided", value);
-}
-
 static void put_line(struct report_page *page, const struct record_sweep *sweep,
-                     const struct line *line)
+                     const struct report_points *line)
 {
     struct base_text place = {0};
-    add_values(&place, sweep, line->at[0], 1);
-    size_t met = holding(line, meets_slo);
+    report_sweep_add_values(&place, sweep, line->at[0], 1);
+    size_t met = report_sweep_holding(line, report_point_meets_slo);
     char end[240];
-    describe_end(sweep, line, met, end, sizeof end);
+    report_sweep_describe_end(sweep, line, met, end, sizeof end);
     report_page_cell(page, place.at);
     put_last(page, sweep, line, met);
-    put_last(page, sweep, line, holding(line, kv_holds));
-    put_last(page, sweep, line, holding(line, starts));
+    put_last(page, sweep, line, report_sweep_holding(line, report_point_kv_holds));
+    put_last(page, sweep, line, report_sweep_holding(line, report_point_starts));
     report_page_cell(page, end);
     base_text_free(&place);
 }
@@ -149,7 +68,7 @@ static void put_frontier_head(struct report_page *page, const struct record_swee
 void report_sweep_frontier(struct report_page *page, const struct record_sweep *sweep)
 {
     enum { LINES_MAX = 60 };
-    struct line line = {0};
+    struct report_points line = {0};
     struct base_text heading = {0};
     base_text_printf(&heading, "WHERE IT ENDS, along %s", sweep->axes[0]);
     report_page_heading(page, heading.at);
@@ -158,7 +77,7 @@ void report_sweep_frontier(struct report_page *page, const struct record_sweep *
     put_frontier_head(page, sweep);
     size_t shown = 0;
     for (size_t i = 0; i < sweep->point_count && shown < LINES_MAX; i++) {
-        find_line(sweep, &sweep->points[i], &line);
+        report_sweep_line(sweep, &sweep->points[i], &line);
         if (line.at[0] != &sweep->points[i])
             continue; // not the first of its line
         put_line(page, sweep, &line);
@@ -198,7 +117,7 @@ static void put_pareto_row(struct report_page *page, const struct record_sweep *
         RECORD_TPOT_P99, RECORD_USD_PER_MTOK_OUTPUT};
     char number[REPORT_NUMBER_BYTES];
     struct base_text place = {0};
-    add_values(&place, sweep, point, 0);
+    report_sweep_add_values(&place, sweep, point, 0);
     report_page_cell(page, place.at);
     base_text_free(&place);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
@@ -207,36 +126,10 @@ static void put_pareto_row(struct report_page *page, const struct record_sweep *
     report_page_cell(page, record_point_text(point, RECORD_BINDING_LIMIT));
 }
 
-/* Indices of the set's points, fastest per user first. */
-struct indices {
-    size_t *at;
-    size_t count, capacity;
-};
-
-static void insert_sorted(const struct record_sweep *sweep, struct indices *set, size_t point)
-{
-    base_vec_push(set, point);
-    for (size_t i = set->count - 1; i > 0; i--) {
-        double here =
-            record_point_real(&sweep->points[set->at[i]], RECORD_OUTPUT_THROUGHPUT_PER_USER);
-        double before =
-            record_point_real(&sweep->points[set->at[i - 1]], RECORD_OUTPUT_THROUGHPUT_PER_USER);
-        if (!(here > before))
-            break;
-        size_t moved = set->at[i];
-        set->at[i] = set->at[i - 1];
-        set->at[i - 1] = moved;
-    }
-}
-
 void report_sweep_pareto(struct report_page *page, const struct record_sweep *sweep)
 {
-    struct indices set = {0};
-    for (size_t i = 0; i < sweep->point_count; i++) {
-        if (report_sweep_is_pareto(sweep, i, RECORD_OUTPUT_THROUGHPUT_PER_GPU,
-                                   RECORD_OUTPUT_THROUGHPUT_PER_USER))
-            insert_sorted(sweep, &set, i);
-    }
+    struct report_points set = {0};
+    report_sweep_pareto_set(sweep, &set);
     if (set.count == 0 || sweep->axis_count == 0) {
         base_vec_free(&set);
         return;
@@ -253,7 +146,7 @@ void report_sweep_pareto(struct report_page *page, const struct record_sweep *sw
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         report_page_cell(page, heads[i]);
     for (size_t i = 0; i < set.count; i++)
-        put_pareto_row(page, sweep, &sweep->points[set.at[i]]);
+        put_pareto_row(page, sweep, set.at[i]);
     report_page_table_end(page);
     base_text_free(&names);
     base_vec_free(&set);
