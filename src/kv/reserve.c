@@ -11,14 +11,14 @@ static int64_t next_power_of_two(int64_t value)
     return power;
 }
 
-int64_t kv_reserve_tokens(const struct kv_paged *pool, int64_t prompt_tokens, int64_t max_outputs)
+int64_t kv_reserve_tokens(const struct kv_paged *pool, int64_t prompt_tokens, int64_t answer_tokens)
 {
-    int64_t answer = max_outputs;
+    int64_t answer = answer_tokens;
     switch (pool->policy) {
     case KV_RESERVED_MAX:
         return pool->longest_tokens;
     case KV_RESERVED_POW2:
-        answer = next_power_of_two(max_outputs);
+        answer = next_power_of_two(answer_tokens);
         break;
     default:
         break;

@@ -3,8 +3,8 @@
  *
  *   paged            blocks are taken as tokens come; nothing is promised
  *   reserved_max     the model's longest sequence, at admission, for good
- *   reserved_pow2    the prompt and the next power of two of the answer's limit, at most the longest sequence
- *   reserved_exact   the prompt and the answer's limit: what an oracle would reserve
+ *   reserved_pow2    the prompt and the next power of two of the answer's length, at most the longest sequence
+ *   reserved_exact   the prompt and the answer, as an oracle knows it
  *   concat           a tensor per sequence, grown by a new one of exactly the right size and a copy at every step
  *   no_cache         nothing is kept: every step computes the whole context again
  *   unlimited        paged without an end: a pool that holds all seats at their longest
@@ -24,8 +24,9 @@ static inline bool kv_policy_reserves(enum kv_policy policy)
     return policy >= KV_RESERVED_MAX && policy <= KV_RESERVED_EXACT;
 }
 
-/* Tokens that a sequence of this prompt and limit on its answer is promised. */
-int64_t kv_reserve_tokens(const struct kv_paged *pool, int64_t prompt_tokens, int64_t max_outputs);
+/* Tokens that a sequence of this prompt and answer is promised. The answer's true length is meant: both oracles of the
+ * paper know it, pow2 to a factor of two. */
+int64_t kv_reserve_tokens(const struct kv_paged *pool, int64_t prompt_tokens, int64_t answer_tokens);
 /* Blocks that such a promise takes: whole ones, a power of two under buddy. */
 int64_t kv_reserve_blocks(const struct kv_paged *pool, int64_t tokens);
 /* True when it has a place now, `spare_blocks` staying free. */

@@ -246,7 +246,7 @@ void sched_schedule_loose(struct sched *sched, struct sched_plan *plan, struct s
 
 static int64_t tokens_to_reserve(const struct sched *sched, const struct sched_seq *seq)
 {
-    return kv_reserve_tokens(sched->pool, seq->prompt_tokens, seq->max_outputs);
+    return kv_reserve_tokens(sched->pool, seq->prompt_tokens, seq->end_outputs);
 }
 
 bool sched_reservation_fits(const struct sched *sched, const struct sched_seq *seq, int64_t spare_blocks)

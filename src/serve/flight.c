@@ -58,7 +58,9 @@ static void fill_scheduled(struct serve_replica *replica, struct serve_flight *f
         int64_t tokens = tokens_in_plan(seq, &flight->plan);
         if (tokens > 0) {
             list_add(flight, LIST_SCHEDULED, seq, tokens);
-            flight->row.context_tokens += sched_seq_computed(&replica->sched, seq);
+            // Without a cache what the step has computed is gone again.
+            int64_t computed = sched_seq_computed(&replica->sched, seq);
+            flight->row.context_tokens += computed > tokens ? computed : tokens;
         }
     }
 }

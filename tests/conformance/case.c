@@ -33,10 +33,20 @@ void case_text_add(struct case_text *text, const char *format, ...)
 
 /* ---- reading ---- */
 
-bool case_is_vllm_v1(const struct json_value *root)
+static bool is_of(const struct json_value *root, const char *kind)
 {
     const struct json_value *engine = json_get(json_get(root, "input"), "engine");
-    return strcmp(json_text(engine, "kind", ""), "vllm_v1") == 0;
+    return strcmp(json_text(engine, "kind", ""), kind) == 0;
+}
+
+bool case_is_vllm_v1(const struct json_value *root)
+{
+    return is_of(root, "vllm_v1");
+}
+
+bool case_is_orca(const struct json_value *root)
+{
+    return is_of(root, "orca");
 }
 
 static bool only_known(const struct json_value *object, const char *const known[], char *why,
@@ -71,6 +81,44 @@ static void read_fraction(const char *decimal, int64_t *num, int64_t *den)
     }
 }
 
+/* The place of a text in a list, or the last place. */
+static int place_of(const char *text, const char *const list[])
+{
+    int place = 0;
+    while (list[place] != NULL && strcmp(list[place], text) != 0) {
+        place++;
+    }
+    return place;
+}
+
+static bool read_orca(const struct json_value *json, struct ref_engine *engine, char *why,
+                      size_t why_bytes)
+{
+    static const char *const known[] = {"kind",       "block_size",   "num_blocks",
+                                        "max_model_len", "max_num_seqs", "reservation",
+                                        "allocator",  "static",       NULL};
+    static const char *const reservations[] = {"max", "pow2", "exact", "grow", "nothing", NULL};
+    static const char *const allocators[] = {"blocks", "first_fit", "best_fit", "buddy", NULL};
+    const int reservation = place_of(json_text(json, "reservation", "max"), reservations);
+    const int allocator = place_of(json_text(json, "allocator", "blocks"), allocators);
+    *engine = (struct ref_engine){
+        .kind = REF_ORCA,
+        .reservation = (enum ref_reservation)reservation,
+        .allocator = (enum ref_allocator)allocator,
+        .is_static = json_bool(json, "static", false),
+        .block_size = json_int(json, "block_size", 16),
+        .num_blocks = json_int(json, "num_blocks", 0),
+        .max_model_len = json_int(json, "max_model_len", 0),
+        .max_num_batched_tokens = INT64_MAX,
+        .max_num_seqs = json_int(json, "max_num_seqs", 128),
+    };
+    if (reservations[reservation] == NULL || allocators[allocator] == NULL) {
+        snprintf(why, why_bytes, "unknown reservation or allocator");
+        return false;
+    }
+    return only_known(json, known, why, why_bytes);
+}
+
 static bool read_engine(const struct json_value *json, struct ref_engine *engine, char *why,
                         size_t why_bytes)
 {
@@ -96,6 +144,9 @@ static bool read_engine(const struct json_value *json, struct ref_engine *engine
                                         "startup_check",
                                         NULL};
     const char *const old = "old";
+    if (strcmp(json_text(json, "kind", ""), "orca") == 0) {
+        return read_orca(json, engine, why, why_bytes);
+    }
     *engine = (struct ref_engine){
         .block_size = json_int(json, "block_size", 16),
         .num_blocks = json_int(json, "num_blocks", 0),

@@ -106,6 +106,30 @@ static void draw_engine(const struct draft *draft)
     draw_pool(draft, engine);
 }
 
+/* Any way of keeping memory, in a pool that holds one longest request and often little more. */
+static void draw_orca(const struct draft *draft)
+{
+    uint64_t *state = draft->state;
+    struct ref_engine *engine = &draft->input->engine;
+    engine->kind = REF_ORCA;
+    engine->enable_prefix_caching = false;
+    engine->reservation = (enum ref_reservation)draw(state, REF_RESERVE_MAX, REF_KEEP_NOTHING);
+    engine->allocator = (enum ref_allocator)draw(state, REF_ALLOC_BLOCKS, REF_ALLOC_BUDDY);
+    engine->is_static = one_in(state, 4);
+    if (engine->reservation == REF_KEEP_NOTHING) {
+        engine->async_scheduling = false;
+    }
+    int64_t least = ref_ceil_div(engine->max_model_len, engine->block_size);
+    if (engine->allocator == REF_ALLOC_BUDDY) {
+        int64_t power = 1;
+        while (power < least) {
+            power *= 2;
+        }
+        least = power;
+    }
+    engine->num_blocks = least + draw(state, 0, one_in(state, 3) ? least * 6 : least * 2);
+}
+
 /* ---- duration of a step ---- */
 
 static int64_t draw_ticks(const struct draft *draft, int64_t low_ns, int64_t high_ns)
@@ -269,6 +293,9 @@ void random_scenario(uint64_t seed, uint32_t features, struct ref_input *out)
     *out = (struct ref_input){.requests = NULL};
     struct draft draft = {.state = &state, .features = features, .input = out};
     draw_engine(&draft);
+    if (has(&draft, RANDOM_ORCA)) {
+        draw_orca(&draft);
+    }
     draw_step(&draft);
     draw_requests(&draft);
 }

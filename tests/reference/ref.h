@@ -1,5 +1,5 @@
 /*
- * ref.h - a slow, naive reference of the vLLM V1 scheduler.
+ * ref.h - a slow, naive reference of the vLLM V1 scheduler, and of Orca's and FasterTransformer's.
  *
  * It answers "what does the engine do at every step?" in the plainest way there is: arrays of
  * blocks, one request after the other, every sum counted anew at every step. It shares no code
@@ -52,9 +52,33 @@ enum ref_free_order { REF_FREE_NEW, REF_FREE_OLD };
  * one. */
 enum ref_misfit { REF_MISFIT_STOP, REF_MISFIT_SKIP };
 
+enum ref_kind { REF_VLLM_V1, REF_ORCA };
+
+/* Orca: what a request is promised when it is admitted. GROW: only that all could become as long as they may, blocks are
+ * taken as tokens come. KEEP_NOTHING: no memory, everything is computed again at each step. */
+enum ref_reservation {
+    REF_RESERVE_MAX,
+    REF_RESERVE_POW2,
+    REF_RESERVE_EXACT,
+    REF_GROW,
+    REF_KEEP_NOTHING
+};
+
+/* Orca: where a reservation lies. */
+enum ref_allocator {
+    REF_ALLOC_BLOCKS,
+    REF_ALLOC_FIRST_FIT,
+    REF_ALLOC_BEST_FIT,
+    REF_ALLOC_BUDDY
+};
+
 struct ref_engine {
+    enum ref_kind kind;
+    enum ref_reservation reservation; /* this and the next two: Orca only */
+    enum ref_allocator allocator;
+    bool is_static;                 /* admits only while nothing runs */
     int64_t block_size;             /* tokens per block, at least 1 */
-    int64_t num_blocks;             /* with the null block */
+    int64_t num_blocks;             /* with the null block, which Orca does not have */
     int64_t max_model_len;          /* tokens */
     int64_t max_num_batched_tokens; /* tokens per step */
     int64_t max_num_seqs;

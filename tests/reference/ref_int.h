@@ -115,6 +115,7 @@ struct ref_state {
     ref_i128 now, last_end;
     int64_t arrivals, postings;
     int64_t step_room; /* rows that there is memory for */
+    int64_t fragmented_blocks; /* as of the last turn */
 };
 
 /* What one turn has decided so far. */
@@ -148,6 +149,11 @@ void ref_request_release(struct ref_state *state, struct ref_request *request);
 
 /* Phases 1 and 2 of the scheduler; adds to state->preempted. */
 void ref_turn_decide(struct ref_state *state, struct ref_turn *turn);
+
+/* The same, and the ledger and the rule at the start, for Orca. */
+void ref_orca_decide(struct ref_state *state, struct ref_turn *turn);
+void ref_orca_ledger(const struct ref_state *state, int64_t lines[REF_LINES]);
+bool ref_orca_can_start(const struct ref_engine *engine);
 
 /* The ledger at this instant, in tokens. */
 void ref_ledger_count(const struct ref_state *state, int64_t lines[REF_LINES]);

@@ -262,6 +262,9 @@ static void advance_requests(struct ref_state *state, struct ref_batch *batch,
             request->out->first_scheduled_ticks = state->now;
             request->out->first_scheduled_ns = to_ns(state->now);
         }
+        if (state->engine->reservation == REF_KEEP_NOTHING) {
+            request->computed = 0;
+        }
         shape->context_tokens += after;
         shape->scheduled_tokens += item->tokens;
         if (item->tokens == 1 && before >= request->in->prompt_tokens && item->emits) {
@@ -469,7 +472,7 @@ static bool input_makes_sense(const struct ref_input *input)
             return false;
         }
     }
-    return engine->block_size >= 1 && engine->num_blocks >= 2 && engine->max_model_len >= 1 &&
+    return engine->block_size >= 1 && engine->num_blocks >= (engine->kind == REF_ORCA ? 1 : 2) && engine->max_model_len >= 1 &&
            engine->max_num_batched_tokens >= 1 && engine->max_num_seqs >= 1 &&
            engine->long_prefill_token_threshold >= 0 && engine->sliding_window >= 0 &&
            engine->watermark_num >= 0 && engine->watermark_den >= 0;
@@ -478,10 +481,13 @@ static bool input_makes_sense(const struct ref_input *input)
 static bool can_start(const struct ref_engine *engine, struct ref_output *output)
 {
     int64_t needed = ref_ceil_div(engine->max_model_len, engine->block_size);
+    if (engine->kind == REF_ORCA && ref_orca_can_start(engine)) {
+        return true;
+    }
     if (engine->sliding_window > 0) {
         needed = ref_admission_cap(engine);
     }
-    if (engine->skip_startup_check || needed <= engine->num_blocks - 1) {
+    if (engine->skip_startup_check || (engine->kind == REF_VLLM_V1 && needed <= engine->num_blocks - 1)) {
         return true;
     }
     output->verdict = REF_CANNOT_START;

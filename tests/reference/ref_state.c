@@ -143,6 +143,10 @@ static void ledger_add_request(const struct ref_state *state, const struct ref_r
 
 void ref_ledger_count(const struct ref_state *state, int64_t lines[REF_LINES])
 {
+    if (state->engine->kind == REF_ORCA) {
+        ref_orca_ledger(state, lines);
+        return;
+    }
     const struct ref_pool *pool = &state->pool;
     for (int line = 0; line < REF_LINES; line++) {
         lines[line] = 0;

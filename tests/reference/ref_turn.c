@@ -373,6 +373,10 @@ static void schedule_waiting(struct ref_state *state, struct ref_turn *turn)
 
 void ref_turn_decide(struct ref_state *state, struct ref_turn *turn)
 {
+    if (state->engine->kind == REF_ORCA) {
+        ref_orca_decide(state, turn);
+        return;
+    }
     *turn = (struct ref_turn){.budget = state->engine->max_num_batched_tokens};
     schedule_running(state, turn);
     if (!turn->preempted_any) {

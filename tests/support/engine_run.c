@@ -1,5 +1,6 @@
 #include "support/engine_run.h"
 
+#include "sched/sched.h"
 #include "support/result_compare.h"
 
 #include <inttypes.h>
@@ -141,7 +142,17 @@ static void fill_config(const struct ref_input *input, struct cost_options *cost
                                                 .per_prefill_token_ns = (double)input->step.b / ns,
                                                 .per_decode_seq_ns = (double)input->step.c / ns,
                                                 .per_context_token_ns = (double)input->step.d / ns};
-    *out = (struct serve_config){.pool_blocks = engine->num_blocks, .reserved_blocks = 1, .replica_count = 1};
+    *out = (struct serve_config){.pool_blocks = engine->num_blocks,
+                                 .reserved_blocks = engine->kind == REF_ORCA ? 0 : 1,
+                                 .replica_count = 1};
+    if (engine->kind == REF_ORCA) {
+        static const enum kv_policy policies[] = {KV_RESERVED_MAX, KV_RESERVED_POW2, KV_RESERVED_EXACT, KV_CONCAT,
+                                                  KV_NO_CACHE};
+        static const enum kv_placement placements[] = {KV_ANY_BLOCKS, KV_FIRST_FIT, KV_BEST_FIT, KV_BUDDY};
+        out->scheduler = &sched_orca;
+        out->kv_policy = policies[engine->reservation];
+        out->kv_placement = placements[engine->allocator];
+    }
     out->layout = (struct spec_kv_layout){.group_count = 1,
                                           .lower_bound_bytes_per_token = 1,
                                           .slot_bytes = 1,
@@ -159,6 +170,7 @@ static void fill_config(const struct ref_input *input, struct cost_options *cost
         .max_model_len = engine->max_model_len,
         .long_prefill_token_threshold = engine->long_prefill_token_threshold,
         .block_size = engine->block_size,
+        .static_batch = engine->is_static,
         .enable_chunked_prefill = engine->enable_chunked_prefill,
         .async_scheduling = engine->async_scheduling,
         .enable_prefix_caching = engine->enable_prefix_caching,
@@ -287,6 +299,8 @@ static void compare_step(struct diff *diff, const struct ref_step *expected, con
     compare(diff, "cached blocks", expected->cached_idle_blocks, row->cached_blocks);
     compare(diff, "shared", expected->ledger_tokens[REF_SHARED], row->ledger_bytes[KV_LEDGER_SHARED]);
     compare(diff, "cached", expected->ledger_tokens[REF_CACHED], row->ledger_bytes[KV_LEDGER_CACHED]);
+    compare(diff, "reserved", expected->ledger_tokens[REF_RESERVED], row->ledger_bytes[KV_LEDGER_RESERVED]);
+    compare(diff, "fragmented", expected->ledger_tokens[REF_FRAGMENTED], row->ledger_bytes[KV_LEDGER_FRAGMENTED]);
     compare(diff, "held_back", expected->ledger_tokens[REF_HELD_BACK], row->ledger_bytes[KV_LEDGER_HELD_BACK]);
     compare(diff, "free", expected->ledger_tokens[REF_FREE], row->ledger_bytes[KV_LEDGER_FREE]);
     compare(diff, "scheduled", expected->scheduled_count, (int64_t)row->scheduled_count);
@@ -395,6 +409,11 @@ void engine_compare_with_reference(const struct ref_input *input, const struct r
                  whole->shared_blocks * input->engine.block_size);
     compare_wide(&diff, "cached", expected->integrals.ledger_tokens[REF_CACHED],
                  whole->cached_blocks * input->engine.block_size);
+    bool reserves = input->engine.kind == REF_ORCA && input->engine.reservation <= REF_RESERVE_EXACT;
+    compare_wide(&diff, "promised", reserves ? expected->integrals.ledger_tokens[REF_RESERVED] + whole->live_tokens : 0,
+                 whole->promised_tokens);
+    compare_wide(&diff, "fragmented", expected->integrals.ledger_tokens[REF_FRAGMENTED],
+                 whole->fragmented_blocks * input->engine.block_size);
     compare(&diff, "evicted", expected->totals.evicted_blocks, run->result.replicas[0].evicted_blocks);
     compare(&diff, "lookups", expected->totals.lookup_tokens, run->result.replicas[0].lookup_tokens);
     compare(&diff, "steps", expected->totals.steps, (int64_t)run->result.replicas[0].steps);
