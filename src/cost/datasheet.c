@@ -371,6 +371,8 @@ static void add_prefill_attention(struct work *work, const struct cost *cost,
         struct cost_attention_prefill attention = {
             .pairs = base_i128_to_double(pairs),
             .tokens = (double)shape->prefill_tokens,
+            .sequences = shape->prefill_seq_count,
+            .q_heads = sheet->q_heads,
             .flops_per_pair = group->flops_per_pair,
             .kv_bytes = keys * group->bytes_per_token,
             .kv_dtype = group->decode.kv_dtype,
@@ -401,14 +403,16 @@ static void add_decode_attention(struct work *work, const struct cost_shape *sha
         const struct group *group = &sheet->groups[i];
         struct cost_attention_decode decode = group->decode;
         decode.sequences = shape->decode_seq_count;
-        if (shape->prefill_tokens > 0)
-            decode.reads =
-                fmin(sheet->rates.attention_mixed_reads, sheet->q_heads / decode.kv_heads);
-        struct cost_decode_lines lines;
-        cost_attention_decode_lines(&sheet->rates, &decode, &lines);
         int64_t contexts = group->sum == COST_SUM_CONTEXT
                                ? shape->decode_context_tokens
                                : shape->decode_window_tokens[group->sum - COST_SUM_WINDOW];
+        if (shape->prefill_tokens > 0 && decode.latent_heads <= 0 && decode.kv_heads > 0) {
+            decode.reads = cost_attention_mixed_reads(&sheet->rates, (double)contexts * decode.bytes_per_token,
+                                                      sheet->q_heads / decode.kv_heads);
+            decode.unpacked_heads = sheet->q_heads;
+        }
+        struct cost_decode_lines lines;
+        cost_attention_decode_lines(&sheet->rates, &decode, &lines);
         work_add_layers(work, COST_OP_ATTENTION_DECODE,
                         cost_attention_decode_at(&lines, &decode, (double)contexts),
                         group->layer_count);

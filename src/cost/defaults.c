@@ -15,8 +15,13 @@
  *   the context; over the whole GPU that is the time of about 96 kB. Seen on A100, H200, B200 at 16 cached tokens.
  * - mixed reads: FlashAttention-2, the kernel where FlashAttention-3 and the Blackwell kernels do not run, packs the
  *   query heads of a KV head only in steps of decodes alone. With a prefill in the step keys and values are read once
- *   per query head, the L2 cache giving a part back. 1.9-3.6 times on an RTX PRO 6000 with four query heads per KV head
- *   (vLLM 0.19, LLMServingSim's profile).
+ *   per query head; the L2 cache gives back less the more KV a layer has: 1.0, 1.6, 2.1, 2.0-2.4, 3.0-3.8 times for 0.3,
+ *   0.5, 1.1, 2.1, 4.3 GB on an RTX PRO 6000 (128 MB of L2) with four query heads per KV head (vLLM 0.19,
+ *   LLMServingSim's profile).
+ * - not split: the same kernel gives 64 query rows of one head to one block of threads, which walks all keys. A chunk of
+ *   16 tokens on 16,384 cached ones takes as long as one of 270 (0.37 ms, the same profile: 22 ns a key and tile, the
+ *   compute unit's share of the rate), 410 tokens need a second wave of blocks and twice the time. Each further wave
+ *   costs about 6 us more, the time of 270 keys (64 and 128 decodes of 512 tokens beside a chunk).
  * - prefill's fixed part: FlashAttention-2 splits the keys of a decode and combines the parts, a prefill it does not:
  *   0.6 of the fixed time (A100). FlashAttention-3 and the Blackwell kernels cost the same fixed time in both.
  * - waves: a product is cut into tiles, here 64 x 128, and the last wave of tiles fills the chip only in part. A kernel
@@ -68,7 +73,10 @@ const struct cost_defaults cost_defaults = {
     .stream_fraction = 0.89,
     .quantize_bytes_per_element = 5 / 0.6,
     .quantize_row_s = 2e-9,
-    .attention_mixed_reads = 2.5,
+    .attention_mixed_reads = 4,
+    .attention_mixed_l2 = 20,
+    .attention_unsplit_rows = 64,
+    .attention_unsplit_start = 270,
     .attention_tile_bytes = 96e3,
     .expert_padding_rows = 32,
     .link_fraction =

@@ -42,6 +42,8 @@ static double attention_shape_s(const struct cost_rates *rates, const struct cos
         struct cost_attention_prefill prefill = {
             .pairs = batch * length * (length + 1) / 2,
             .tokens = batch * length,
+            .sequences = batch,
+            .q_heads = shape->latent_heads > 0 ? 0 : (double)kernel->q_heads,
             .flops_per_pair = shape->flops_per_pair,
             .kv_bytes = batch * length * shape->bytes_per_token,
             .kv_dtype = kernel->dtype,

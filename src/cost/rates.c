@@ -122,8 +122,8 @@ enum kvsim_status cost_rates_init(struct cost_rates *rates, const struct spec_ha
     const struct spec_efficiency *efficiency = &hardware->efficiency;
     gemm_fill(rates, efficiency);
     attention_fit(rates, efficiency);
-    rates->attention_mixed_reads =
-        packs_decodes_alone(hardware) ? cost_defaults.attention_mixed_reads : 1;
+    rates->is_unsplit = packs_decodes_alone(hardware);
+    rates->attention_mixed_reads = rates->is_unsplit ? cost_defaults.attention_mixed_reads : 1;
     rates->prefill_fixed_share =
         packs_decodes_alone(hardware) ? cost_defaults.prefill_fixed_share : 1;
     rates->attention_tile_bytes = cost_defaults.attention_tile_bytes;
@@ -304,6 +304,53 @@ static double attention_flop_per_s(const struct cost_rates *rates)
     return rates->attention_fraction * rates->flop_per_s[cost_rates_dtype(rates, SPEC_BF16)];
 }
 
+/*
+ * A block of threads walks the keys of a tile of query rows of one head, at its compute unit's share of the rate; blocks
+ * run in waves, each of which starts anew.
+ */
+static double unsplit_waves(const struct cost_rates *rates, double blocks)
+{
+    double units = rates->hardware->compute_unit_count;
+    return rates->is_unsplit && units > 0 ? ceil(blocks / units) : 0;
+}
+
+static double unsplit_key_s(const struct cost_rates *rates, double flops_per_head_pair)
+{
+    double unit_flop_per_s = attention_flop_per_s(rates) / rates->hardware->compute_unit_count;
+    return cost_defaults.attention_unsplit_rows * flops_per_head_pair / unit_flop_per_s;
+}
+
+static double unsplit_prefill_s(const struct cost_rates *rates, const struct cost_attention_prefill *work)
+{
+    double tiles = ceil(work->tokens / cost_defaults.attention_unsplit_rows + 0.5 * fmax(work->sequences - 1, 0));
+    double waves = unsplit_waves(rates, tiles * work->q_heads);
+    if (!(waves > 0))
+        return 0;
+    double keys = waves * work->pairs / work->tokens + (waves - 1) * cost_defaults.attention_unsplit_start;
+    return keys * unsplit_key_s(rates, work->flops_per_pair / work->q_heads);
+}
+
+/* Decodes among prefills: a tile holds one row. */
+static void unsplit_lines(const struct cost_rates *rates, const struct cost_attention_decode *work,
+                          struct cost_decode_lines *out)
+{
+    double waves = unsplit_waves(rates, work->sequences * work->unpacked_heads);
+    if (!(waves > 0))
+        return;
+    double key_s = unsplit_key_s(rates, work->flops_per_token / work->unpacked_heads);
+    out->alpha_s[COST_DECODE_SEQUENTIAL] =
+        out->alpha_s[COST_DECODE_MEMORY] + (waves - 1) * cost_defaults.attention_unsplit_start * key_s;
+    out->beta_s[COST_DECODE_SEQUENTIAL] = waves * key_s / work->sequences;
+}
+
+double cost_attention_mixed_reads(const struct cost_rates *rates, double kv_bytes, double heads_per_kv_head)
+{
+    const double l2_unknown = 96e6;
+    double most = fmin(rates->attention_mixed_reads, heads_per_kv_head);
+    double half_bytes = cost_defaults.attention_mixed_l2 * known(rates->hardware->l2_bytes, l2_unknown);
+    return most > 1 ? 1 + (most - 1) * kv_bytes / (kv_bytes + half_bytes) : 1;
+}
+
 double cost_attention_prefill_fixed_s(const struct cost_rates *rates, enum spec_dtype kv_dtype)
 {
     if (rates->prefill_fixed_s > 0)
@@ -321,7 +368,8 @@ struct cost_time cost_attention_prefill(const struct cost_rates *rates,
     struct cost_time time =
         roofline(cost_attention_prefill_fixed_s(rates, work->kv_dtype),
                  work->kv_bytes / (affine.fraction * rates->bytes_per_s),
-                 work->flops_per_pair * pairs / attention_flop_per_s(rates), COST_KV_BANDWIDTH);
+                 fmax(work->flops_per_pair * pairs / attention_flop_per_s(rates), unsplit_prefill_s(rates, work)),
+                 COST_KV_BANDWIDTH);
     time.flops = work->flops_per_pair * work->pairs;
     time.bytes = work->kv_bytes;
     return time;
@@ -365,6 +413,8 @@ void cost_attention_decode_lines(const struct cost_rates *rates,
     out->alpha_s[COST_DECODE_SEQUENTIAL] = out->beta_s[COST_DECODE_SEQUENTIAL] = 0;
     if (work->latent_heads > 0 && rates->latent_unsplit_s > 0)
         latent_unsplit_lines(rates, work, out);
+    if (work->unpacked_heads > 0)
+        unsplit_lines(rates, work, out);
 }
 
 struct cost_time cost_attention_decode_at(const struct cost_decode_lines *lines,
