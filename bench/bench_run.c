@@ -166,8 +166,8 @@ static void print_peak_memory(const char *path, double rate_per_s, uint64_t requ
         _exit(0);
     }
     int status = 0;
-    struct rusage usage;
-    if (child > 0 && wait4(child, &status, 0, &usage) == child && status == 0) {
+    struct rusage usage; // of the largest child so far: the few requests come first
+    if (child > 0 && waitpid(child, &status, 0) == child && status == 0 && getrusage(RUSAGE_CHILDREN, &usage) == 0) {
         printf("  %10" PRIu64 " requests: %ld KiB\n", requests, usage.ru_maxrss);
     }
 }
