@@ -386,6 +386,17 @@ enum kvsim_status calib_kv_logs_weights(const char *path, struct base_arena *are
     return each_row(path, arena, out, check_weights, err);
 }
 
+static enum kvsim_status check_modelled(struct row *row, struct calib_cases *out, struct kvsim_error *err)
+{
+    return has(row, "unmodelled") ? KVSIM_OK : check_predicted(row, out, err);
+}
+
+enum kvsim_status calib_kv_logs_modelled(const char *path, struct base_arena *arena,
+                                         struct calib_cases *out, struct kvsim_error *err)
+{
+    return each_row(path, arena, out, check_modelled, err);
+}
+
 enum kvsim_status calib_kv_logs_predicted(const char *path, struct base_arena *arena,
                                           struct calib_cases *out, struct kvsim_error *err)
 {

@@ -66,12 +66,14 @@ static void check_engine(struct scenario_reader *reader, struct conf_node *tree)
 {
     struct scenario_profile profile = {.tree = tree};
     struct scenario_engine_opts opts = {0};
+    struct scenario_load sizing = {.reader = reader, .profile = profile};
     if (!scenario_profile_check(reader, tree))
         return;
     scenario_provenance_check(reader, conf_get(tree, "provenance"), "provenance");
     struct conf_node *engine = scenario_profile_defaults(reader, &profile, NULL);
     struct conf_node *memory = conf_get(engine, "memory"), *switches = conf_get(engine, "switch");
     scenario_read_map(reader, engine, &scenario_engine_section, "engine", &opts);
+    scenario_sizing_read(&sizing);
     if (memory != NULL && memory->kind == CONF_MAP)
         scenario_read_map(reader, memory, &scenario_memory_section, "engine.memory",
                           &opts.memory_opts);
@@ -93,6 +95,10 @@ static void check_entry(struct scenario_reader *reader, enum kind kind, struct c
                                  : scenario_hardware_read(reader, whole, key, hardware);
     if (ok)
         scenario_provenance_check(reader, conf_get(whole, "provenance"), "provenance");
+    if (ok && kind == KIND_MODEL)
+        scenario_lint_model(reader, whole, model);
+    if (ok && kind == KIND_HARDWARE)
+        scenario_lint_hardware(reader, whole, hardware);
 }
 
 static void check_tree(struct scenario_reader *reader, const char *path, struct conf_node *tree)

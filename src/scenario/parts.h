@@ -169,6 +169,11 @@ void scenario_sizing_block(struct scenario_load *load);
 void scenario_sizing_share(struct scenario_load *load);
 void scenario_sizing_respell(struct scenario_load *load, struct conf_node *engine);
 void scenario_sizing_fill(struct scenario_load *load, struct kv_waterfall_inputs *inputs);
+/* lint.c: mistakes of catalogs, for `kvsim check` alone. */
+bool scenario_lint_model(struct scenario_reader *reader, const struct conf_node *tree,
+                         const struct spec_model *model);
+bool scenario_lint_hardware(struct scenario_reader *reader, const struct conf_node *tree,
+                            const struct spec_hardware *hardware);
 /* pool.c: layout, waterfall, blocks. */
 bool scenario_pool_make(struct scenario_load *load);
 /* cost_part.c */

@@ -1,0 +1,58 @@
+/*
+ * The groups of logged engine starts within their recorded bounds; figures that are exact, exact.
+ */
+#include "calib/validate.h"
+
+#include "support/check_main.h"
+
+#include <string.h>
+
+static void run_group(const char *name, struct base_arena *arena, struct calib_group_result *out)
+{
+    const struct calib_group *group = calib_groups;
+    while (group->name != NULL && strcmp(group->name, name) != 0)
+        group++;
+    ck_assert_ptr_nonnull(group->name);
+    struct kvsim_error err = {0};
+    ck_assert_msg(calib_group_run(group, KVSIM_TEST_DATA "/validation", arena, out, &err) == KVSIM_OK, "%s:%d: %s",
+                  err.file, err.line, err.message);
+}
+
+START_TEST(every_group_is_within_its_bounds)
+{
+    static const char *const names[] = {"kv-logs-printed", "kv-logs-verdicts", "kv-logs-weights", "kv-logs-modelled",
+                                        "kv-logs-predicted"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct base_arena arena;
+        struct calib_group_result result;
+        base_arena_init(&arena);
+        run_group(names[i], &arena, &result);
+        ck_assert_uint_gt(result.cases.count, 10);
+        ck_assert_msg(result.within, "%s", names[i]);
+        calib_group_result_free(&result);
+        base_arena_release(&arena);
+    }
+}
+END_TEST
+
+START_TEST(llama_cpp_is_exact)
+{
+    struct base_arena arena;
+    struct calib_group_result result;
+    size_t cells = 0;
+    base_arena_init(&arena);
+    run_group("kv-logs-printed", &arena, &result);
+    for (size_t i = 0; i < result.cases.count; i++) {
+        const struct calib_case *item = &result.cases.at[i];
+        if (strcmp(item->what, "MiB of cells") != 0)
+            continue;
+        ck_assert_msg(item->agrees, "%s", item->id);
+        cells++;
+    }
+    ck_assert_uint_ge(cells, 22);
+    calib_group_result_free(&result);
+    base_arena_release(&arena);
+}
+END_TEST
+
+CHECK_MAIN("validation.kv_logs", every_group_is_within_its_bounds, llama_cpp_is_exact)
