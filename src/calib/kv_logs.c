@@ -86,8 +86,8 @@ static struct row begin_row(const struct conf_rows *rows, struct base_arena *are
 }
 
 /* The waterfall under the row's settings and one more; false when there is none (err says why). */
-static bool size_of(const struct row *row, const char *key, const char *value, struct kv_waterfall *out,
-                    struct kvsim_error *err)
+static bool size_of(const struct row *row, const char *key, const char *value,
+                    struct kv_waterfall *out, struct kvsim_error *err)
 {
     struct row more = *row;
     if (key != NULL)
@@ -123,8 +123,8 @@ static bool size_with_bytes(const struct row *row, double bytes, struct kv_water
 
 /* ---- cases ---- */
 
-static void add_case(const struct row *row, struct calib_cases *out, const char *what, double predicted,
-                     double measured, bool agrees)
+static void add_case(const struct row *row, struct calib_cases *out, const char *what,
+                     double predicted, double measured, bool agrees)
 {
     struct calib_case item = {
         .id = text_of(row, "id"),
@@ -140,10 +140,10 @@ static void add_case(const struct row *row, struct calib_cases *out, const char 
     base_vec_push(out, item);
 }
 
-static enum kvsim_status each_row(const char *path, struct base_arena *arena, struct calib_cases *out,
-                                  enum kvsim_status (*check)(struct row *row, struct calib_cases *out,
-                                                             struct kvsim_error *err),
-                                  struct kvsim_error *err)
+static enum kvsim_status each_row(
+    const char *path, struct base_arena *arena, struct calib_cases *out,
+    enum kvsim_status (*check)(struct row *row, struct calib_cases *out, struct kvsim_error *err),
+    struct kvsim_error *err)
 {
     struct conf_rows *rows;
     enum kvsim_status status = conf_rows_open(path, &rows, err);
@@ -187,19 +187,22 @@ static double longest_of(const struct row *row)
 }
 
 /* The number of blocks whose printed tokens are these, or 0. */
-static double blocks_of_tokens(const struct row *row, const struct kv_waterfall *probe, double tokens)
+static double blocks_of_tokens(const struct row *row, const struct kv_waterfall *probe,
+                               double tokens)
 {
     double per_table = tokens / probe->pages.block_tokens * probe->pages.table_count;
     struct kv_waterfall at;
     // The count is one of few around the quotient: floor by tables, or floor of a concurrency.
     double first = ceil(per_table) - 2;
-    for (double blocks = first < 1 ? 1 : first; blocks <= per_table + probe->pages.table_count + 2; blocks++) {
+    for (double blocks = first < 1 ? 1 : first; blocks <= per_table + probe->pages.table_count + 2;
+         blocks++) {
         if (size_with_blocks(row, blocks, &at) && (double)at.kv_pool_tokens == tokens)
             return blocks;
     }
     // Tokens by concurrency: blocks = tokens * blocks of a longest sequence / its length.
     double by_length = tokens * (double)probe->sequence_blocks / longest_of(row);
-    for (double blocks = floor(by_length) - 1; isfinite(by_length) && blocks <= by_length + 2; blocks++) {
+    for (double blocks = floor(by_length) - 1; isfinite(by_length) && blocks <= by_length + 2;
+         blocks++) {
         if (size_with_blocks(row, blocks, &at) && (double)at.kv_pool_tokens == tokens)
             return blocks;
     }
@@ -219,7 +222,8 @@ static bool blocks_fit_memory(const struct row *row, double blocks)
 }
 
 // Blocks that do not fill a round of all tables are in no token count.
-static bool some_blocks_fit_memory(const struct row *row, const struct kv_waterfall *probe, double blocks)
+static bool some_blocks_fit_memory(const struct row *row, const struct kv_waterfall *probe,
+                                   double blocks)
 {
     for (uint32_t extra = 0; extra < probe->pages.table_count; extra++) {
         if (blocks_fit_memory(row, blocks + extra))
@@ -273,10 +277,12 @@ static void check_swap(const struct row *row, struct calib_cases *out)
     if (!has(row, "swap_blocks") || !size_with_blocks(row, 1000, &at))
         return;
     double printed = real_of(row, "swap_blocks");
-    add_case(row, out, "swap_blocks", (double)at.swap_blocks, printed, (double)at.swap_blocks == printed);
+    add_case(row, out, "swap_blocks", (double)at.swap_blocks, printed,
+             (double)at.swap_blocks == printed);
 }
 
-static enum kvsim_status check_printed(struct row *row, struct calib_cases *out, struct kvsim_error *err)
+static enum kvsim_status check_printed(struct row *row, struct calib_cases *out,
+                                       struct kvsim_error *err)
 {
     struct kv_waterfall probe;
     if (has(row, "cells_mib")) {
@@ -308,7 +314,8 @@ enum kvsim_status calib_kv_logs_printed(const char *path, struct base_arena *are
 
 /* ---- verdicts ---- */
 
-static enum kvsim_status check_verdict(struct row *row, struct calib_cases *out, struct kvsim_error *err)
+static enum kvsim_status check_verdict(struct row *row, struct calib_cases *out,
+                                       struct kvsim_error *err)
 {
     struct kv_waterfall at;
     bool known = false;
@@ -323,7 +330,8 @@ static enum kvsim_status check_verdict(struct row *row, struct calib_cases *out,
     if (!known)
         return KVSIM_OK;
     bool started = strcmp(text_of(row, "outcome"), "refused") != 0;
-    add_case(row, out, started ? "started" : "refused", at.starts ? 1 : 0, started ? 1 : 0, at.starts == started);
+    add_case(row, out, started ? "started" : "refused", at.starts ? 1 : 0, started ? 1 : 0,
+             at.starts == started);
     if (has(row, "estimated_max_model_len") && !started) {
         // Follows from the printed memory, which is rounded: within its precision.
         double printed = real_of(row, "estimated_max_model_len");
@@ -353,21 +361,25 @@ static double measured_bytes(const struct row *row, const struct kv_waterfall *a
     return real_of(row, "kv_pool_tokens") / at->pages.block_tokens * block_bytes;
 }
 
-static enum kvsim_status check_predicted(struct row *row, struct calib_cases *out, struct kvsim_error *err)
+static enum kvsim_status check_predicted(struct row *row, struct calib_cases *out,
+                                         struct kvsim_error *err)
 {
     struct kv_waterfall at;
     const char *hardware = text_of(row, "hardware");
     if (has(row, "memory_gib"))
-        hardware = base_arena_printf(row->arena, "{base: %s, memory: %s GiB}", hardware, text_of(row, "memory_gib"));
+        hardware = base_arena_printf(row->arena, "{base: %s, memory: %s GiB}", hardware,
+                                     text_of(row, "memory_gib"));
     set(row, "hardware", hardware);
     if (!size_of(row, NULL, NULL, &at, err))
         return err->status;
     double measured = measured_bytes(row, &at);
-    add_case(row, out, "kv_available_bytes_per_gpu", (double)at.kv_available_bytes_per_gpu, measured, true);
+    add_case(row, out, "kv_available_bytes_per_gpu", (double)at.kv_available_bytes_per_gpu,
+             measured, true);
     return KVSIM_OK;
 }
 
-static enum kvsim_status check_weights(struct row *row, struct calib_cases *out, struct kvsim_error *err)
+static enum kvsim_status check_weights(struct row *row, struct calib_cases *out,
+                                       struct kvsim_error *err)
 {
     struct kv_waterfall at;
     if (!has(row, "weights_gib"))
@@ -386,7 +398,8 @@ enum kvsim_status calib_kv_logs_weights(const char *path, struct base_arena *are
     return each_row(path, arena, out, check_weights, err);
 }
 
-static enum kvsim_status check_modelled(struct row *row, struct calib_cases *out, struct kvsim_error *err)
+static enum kvsim_status check_modelled(struct row *row, struct calib_cases *out,
+                                        struct kvsim_error *err)
 {
     return has(row, "unmodelled") ? KVSIM_OK : check_predicted(row, out, err);
 }

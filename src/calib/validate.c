@@ -10,7 +10,8 @@
 
 const struct calib_group calib_groups[] = {
     {.name = "kv-logs-printed",
-     .summary = "blocks, tokens, concurrency and cells from the KV memory that a start-up log prints",
+     .summary =
+         "blocks, tokens, concurrency and cells from the KV memory that a start-up log prints",
      .is_exact = true,
      .bounds = {.disagreeing = 0.05},
      .file = "kv-logs/printed.csv",
@@ -49,7 +50,8 @@ const struct calib_group calib_groups[] = {
      .file = "times/attention.csv",
      .run = calib_times_kernels},
     {.name = "attention-long",
-     .summary = "decode attention at 64 MB of KV and more, another library on a GPU without rows of its own",
+     .summary = "decode attention at 64 MB of KV and more, another library on a GPU without rows "
+                "of its own",
      .level = "datasheet",
      .bounds = {.median = 0.20},
      .file = "times/attention-h800.csv",
@@ -73,7 +75,8 @@ const struct calib_group calib_groups[] = {
      .file = "times/layers.csv",
      .run = calib_times_layers},
     {.name = "layers-left-out",
-     .summary = "the same from coefficients pooled over all other GPUs, no figure of the predicted one",
+     .summary =
+         "the same from coefficients pooled over all other GPUs, no figure of the predicted one",
      .level = "datasheet",
      .bounds = {.mean = 0.15},
      .file = "times/layers.csv",
@@ -103,7 +106,8 @@ const struct calib_group calib_groups[] = {
      .file = "times/steps.csv",
      .run = calib_times_steps_calibrated},
     {.name = "server-iterations",
-     .summary = "prompt and token times of a host-bound server of 2023, fitted to a fifth of the rows",
+     .summary =
+         "prompt and token times of a host-bound server of 2023, fitted to a fifth of the rows",
      .level = "calibrated",
      .bounds = {.tau = 0.85},
      .file = "times/server-iterations.csv",
@@ -117,7 +121,8 @@ static void fill_errors(struct calib_group_result *result)
     if (cases->count == 0)
         return;
     size_t bytes = base_mul_size(cases->count, sizeof(double));
-    double *errors = base_alloc(bytes), *predicted = base_alloc(bytes), *measured = base_alloc(bytes);
+    double *errors = base_alloc(bytes), *predicted = base_alloc(bytes),
+           *measured = base_alloc(bytes);
     struct calib_errors found;
     for (size_t i = 0; i < cases->count; i++) {
         errors[i] = cases->at[i].error;
@@ -152,8 +157,10 @@ static bool is_within(const struct calib_group_result *result)
     if (result->group->is_exact)
         return (double)(count - result->agreeing) <= bounds->disagreeing * (double)count;
     return bound_holds(result->median, bounds->median) && bound_holds(result->p90, bounds->p90) &&
-           bound_holds(fabs(result->worst), bounds->worst) && bound_holds(result->mean, bounds->mean) &&
-           bound_holds(fabs(result->bias), bounds->bias) && (bounds->tau <= 0 || result->tau >= bounds->tau);
+           bound_holds(fabs(result->worst), bounds->worst) &&
+           bound_holds(result->mean, bounds->mean) &&
+           bound_holds(fabs(result->bias), bounds->bias) &&
+           (bounds->tau <= 0 || result->tau >= bounds->tau);
 }
 
 enum kvsim_status calib_group_run(const struct calib_group *group, const char *folder,

@@ -18,8 +18,8 @@ struct calib_case {
     const char *id, *family, *source;
     const char *what; /* the figure */
     double predicted, measured;
-    double error; /* predicted / measured - 1; 0 for exact figures and verdicts that agree */
-    bool agrees;  /* exact and verdict cases; true for predicted ones */
+    double error;     /* predicted / measured - 1; 0 for exact figures and verdicts that agree */
+    bool agrees;      /* exact and verdict cases; true for predicted ones */
     const char *note; /* why it differs, or "" */
 };
 
@@ -38,7 +38,8 @@ struct calib_bounds {
 
 struct calib_group {
     const char *name, *summary;
-    const char *level; /* of the cost model: "datasheet"; "calibrated": cases that were not fitted; NULL: no times */
+    const char *
+        level; /* of the cost model: "datasheet"; "calibrated": cases that were not fitted; NULL: no times */
     bool is_exact; /* counted as agreeing or not, instead of by error */
     struct calib_bounds bounds;
     const char *file; /* below the validation folder */
@@ -55,7 +56,7 @@ struct calib_group_result {
     double median, p90, worst; /* of absolute errors; worst signed */
     double mean, bias, tau;    /* mean of absolute, of signed errors; order of the cases */
     const char *worst_id;
-    bool within;               /* the bounds hold */
+    bool within; /* the bounds hold */
 };
 
 /* Runs a group on the files of `folder`. The caller frees the result in any case. */

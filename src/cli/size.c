@@ -47,8 +47,9 @@ static enum kvsim_status read_axes(const struct cli_args *args, struct study_axe
             return status;
     }
     if (study_axes_has(axes, STUDY_AXIS_CONTEXT) || study_axes_has(axes, STUDY_AXIS_CONCURRENCY))
-        return base_fail(err, KVSIM_ERR_USAGE,
-                         "context and concurrency are no axes here: give --context and --sequences");
+        return base_fail(
+            err, KVSIM_ERR_USAGE,
+            "context and concurrency are no axes here: give --context and --sequences");
     return study_axes_check(axes, err);
 }
 

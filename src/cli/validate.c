@@ -57,9 +57,11 @@ static void cell_share(struct report_page *page, double share)
     cell(page, text);
 }
 
-static void print_groups(struct report_page *page, const struct calib_group_result *results, size_t count)
+static void print_groups(struct report_page *page, const struct calib_group_result *results,
+                         size_t count)
 {
-    static const char *const names[] = {"group", "cases", "agree", "median error", "90th percentile", "worst", "verdict"};
+    static const char *const names[] = {"group",           "cases", "agree",  "median error",
+                                        "90th percentile", "worst", "verdict"};
     report_page_heading(page, "PREDICTED AGAINST MEASURED");
     report_page_table_begin(page, "lrrrrrl");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -93,7 +95,8 @@ static void print_cases(struct report_page *page, const struct calib_group_resul
     bool exact = result->group->is_exact;
     if (exact && result->agreeing == result->cases.count)
         return;
-    snprintf(heading, sizeof heading, "%s: %s", result->group->name, exact ? "what does not agree" : "every case");
+    snprintf(heading, sizeof heading, "%s: %s", result->group->name,
+             exact ? "what does not agree" : "every case");
     report_page_heading(page, heading);
     report_page_table_begin(page, "llrrrl");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -155,7 +158,8 @@ static void print_json(const struct calib_group_result *results, size_t count)
     report_json_finish(&json);
 }
 
-static void print(const struct cli_args *args, const struct calib_group_result *results, size_t count)
+static void print(const struct cli_args *args, const struct calib_group_result *results,
+                  size_t count)
 {
     if (args->format == CLI_JSON) {
         print_json(results, count);

@@ -19,8 +19,8 @@ static int64_t window_cells(const struct kv_cells_options *options, uint32_t win
                             int64_t stream_cells)
 {
     int64_t sequences = options->unified ? options->parallel : 1;
-    int64_t cells = pad((int64_t)window_tokens * sequences + options->ubatch_tokens,
-                        options->pad_tokens);
+    int64_t cells =
+        pad((int64_t)window_tokens * sequences + options->ubatch_tokens, options->pad_tokens);
     return cells < stream_cells ? cells : stream_cells;
 }
 

@@ -18,10 +18,10 @@
 #include <stdint.h>
 
 struct kv_cells_options {
-    int64_t ctx_tokens; /* of all sequences together, as ctx_size */
-    uint32_t parallel;  /* sequences; 0 = 1 */
-    bool unified;       /* all sequences share one stream */
-    bool swa_full;      /* windowed layers keep every cell */
+    int64_t ctx_tokens;     /* of all sequences together, as ctx_size */
+    uint32_t parallel;      /* sequences; 0 = 1 */
+    bool unified;           /* all sequences share one stream */
+    bool swa_full;          /* windowed layers keep every cell */
     uint32_t ubatch_tokens; /* 0 = 512 */
     uint32_t pad_tokens;    /* 0 = 256 */
 };

@@ -42,8 +42,8 @@ int64_t kv_hold_blocks(const struct kv_pages *pages, int64_t tokens)
 {
     int64_t blocks = 0;
     for (size_t i = 0; i < pages->kind_count; i++)
-        blocks += pages->kinds[i].table_count *
-                  kv_hold_table_blocks(pages, &pages->kinds[i], tokens);
+        blocks +=
+            pages->kinds[i].table_count * kv_hold_table_blocks(pages, &pages->kinds[i], tokens);
     return blocks;
 }
 

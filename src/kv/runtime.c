@@ -44,8 +44,8 @@ static double expert_bytes(const struct kv_runtime_rule *rule, const struct spec
 {
     if (model->expert_count == 0)
         return 0;
-    double at_once = rule->moe_chunk_tokens != 0 ? min_real(tokens, (double)rule->moe_chunk_tokens)
-                                                 : tokens;
+    double at_once =
+        rule->moe_chunk_tokens != 0 ? min_real(tokens, (double)rule->moe_chunk_tokens) : tokens;
     double width = model->expert_intermediate / ranks;
     double gate_up = (model->mlp == SPEC_MLP_GATED ? 2 : 1) * width;
     double per_token = model->experts_per_token * (max_real(gate_up, model->hidden) + width);
@@ -56,9 +56,10 @@ static double layer_bytes(const struct kv_runtime_rule *rule, const struct spec_
                           const struct kv_runtime_shape *shape)
 {
     double tokens = (double)shape->max_num_batched_tokens, ranks = shape->tensor_parallel;
-    double width = max_real(attention_width(model), max_real(dense_width(model), linear_width(model)));
-    double widest = max_real(tokens * width / ranks * ELEMENT_BYTES,
-                             expert_bytes(rule, model, tokens, ranks));
+    double width =
+        max_real(attention_width(model), max_real(dense_width(model), linear_width(model)));
+    double widest =
+        max_real(tokens * width / ranks * ELEMENT_BYTES, expert_bytes(rule, model, tokens, ranks));
     return widest + tokens * rule->hidden_copies * model->hidden * ELEMENT_BYTES;
 }
 
@@ -87,8 +88,8 @@ static double graphs_bytes(const struct kv_runtime_rule *rule, const struct spec
 {
     if (shape->enforce_eager)
         return 0;
-    int64_t most = shape->max_num_seqs < rule->graph_max_batch ? shape->max_num_seqs
-                                                               : rule->graph_max_batch;
+    int64_t most =
+        shape->max_num_seqs < rule->graph_max_batch ? shape->max_num_seqs : rule->graph_max_batch;
     uint32_t stages = shape->pipeline_parallel;
     double layers = (model->layer_count + stages - 1) / stages;
     double bytes = layers * (double)kv_runtime_capture_sizes(most) * (double)rule->graph_bytes;

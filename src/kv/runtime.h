@@ -30,7 +30,7 @@ struct kv_runtime_rule {
     int64_t collective_pcie_bytes; /* further with tensor parallelism over PCIe alone */
     int64_t graph_bytes;           /* of one layer at one capture size */
     int64_t graph_max_batch;       /* largest capture size */
-    double graph_charged_share;    /* of what capture takes: the estimate that is charged; 0 = all */
+    double graph_charged_share; /* of what capture takes: the estimate that is charged; 0 = all */
 };
 
 struct kv_runtime_shape {

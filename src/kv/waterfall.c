@@ -194,8 +194,7 @@ static enum kvsim_status find_parts(const struct kv_waterfall_inputs *inputs,
 {
     struct kv_runtime runtime = predict(inputs);
     parts->of[KV_PART_ACTIVATION] = activation_part(inputs, runtime.activation_bytes);
-    parts->of[KV_PART_NON_TORCH] =
-        predicted(inputs, &inputs->non_torch, runtime.non_torch_bytes);
+    parts->of[KV_PART_NON_TORCH] = predicted(inputs, &inputs->non_torch, runtime.non_torch_bytes);
     parts->of[KV_PART_GRAPHS] = predicted(inputs, &inputs->graphs, runtime.graphs_bytes);
     parts->of[KV_PART_REQUEST_TABLES] = inputs->request_tables;
     parts->of[KV_PART_DRAFT] = inputs->draft;
@@ -328,8 +327,7 @@ static void add_part_rows(const struct kv_waterfall_inputs *inputs, const struct
 static int64_t available_bytes(const struct kv_waterfall_inputs *inputs, const struct parts *parts,
                                uint64_t memory_bytes)
 {
-    return share_bytes(inputs, parts, memory_bytes) -
-           placed_bytes(inputs, parts, KV_PLACE_AFTER);
+    return share_bytes(inputs, parts, memory_bytes) - placed_bytes(inputs, parts, KV_PLACE_AFTER);
 }
 
 static void make_sized_pool(const struct kv_waterfall_inputs *inputs, const struct parts *parts,
@@ -438,8 +436,8 @@ static void check_card(const struct kv_waterfall_inputs *inputs, const struct pa
                    placed_bytes(inputs, parts, KV_PLACE_AFTER),
                limit);
     else if (!rest_fits(inputs, parts, out, &room_bytes))
-        refuse(out, KV_STAGE_GRAPHS, "gpu_memory",
-               placed_bytes(inputs, parts, KV_PLACE_BESIDE), room_bytes);
+        refuse(out, KV_STAGE_GRAPHS, "gpu_memory", placed_bytes(inputs, parts, KV_PLACE_BESIDE),
+               room_bytes);
 }
 
 // One longest sequence must fit the blocks that can be used.
@@ -516,8 +514,7 @@ enum kvsim_status kv_waterfall_compute(const struct kv_waterfall_inputs *inputs,
     else
         make_sized_pool(inputs, &parts, out);
     if (out->pages.block_bytes_per_gpu != 0)
-        out->swap_blocks =
-            inputs->swap_bytes_per_gpu / (int64_t)out->pages.block_bytes_per_gpu;
+        out->swap_blocks = inputs->swap_bytes_per_gpu / (int64_t)out->pages.block_bytes_per_gpu;
     out->kv_available_bytes = out->kv_available_bytes_per_gpu * (int64_t)out->layout.gpu_count;
     set_concurrency(inputs, out);
     if (!stated)

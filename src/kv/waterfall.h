@@ -101,10 +101,12 @@ enum kv_place { KV_PLACE_AFTER, KV_PLACE_BEFORE, KV_PLACE_BESIDE };
  */
 struct kv_sizing {
     enum kv_place place[KV_PART_COUNT]; /* of graphs: with charge_graphs false they stand beside */
-    bool tokens_by_concurrency; /* kv_pool_tokens = floor(max_concurrency * max_model_len), as newer vLLM prints */
-    bool concurrency_by_tokens; /* max_concurrency = tokens / max_model_len, not by whole blocks of a sequence */
-    bool clamps_length; /* a max_model_len above the pool is shortened, not refused */
-    bool has_spare_page;        /* one page is allocated on top of the pool (SGLang's page 0) */
+    bool
+        tokens_by_concurrency; /* kv_pool_tokens = floor(max_concurrency * max_model_len), as newer vLLM prints */
+    bool
+        concurrency_by_tokens; /* max_concurrency = tokens / max_model_len, not by whole blocks of a sequence */
+    bool clamps_length;  /* a max_model_len above the pool is shortened, not refused */
+    bool has_spare_page; /* one page is allocated on top of the pool (SGLang's page 0) */
     enum {
         KV_POOL_BLOCKS, /* what is available, in whole blocks */
         KV_POOL_CELLS,  /* llama.cpp: what the contexts were said to be; it fits or does not */

@@ -22,10 +22,11 @@ struct record_size_group {
     const char *kind;
     const char *formula; /* "2 x L 80 x H_kv 8 x d_h 128 x b 2", every symbol with its value */
     int64_t layers, block_size, block_bytes, window_tokens;
-    int64_t bytes_per_token;    /* lower bound, all layers of the group; 0 for states */
-    int64_t slot_bytes;         /* what a token's slot takes: + replicated, scales, padded */
-    int64_t bytes_per_sequence; /* states, and what a window holds at most; 0 where it grows for ever */
-    int64_t blocks;             /* of one sequence of max_model_len */
+    int64_t bytes_per_token; /* lower bound, all layers of the group; 0 for states */
+    int64_t slot_bytes;      /* what a token's slot takes: + replicated, scales, padded */
+    int64_t
+        bytes_per_sequence; /* states, and what a window holds at most; 0 where it grows for ever */
+    int64_t blocks;         /* of one sequence of max_model_len */
 };
 
 struct record_size_context {
@@ -33,7 +34,8 @@ struct record_size_context {
     int64_t lower_bound_bytes, allocated_bytes, allocated_blocks;
     double kv_usage; /* NaN without a pool */
     bool fits;
-    int64_t concurrency_guaranteed;  /* sequences of this length that the usable blocks hold, as admission counts */
+    int64_t
+        concurrency_guaranteed; /* sequences of this length that the usable blocks hold, as admission counts */
     const struct record_size_line *ledger;
     size_t ledger_count;
 };
@@ -67,7 +69,7 @@ struct record_size {
     int64_t lower_bound_bytes_per_token; /* the model's, groups that grow for ever */
     int64_t marginal_bytes_per_token;    /* allocated for one token more of a long sequence */
     int64_t fixed_bytes;                 /* of a long sequence: states and full windows */
-    int64_t k_bytes, v_bytes;            /* per token, lower bound; equal but for dtypes and latents */
+    int64_t k_bytes, v_bytes; /* per token, lower bound; equal but for dtypes and latents */
     int64_t kv_replication;
     int64_t block_bytes, block_bytes_per_gpu, table_count;
     struct record_size_comparison comparison;
@@ -101,7 +103,7 @@ struct record_size {
 
     const char *const *engine_log; /* the lines that the engine would print at start */
     size_t engine_log_count;
-    const char *const *notes;    /* whole sentences: what was found */
+    const char *const *notes; /* whole sentences: what was found */
     size_t note_count;
     const char *const *unsupported; /* whole sentences: what these figures do not support */
     size_t unsupported_count;

@@ -18,7 +18,8 @@ static void put_text(FILE *out, const char *text)
 
 static void put_real(FILE *out, double value)
 {
-    struct record_value field = {.kind = isfinite(value) ? RECORD_REAL : RECORD_NULL, .real = value};
+    struct record_value field = {.kind = isfinite(value) ? RECORD_REAL : RECORD_NULL,
+                                 .real = value};
     fputc(',', out);
     report_csv_value(out, &field);
 }
@@ -38,7 +39,8 @@ static void put_header(FILE *out, const struct record_size *size)
     fputc('\n', out);
 }
 
-static void put_row(FILE *out, const struct record_size *size, const struct record_size_context *row)
+static void put_row(FILE *out, const struct record_size *size,
+                    const struct record_size_context *row)
 {
     for (size_t i = 0; i < size->axis_count; i++) {
         put_text(out, size->axes[i].value);

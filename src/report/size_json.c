@@ -47,7 +47,8 @@ static void put_bytes(struct report_json *json, const struct record_size *size)
         return;
     report_json_begin_object(json, "comparison");
     report_json_text(json, "baseline", size->comparison.baseline);
-    report_json_integer(json, "baseline_bytes_per_token", size->comparison.baseline_bytes_per_token);
+    report_json_integer(json, "baseline_bytes_per_token",
+                        size->comparison.baseline_bytes_per_token);
     report_json_real(json, "ratio", size->comparison.ratio);
     report_json_end_object(json);
 }
@@ -156,7 +157,8 @@ static void put_refusal(struct report_json *json, const struct record_size *size
     report_json_end_object(json);
 }
 
-static void put_texts(struct report_json *json, const char *key, const char *const *texts, size_t count)
+static void put_texts(struct report_json *json, const char *key, const char *const *texts,
+                      size_t count)
 {
     report_json_begin_list(json, key);
     for (size_t i = 0; i < count; i++)

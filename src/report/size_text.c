@@ -32,18 +32,25 @@ static void print_title(struct report_page *page, const struct record_size *size
              size->hardware[0] != '\0' ? size->hardware : "unnamed hardware", size->engine,
              size->starts ? "starts" : "CANNOT START");
     report_page_title(page, title);
-    report_page_line(page, "%s, KV cache %s; TP %lld, PP %lld, DP %lld; blocks of %lld tokens; max_model_len %lld, "
-                           "max_num_seqs %lld, max_num_batched_tokens %lld",
-                     size->attention, size->kv_cache_dtype, (long long)size->tensor_parallel_size,
-                     (long long)size->pipeline_parallel_size, (long long)size->data_parallel_size,
-                     (long long)size->block_size, (long long)size->max_model_len,
-                     (long long)size->max_num_seqs, (long long)size->max_num_batched_tokens);
+    report_page_line(
+        page,
+        "%s, KV cache %s; TP %lld, PP %lld, DP %lld; blocks of %lld tokens; max_model_len %lld, "
+        "max_num_seqs %lld, max_num_batched_tokens %lld",
+        size->attention, size->kv_cache_dtype, (long long)size->tensor_parallel_size,
+        (long long)size->pipeline_parallel_size, (long long)size->data_parallel_size,
+        (long long)size->block_size, (long long)size->max_model_len, (long long)size->max_num_seqs,
+        (long long)size->max_num_batched_tokens);
 }
 
 static void print_tokens(struct report_page *page, const struct record_size *size)
 {
-    static const char *const names[] = {"layers of kind", "lower bound per token", "B", "with padding, scales, copies",
-                                        "B per sequence", "block B", "blocks"};
+    static const char *const names[] = {"layers of kind",
+                                        "lower bound per token",
+                                        "B",
+                                        "with padding, scales, copies",
+                                        "B per sequence",
+                                        "block B",
+                                        "blocks"};
     char a[REPORT_NUMBER_BYTES], b[REPORT_NUMBER_BYTES];
     report_page_heading(page, "BYTES PER TOKEN: the lower bound, every symbol with its value");
     report_page_table_begin(page, "llrrrrr");
@@ -59,17 +66,21 @@ static void print_tokens(struct report_page *page, const struct record_size *siz
         cell_integer(page, group->blocks);
     }
     report_page_table_end(page);
-    report_page_line(page, "blocks: of one sequence of max_model_len; B per sequence: of a state, or of a full window");
-    report_page_line(page, "lower bound of a sequence = %s B per token x T%s; N sequences N times as much",
-                     base_print_count((double)size->lower_bound_bytes_per_token, a, sizeof a),
-                     size->fixed_bytes > 0 ? " + windows and states" : "");
-    report_page_line(page, "a long sequence takes %s B for each token more, and %s B whatever its length",
+    report_page_line(page, "blocks: of one sequence of max_model_len; B per sequence: of a state, "
+                           "or of a full window");
+    report_page_line(
+        page, "lower bound of a sequence = %s B per token x T%s; N sequences N times as much",
+        base_print_count((double)size->lower_bound_bytes_per_token, a, sizeof a),
+        size->fixed_bytes > 0 ? " + windows and states" : "");
+    report_page_line(page,
+                     "a long sequence takes %s B for each token more, and %s B whatever its length",
                      base_print_count((double)size->marginal_bytes_per_token, a, sizeof a),
                      base_print_count((double)size->fixed_bytes, b, sizeof b));
     if (size->comparison.baseline != NULL && size->comparison.ratio > 1.0)
-        report_page_line(page, "%.1f times below %s (%s B per token)", size->comparison.ratio,
-                         size->comparison.baseline,
-                         base_print_count((double)size->comparison.baseline_bytes_per_token, a, sizeof a));
+        report_page_line(
+            page, "%.1f times below %s (%s B per token)", size->comparison.ratio,
+            size->comparison.baseline,
+            base_print_count((double)size->comparison.baseline_bytes_per_token, a, sizeof a));
 }
 
 static const char *sign_of(const struct record_size_line *line)
@@ -105,30 +116,36 @@ static void print_pool(struct report_page *page, const struct record_size *size)
 {
     char blocks[REPORT_NUMBER_BYTES], tokens[REPORT_NUMBER_BYTES], usable[REPORT_NUMBER_BYTES];
     report_page_heading(page, "POOL");
-    report_page_line(page, "%s blocks of %lld tokens and %lld bytes (%lld a GPU): %s tokens, %s of them usable",
-                     base_print_count((double)size->kv_pool_blocks, blocks, sizeof blocks),
-                     (long long)size->block_size, (long long)size->block_bytes,
-                     (long long)size->block_bytes_per_gpu,
-                     base_print_count((double)size->kv_pool_tokens, tokens, sizeof tokens),
-                     base_print_count((double)size->kv_usable_tokens, usable, sizeof usable));
+    report_page_line(
+        page, "%s blocks of %lld tokens and %lld bytes (%lld a GPU): %s tokens, %s of them usable",
+        base_print_count((double)size->kv_pool_blocks, blocks, sizeof blocks),
+        (long long)size->block_size, (long long)size->block_bytes,
+        (long long)size->block_bytes_per_gpu,
+        base_print_count((double)size->kv_pool_tokens, tokens, sizeof tokens),
+        base_print_count((double)size->kv_usable_tokens, usable, sizeof usable));
     if (size->kv_slots != 0)
-        report_page_line(page, "%lld slots, the longest sequence has %lld tokens", (long long)size->kv_slots,
-                         (long long)size->kv_slot_tokens);
-    report_page_line(page, "guaranteed concurrency: %lld sequences of max_model_len (%.2fx of the pool)",
+        report_page_line(page, "%lld slots, the longest sequence has %lld tokens",
+                         (long long)size->kv_slots, (long long)size->kv_slot_tokens);
+    report_page_line(page,
+                     "guaranteed concurrency: %lld sequences of max_model_len (%.2fx of the pool)",
                      (long long)size->concurrency_guaranteed, size->max_concurrency);
     if (size->max_concurrency_total > size->max_concurrency)
         report_page_line(page, "over all ranks and replicas: %.2fx", size->max_concurrency_total);
     if (isfinite(size->concurrency_expected))
-        report_page_line(page, "expected concurrency: %.1f requests of the stated workload (pool over the mean held)",
-                         size->concurrency_expected);
+        report_page_line(
+            page,
+            "expected concurrency: %.1f requests of the stated workload (pool over the mean held)",
+            size->concurrency_expected);
     if (size->swap_blocks > 0)
-        report_page_line(page, "%lld blocks of swap space on the host", (long long)size->swap_blocks);
+        report_page_line(page, "%lld blocks of swap space on the host",
+                         (long long)size->swap_blocks);
 }
 
 static void print_contexts(struct report_page *page, const struct record_size *size)
 {
-    static const char *const names[] = {"context", "sequences", "lower bound B", "allocated B",
-                                        "over", "blocks", "of pool", "fits", "at most"};
+    static const char *const names[] = {"context",     "sequences", "lower bound B",
+                                        "allocated B", "over",      "blocks",
+                                        "of pool",     "fits",      "at most"};
     report_page_heading(page, "BY CONTEXT");
     report_page_table_begin(page, "rrrrrrrlr");
     HEADER(page, names);
@@ -159,7 +176,8 @@ static void print_ledger(struct report_page *page, const struct record_size *siz
         return;
     const struct record_size_context *row = &size->by_context[size->context_count - 1];
     char tokens[REPORT_NUMBER_BYTES], heading[128];
-    snprintf(heading, sizeof heading, "LEDGER: %lld x %s tokens, cause by cause", (long long)row->sequences,
+    snprintf(heading, sizeof heading, "LEDGER: %lld x %s tokens, cause by cause",
+             (long long)row->sequences,
              base_print_count((double)row->context_tokens, tokens, sizeof tokens));
     report_page_heading(page, heading);
     report_page_table_begin(page, "llrr");
@@ -187,7 +205,8 @@ static void print_ledger(struct report_page *page, const struct record_size *siz
     }
     report_page_table_end(page);
     if (!row->fits)
-        report_page_line(page, "they do not fit at once: the pool has %lld bytes", (long long)size->kv_pool_bytes);
+        report_page_line(page, "they do not fit at once: the pool has %lld bytes",
+                         (long long)size->kv_pool_bytes);
 }
 
 static void print_refusal(struct report_page *page, const struct record_size *size)
@@ -196,25 +215,31 @@ static void print_refusal(struct report_page *page, const struct record_size *si
     if (size->refusal_stage == NULL)
         return;
     report_page_heading(page, size->starts ? "WOULD BE REFUSED (startup_check is off)" : "REFUSED");
-    report_page_line(page, "stage %s: %s needs %s (%lld bytes) on each GPU, there are %s (%lld bytes)",
+    report_page_line(page,
+                     "stage %s: %s needs %s (%lld bytes) on each GPU, there are %s (%lld bytes)",
                      size->refusal_stage, size->refusal_limit,
                      base_print_bytes((double)size->needed_bytes, needed, sizeof needed),
                      (long long)size->needed_bytes,
                      base_print_bytes((double)size->available_bytes, available, sizeof available),
                      (long long)size->available_bytes);
     if (size->estimated_max_model_len > 0)
-        report_page_line(page, "the longest sequence that fits: %lld tokens", (long long)size->estimated_max_model_len);
+        report_page_line(page, "the longest sequence that fits: %lld tokens",
+                         (long long)size->estimated_max_model_len);
     for (size_t i = 0; i < size->change_count; i++) {
         const struct record_size_change *change = &size->changes[i];
-        report_page_line(page, "it starts with --set %s=%s: %lld usable tokens, %.2fx%s", change->key, change->value,
-                         (long long)change->kv_usable_tokens, change->max_concurrency,
+        report_page_line(page, "it starts with --set %s=%s: %lld usable tokens, %.2fx%s",
+                         change->key, change->value, (long long)change->kv_usable_tokens,
+                         change->max_concurrency,
                          change->fits_demand ? "" : "; too small for the stated sequences");
     }
     if (size->change_count == 0)
-        report_page_line(page, "no single change of utilization, length, ranks, KV dtype or weight format starts it");
+        report_page_line(
+            page,
+            "no single change of utilization, length, ranks, KV dtype or weight format starts it");
 }
 
-static void print_lines(struct report_page *page, const char *heading, const char *const *lines, size_t count)
+static void print_lines(struct report_page *page, const char *heading, const char *const *lines,
+                        size_t count)
 {
     if (count == 0)
         return;
@@ -235,8 +260,10 @@ void report_size_page(FILE *out, enum report_style style, const struct record_si
     print_pool(&page, size);
     print_contexts(&page, size);
     print_ledger(&page, size);
-    print_lines(&page, "AS THE ENGINE'S START-UP LOG PRINTS IT", size->engine_log, size->engine_log_count);
-    print_lines(&page, "WHAT THESE FIGURES DO NOT SUPPORT", size->unsupported, size->unsupported_count);
+    print_lines(&page, "AS THE ENGINE'S START-UP LOG PRINTS IT", size->engine_log,
+                size->engine_log_count);
+    print_lines(&page, "WHAT THESE FIGURES DO NOT SUPPORT", size->unsupported,
+                size->unsupported_count);
 }
 
 /* ---- a table over keys ---- */
@@ -264,10 +291,11 @@ static void table_row(struct report_page *page, const struct record_size *size)
     report_page_cell(page, size->starts ? "starts" : size->refusal_stage);
 }
 
-void report_sizes_page(FILE *out, enum report_style style, const struct record_size *sizes, size_t count)
+void report_sizes_page(FILE *out, enum report_style style, const struct record_size *sizes,
+                       size_t count)
 {
     static const char *const names[] = {"bound B/token", "held B/token", "pool GiB", "blocks",
-                                        "tokens", "concurrency", "verdict"};
+                                        "tokens",        "concurrency",  "verdict"};
     char align[REPORT_COLUMNS_MAX + 1] = "";
     struct report_page page;
     report_page_init(&page, out, style);
@@ -282,12 +310,14 @@ void report_sizes_page(FILE *out, enum report_style style, const struct record_s
     for (size_t i = 0; i < count; i++)
         table_row(&page, &sizes[i]);
     report_page_table_end(&page);
-    report_page_line(&page, "bound: lower bound of a token; held: what a long sequence takes for a token more; "
-                            "concurrency: at max_model_len, which differs by model unless it is set");
+    report_page_line(
+        &page, "bound: lower bound of a token; held: what a long sequence takes for a token more; "
+               "concurrency: at max_model_len, which differs by model unless it is set");
     for (size_t i = 0; i < count; i++) {
         if (sizes[i].refusal_message != NULL)
             continue;
-        print_lines(&page, "WHAT THESE FIGURES DO NOT SUPPORT", sizes[i].unsupported, sizes[i].unsupported_count);
+        print_lines(&page, "WHAT THESE FIGURES DO NOT SUPPORT", sizes[i].unsupported,
+                    sizes[i].unsupported_count);
         break;
     }
 }

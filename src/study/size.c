@@ -12,7 +12,8 @@
 static const char *format_bytes(struct base_arena *arena, const struct spec_kv_format *format)
 {
     char text[32];
-    return base_arena_copy(arena, base_print_real(format->bits_per_element / 8.0, text, sizeof text));
+    return base_arena_copy(arena,
+                           base_print_real(format->bits_per_element / 8.0, text, sizeof text));
 }
 
 /* Every symbol beside its value, so that the product can be checked by hand. */
@@ -27,7 +28,8 @@ static const char *print_formula(struct base_arena *arena, const struct serve_co
         return base_arena_printf(arena, "L %u x %g B as stated", group->layer_count,
                                  group->stated_bytes_per_token);
     if (group->kind == SPEC_KV_INDEX)
-        return base_arena_printf(arena, "L %u x index key %u x b 1", group->layer_count, group->k_dim);
+        return base_arena_printf(arena, "L %u x index key %u x b 1", group->layer_count,
+                                 group->k_dim);
     if (group->is_latent)
         return base_arena_printf(arena, "L %u x (r_kv + d_rope) %u x b %s", group->layer_count,
                                  group->k_dim, b);
@@ -35,8 +37,8 @@ static const char *print_formula(struct base_arena *arena, const struct serve_co
         return base_arena_printf(arena, "2 x L %u x H_kv %u x d_h %u x b %s", group->layer_count,
                                  group->kv_head_count, group->k_dim, b);
     return base_arena_printf(arena, "L %u x H_kv %u x (d_k %u x b %s + d_v %u x b %s)",
-                             group->layer_count, group->kv_head_count, group->k_dim, b, group->v_dim,
-                             format_bytes(arena, &layout->v_format));
+                             group->layer_count, group->kv_head_count, group->k_dim, b,
+                             group->v_dim, format_bytes(arena, &layout->v_format));
 }
 
 static const char *attention_name(const struct spec_model *model)
@@ -115,7 +117,8 @@ static int64_t group_blocks(const struct kv_pages *pages, const struct spec_kv_s
 {
     for (size_t i = 0; i < pages->kind_count; i++) {
         const struct kv_pages_kind *kind = &pages->kinds[i];
-        if (!pages->is_hybrid || (kind->kind == slot->kind && kind->window_tokens == slot->window_tokens))
+        if (!pages->is_hybrid ||
+            (kind->kind == slot->kind && kind->window_tokens == slot->window_tokens))
             return kind->table_count * kv_hold_table_blocks(pages, kind, tokens);
     }
     return 0;
@@ -126,7 +129,8 @@ static void add_groups(const struct serve_config *config, struct base_arena *are
 {
     const struct spec_kv_layout *layout = &config->layout;
     const struct kv_pages *pages = &config->waterfall.pages;
-    struct record_size_group *groups = base_arena_array(arena, layout->group_count + 1, sizeof *groups);
+    struct record_size_group *groups =
+        base_arena_array(arena, layout->group_count + 1, sizeof *groups);
     for (size_t i = 0; i < layout->group_count; i++) {
         const struct spec_kv_slot *slot = &layout->groups[i];
         bool is_state = slot->kind == SPEC_KV_STATE;
@@ -137,7 +141,8 @@ static void add_groups(const struct serve_config *config, struct base_arena *are
             .layers = slot->layer_count,
             .window_tokens = slot->window_tokens,
             .block_size = pages->is_hybrid ? pages->block_tokens : slot->block_tokens,
-            .block_bytes = pages->is_hybrid ? (int64_t)pages->block_bytes : (int64_t)slot->block_bytes,
+            .block_bytes =
+                pages->is_hybrid ? (int64_t)pages->block_bytes : (int64_t)slot->block_bytes,
             .bytes_per_token = (int64_t)slot->lower_bound_bytes,
             .slot_bytes = (int64_t)slot->slot_bytes,
             .bytes_per_sequence = is_state ? (int64_t)slot->sequence_bytes : most,
@@ -215,8 +220,8 @@ static void fill_context(const struct serve_config *config, int64_t tokens, int6
         .sequences = sequences,
         .lower_bound_bytes = ledger.lower_bound_bytes,
         .allocated_bytes = allocated,
-        .allocated_blocks = is_cells ? waterfall->kv_pool_blocks
-                                     : sequences * kv_hold_blocks(pages, tokens),
+        .allocated_blocks =
+            is_cells ? waterfall->kv_pool_blocks : sequences * kv_hold_blocks(pages, tokens),
         .kv_usage = usable > 0 ? (double)allocated / (double)usable : (double)NAN,
         .concurrency_guaranteed = guaranteed(waterfall, tokens),
     };
@@ -228,20 +233,23 @@ static void fill_context(const struct serve_config *config, int64_t tokens, int6
     out->ledger = copy_ledger(arena, &ledger, &out->ledger_count);
 }
 
-static void add_contexts(const struct serve_config *config, const struct study_size_options *options,
-                         struct base_arena *arena, struct record_size *out)
+static void add_contexts(const struct serve_config *config,
+                         const struct study_size_options *options, struct base_arena *arena,
+                         struct record_size *out)
 {
     enum { USUAL_MAX = 24, FIRST = 1024 };
     int64_t usual[USUAL_MAX];
     size_t count = 0;
-    for (int64_t tokens = FIRST; tokens < config->sched.max_model_len && count + 1 < USUAL_MAX; tokens *= 2)
+    for (int64_t tokens = FIRST; tokens < config->sched.max_model_len && count + 1 < USUAL_MAX;
+         tokens *= 2)
         usual[count++] = tokens;
     usual[count++] = config->sched.max_model_len;
     const int64_t *contexts = options->context_count != 0 ? options->contexts : usual;
     count = options->context_count != 0 ? options->context_count : count;
     struct record_size_context *rows = base_arena_array(arena, count, sizeof *rows);
     for (size_t i = 0; i < count; i++)
-        fill_context(config, contexts[i], options->sequences != 0 ? options->sequences : 1, arena, &rows[i]);
+        fill_context(config, contexts[i], options->sequences != 0 ? options->sequences : 1, arena,
+                     &rows[i]);
     out->by_context = rows;
     out->context_count = count;
 }
@@ -251,7 +259,8 @@ static void add_contexts(const struct serve_config *config, const struct study_s
 static void add_waterfall(const struct kv_waterfall *waterfall, struct base_arena *arena,
                           struct record_size *out)
 {
-    struct record_size_line *lines = base_arena_array(arena, waterfall->row_count + 1, sizeof *lines);
+    struct record_size_line *lines =
+        base_arena_array(arena, waterfall->row_count + 1, sizeof *lines);
     for (size_t i = 0; i < waterfall->row_count; i++) {
         const struct kv_waterfall_row *row = &waterfall->rows[i];
         lines[i] = (struct record_size_line){
@@ -285,9 +294,8 @@ static void add_pool(const struct serve_config *config, struct record_size *out)
     out->kv_slot_tokens = waterfall->cells.slot_tokens;
     out->swap_blocks = waterfall->swap_blocks;
     out->max_concurrency = waterfall->max_concurrency;
-    out->max_concurrency_total =
-        waterfall->max_concurrency * config->data_parallel *
-        (config->replica_count != 0 ? config->replica_count : 1);
+    out->max_concurrency_total = waterfall->max_concurrency * config->data_parallel *
+                                 (config->replica_count != 0 ? config->replica_count : 1);
     out->concurrency_guaranteed = waterfall->concurrency_guaranteed;
     out->concurrency_expected =
         config->mean_held_blocks > 0

@@ -18,8 +18,9 @@ static const struct record_size_axis *cell_axes(const struct study_axes *axes, s
 
 static enum kvsim_status make_cell(const struct scenario_request *request,
                                    const struct record_size_axis *axes, size_t axis_count,
-                                   const struct study_size_options *options, struct base_arena *arena,
-                                   struct record_size *out, struct kvsim_diags *diags)
+                                   const struct study_size_options *options,
+                                   struct base_arena *arena, struct record_size *out,
+                                   struct kvsim_diags *diags)
 {
     size_t count = request->override_count + axis_count;
     struct scenario_override *overrides = base_arena_array(arena, count + 1, sizeof *overrides);
@@ -41,11 +42,13 @@ static enum kvsim_status make_cell(const struct scenario_request *request,
 }
 
 /* A cell that has no configuration is an answer too: in words. */
-static void refuse_cell(const struct kvsim_diags *diags, struct base_arena *arena, struct record_size *out)
+static void refuse_cell(const struct kvsim_diags *diags, struct base_arena *arena,
+                        struct record_size *out)
 {
     *out = (struct record_size){
         .scenario = "",
-        .refusal_message = base_arena_copy(arena, diags->count > 0 ? diags->at[0].message : "invalid"),
+        .refusal_message =
+            base_arena_copy(arena, diags->count > 0 ? diags->at[0].message : "invalid"),
     };
 }
 

@@ -10,7 +10,8 @@
 void study_size_add_log(const struct serve_config *config, struct base_arena *arena,
                         struct record_size *out);
 
-void study_size_add_words(const struct serve_config *config, const struct study_size_options *options,
-                          struct base_arena *arena, struct record_size *out);
+void study_size_add_words(const struct serve_config *config,
+                          const struct study_size_options *options, struct base_arena *arena,
+                          struct record_size *out);
 
 #endif

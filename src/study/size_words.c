@@ -41,7 +41,8 @@ static void log_vllm_v1(const struct record_size *size, struct lines *lines)
 {
     struct base_arena *arena = lines->arena;
     if (size->driver_bytes_per_gpu != 0)
-        add_line(lines, base_arena_printf(arena, "Model loading took %.4f GiB", part_gib(size, "weights")));
+        add_line(lines, base_arena_printf(arena, "Model loading took %.4f GiB",
+                                          part_gib(size, "weights")));
     add_line(lines, base_arena_printf(arena, "Available KV cache memory: %.2f GiB",
                                       (double)size->kv_available_bytes_per_gpu / gib));
     add_line(lines, base_arena_printf(arena, "GPU KV cache size: %s tokens",
@@ -54,17 +55,21 @@ static void log_vllm_v0(const struct record_size *size, struct lines *lines)
 {
     struct base_arena *arena = lines->arena;
     if (size->driver_bytes_per_gpu != 0)
-        add_line(lines,
-                 base_arena_printf(arena,
-                                   "model weights take %.2fGiB; non_torch_memory takes %.2fGiB; PyTorch activation "
-                                   "peak memory takes %.2fGiB; the rest of the memory reserved for KV Cache is %.2fGiB.",
-                                   part_gib(size, "weights"), part_gib(size, "non_torch"),
-                                   part_gib(size, "activation"),
-                                   (double)size->kv_available_bytes_per_gpu / gib));
-    add_line(lines, base_arena_printf(arena, "# GPU blocks: %lld, # CPU blocks: %lld",
-                                      (long long)size->kv_pool_blocks, (long long)size->swap_blocks));
-    add_line(lines, base_arena_printf(arena, "Maximum concurrency for %lld tokens per request: %.2fx",
-                                      (long long)size->max_model_len, size->max_concurrency));
+        add_line(
+            lines,
+            base_arena_printf(
+                arena,
+                "model weights take %.2fGiB; non_torch_memory takes %.2fGiB; PyTorch activation "
+                "peak memory takes %.2fGiB; the rest of the memory reserved for KV Cache is "
+                "%.2fGiB.",
+                part_gib(size, "weights"), part_gib(size, "non_torch"),
+                part_gib(size, "activation"), (double)size->kv_available_bytes_per_gpu / gib));
+    add_line(lines,
+             base_arena_printf(arena, "# GPU blocks: %lld, # CPU blocks: %lld",
+                               (long long)size->kv_pool_blocks, (long long)size->swap_blocks));
+    add_line(lines,
+             base_arena_printf(arena, "Maximum concurrency for %lld tokens per request: %.2fx",
+                               (long long)size->max_model_len, size->max_concurrency));
 }
 
 static void log_sglang(const struct record_size *size, struct lines *lines)
@@ -73,20 +78,24 @@ static void log_sglang(const struct record_size *size, struct lines *lines)
     int64_t both = size->k_bytes + size->v_bytes;
     double k = both > 0 ? bytes * (double)size->k_bytes / (double)both / gib : 0;
     if (size->v_bytes == 0)
-        add_line(lines, base_arena_printf(lines->arena, "KV Cache is allocated. #tokens: %lld, KV size: %.2f GB",
+        add_line(lines, base_arena_printf(lines->arena,
+                                          "KV Cache is allocated. #tokens: %lld, KV size: %.2f GB",
                                           (long long)size->kv_pool_tokens, bytes / gib));
     else
-        add_line(lines, base_arena_printf(lines->arena,
-                                          "KV Cache is allocated. #tokens: %lld, K size: %.2f GB, V size: %.2f GB",
-                                          (long long)size->kv_pool_tokens, k, bytes / gib - k));
+        add_line(lines,
+                 base_arena_printf(
+                     lines->arena,
+                     "KV Cache is allocated. #tokens: %lld, K size: %.2f GB, V size: %.2f GB",
+                     (long long)size->kv_pool_tokens, k, bytes / gib - k));
 }
 
 static void log_trtllm(const struct record_size *size, struct lines *lines)
 {
-    add_line(lines, base_arena_printf(lines->arena,
-                                      "[MemUsageChange] Allocated %.2f GiB for max tokens in paged KV cache (%lld).",
-                                      (double)size->kv_pool_bytes_per_gpu / gib,
-                                      (long long)size->kv_pool_tokens));
+    add_line(lines,
+             base_arena_printf(
+                 lines->arena,
+                 "[MemUsageChange] Allocated %.2f GiB for max tokens in paged KV cache (%lld).",
+                 (double)size->kv_pool_bytes_per_gpu / gib, (long long)size->kv_pool_tokens));
 }
 
 static void log_llama_cpp(const struct serve_config *config, struct lines *lines)
@@ -96,8 +105,10 @@ static void log_llama_cpp(const struct serve_config *config, struct lines *lines
         const struct kv_cells_group *group = &cells->groups[i];
         if (lines->count == LINES_MAX)
             return;
-        add_line(lines, base_arena_printf(lines->arena, "%s: size = %.2f MiB (%lld cells, %u layers, %u/%u seqs)",
-                                          group->kind == SPEC_KV_STATE ? "llama_memory_recurrent" : "llama_kv_cache",
+        add_line(lines, base_arena_printf(lines->arena,
+                                          "%s: size = %.2f MiB (%lld cells, %u layers, %u/%u seqs)",
+                                          group->kind == SPEC_KV_STATE ? "llama_memory_recurrent"
+                                                                       : "llama_kv_cache",
                                           (double)group->bytes / mib, (long long)group->cells,
                                           group->layer_count, cells->slots, group->streams));
     }
@@ -140,17 +151,19 @@ static void note_demand(const struct record_size *size, struct lines *lines)
         const struct record_size_context *row = &size->by_context[i];
         if (row->fits || size->driver_bytes_per_gpu == 0)
             continue;
-        add_line(lines,
-                 base_arena_printf(
-                     lines->arena,
-                     "%lld x %s tokens: the lower bound alone is %s bytes (%s), %s the %s that the driver shows of one "
-                     "GPU; weights take %s more over all GPUs",
-                     (long long)row->sequences, grouped(lines->arena, row->context_tokens),
-                     grouped(lines->arena, row->lower_bound_bytes),
-                     base_print_bytes((double)row->lower_bound_bytes, demand, sizeof demand),
-                     row->lower_bound_bytes > size->driver_bytes_per_gpu ? "more than" : "less than",
-                     base_print_bytes((double)size->driver_bytes_per_gpu, driver, sizeof driver),
-                     base_print_bytes((double)size->weights_bytes, weights, sizeof weights)));
+        add_line(
+            lines,
+            base_arena_printf(
+                lines->arena,
+                "%lld x %s tokens: the lower bound alone is %s bytes (%s), %s the %s that the "
+                "driver shows of one "
+                "GPU; weights take %s more over all GPUs",
+                (long long)row->sequences, grouped(lines->arena, row->context_tokens),
+                grouped(lines->arena, row->lower_bound_bytes),
+                base_print_bytes((double)row->lower_bound_bytes, demand, sizeof demand),
+                row->lower_bound_bytes > size->driver_bytes_per_gpu ? "more than" : "less than",
+                base_print_bytes((double)size->driver_bytes_per_gpu, driver, sizeof driver),
+                base_print_bytes((double)size->weights_bytes, weights, sizeof weights)));
         return;
     }
 }
@@ -160,24 +173,31 @@ static void note_pool(const struct serve_config *config, const struct record_siz
 {
     const struct kv_waterfall *waterfall = &config->waterfall;
     if (waterfall->memory_is_derived)
-        add_line(lines, base_arena_printf(lines->arena,
-                                          "the memory that the driver shows is assumed; over its interval the pool "
-                                          "has %s to %s blocks",
-                                          grouped(lines->arena, size->kv_pool_blocks_low),
-                                          grouped(lines->arena, size->kv_pool_blocks_high)));
+        add_line(lines,
+                 base_arena_printf(
+                     lines->arena,
+                     "the memory that the driver shows is assumed; over its interval the pool "
+                     "has %s to %s blocks",
+                     grouped(lines->arena, size->kv_pool_blocks_low),
+                     grouped(lines->arena, size->kv_pool_blocks_high)));
     if (waterfall->startup_check_skipped)
-        add_line(lines, "one sequence of max_model_len does not fit the pool; startup_check is off, the engine "
-                        "itself would not start");
+        add_line(
+            lines,
+            "one sequence of max_model_len does not fit the pool; startup_check is off, the engine "
+            "itself would not start");
     if (size->kv_replication > 1)
-        add_line(lines, base_arena_printf(lines->arena,
-                                          "each KV head or latent is held %lld times: tensor parallelism is wider "
-                                          "than there are heads to cut",
-                                          (long long)size->kv_replication));
+        add_line(lines,
+                 base_arena_printf(
+                     lines->arena,
+                     "each KV head or latent is held %lld times: tensor parallelism is wider "
+                     "than there are heads to cut",
+                     (long long)size->kv_replication));
     if (waterfall->pages.padded_layer_count > 0)
-        add_line(lines, base_arena_printf(lines->arena,
-                                          "tables of %u layers: %u places hold no layer (ledger line `padded`)",
-                                          waterfall->pages.page_layer_count,
-                                          waterfall->pages.padded_layer_count));
+        add_line(lines,
+                 base_arena_printf(
+                     lines->arena,
+                     "tables of %u layers: %u places hold no layer (ledger line `padded`)",
+                     waterfall->pages.page_layer_count, waterfall->pages.padded_layer_count));
 }
 
 static void note_contexts(const struct record_size *size, const struct study_size_options *options,
@@ -185,10 +205,12 @@ static void note_contexts(const struct record_size *size, const struct study_siz
 {
     for (size_t i = 0; i < options->context_count; i++) {
         if (options->contexts[i] > size->max_model_len) {
-            add_line(lines, base_arena_printf(lines->arena,
-                                              "contexts beyond max_model_len %s are computed, but the engine would "
-                                              "not take them",
-                                              grouped(lines->arena, size->max_model_len)));
+            add_line(lines,
+                     base_arena_printf(
+                         lines->arena,
+                         "contexts beyond max_model_len %s are computed, but the engine would "
+                         "not take them",
+                         grouped(lines->arena, size->max_model_len)));
             return;
         }
     }
@@ -203,8 +225,9 @@ static bool has_assumed(const struct record_size *size)
     return false;
 }
 
-void study_size_add_words(const struct serve_config *config, const struct study_size_options *options,
-                          struct base_arena *arena, struct record_size *out)
+void study_size_add_words(const struct serve_config *config,
+                          const struct study_size_options *options, struct base_arena *arena,
+                          struct record_size *out)
 {
     struct lines notes = {arena, base_arena_array(arena, LINES_MAX, sizeof *notes.at), 0};
     note_demand(out, &notes);
@@ -214,13 +237,19 @@ void study_size_add_words(const struct serve_config *config, const struct study_
     out->note_count = notes.count;
 
     struct lines limits = {arena, base_arena_array(arena, LINES_MAX, sizeof *limits.at), 0};
-    add_line(&limits, "that a number of sequences fits says nothing of their latency or throughput: nothing was "
-                      "simulated here (kvsim run does)");
-    add_line(&limits, "bytes per token of two models rank neither their speed nor their quality, and a smaller KV "
+    add_line(
+        &limits,
+        "that a number of sequences fits says nothing of their latency or throughput: nothing was "
+        "simulated here (kvsim run does)");
+    add_line(&limits, "bytes per token of two models rank neither their speed nor their quality, "
+                      "and a smaller KV "
                       "dtype's gain in speed is a different number than its gain in capacity");
-    add_line(&limits, "sequences are counted apart: blocks shared through a prefix cache would let more fit");
+    add_line(
+        &limits,
+        "sequences are counted apart: blocks shared through a prefix cache would let more fit");
     if (has_assumed(out))
-        add_line(&limits, "activation, non-torch and graph memory are predicted where no log was at hand; state them "
+        add_line(&limits, "activation, non-torch and graph memory are predicted where no log was "
+                          "at hand; state them "
                           "in engine.memory for the pool of a given machine");
     out->unsupported = limits.at;
     out->unsupported_count = limits.count;

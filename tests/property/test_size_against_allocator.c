@@ -11,8 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
-static struct spec_kv_layout layout_of(const struct spec_model *model, uint32_t block_tokens, uint32_t ranks,
-                                       const char *dtype)
+static struct spec_kv_layout layout_of(const struct spec_model *model, uint32_t block_tokens,
+                                       uint32_t ranks, const char *dtype)
 {
     struct spec_kv_options options = {.tensor_parallel = ranks,
                                       .pipeline_parallel = 1,
@@ -21,11 +21,13 @@ static struct spec_kv_layout layout_of(const struct spec_model *model, uint32_t 
                                       .v_dtype = dtype};
     struct spec_kv_layout layout;
     struct kvsim_error err = {0};
-    ck_assert_msg(spec_kv_layout_make(model, &options, &layout, &err) == KVSIM_OK, "%s", err.message);
+    ck_assert_msg(spec_kv_layout_make(model, &options, &layout, &err) == KVSIM_OK, "%s",
+                  err.message);
     return layout;
 }
 
-static struct kv_pages pages_of(const struct spec_kv_layout *layout, bool hybrid, uint32_t state_blocks)
+static struct kv_pages pages_of(const struct spec_kv_layout *layout, bool hybrid,
+                                uint32_t state_blocks)
 {
     struct kv_pages_options options = {
         .hybrid = hybrid, .state_blocks_per_sequence = state_blocks, .window_extra_tokens = 512};
@@ -37,13 +39,15 @@ static struct kv_pages pages_of(const struct spec_kv_layout *layout, bool hybrid
 
 START_TEST(agrees_with_the_engines_pool)
 {
-    static const struct spec_model *const models[] = {&model_llama_8b, &model_llama_70b, &model_deepseek_v3};
+    static const struct spec_model *const models[] = {&model_llama_8b, &model_llama_70b,
+                                                      &model_deepseek_v3};
     static const char *const dtypes[] = {"bf16", "fp8", "int4", "nvfp4"};
     static const uint32_t blocks[] = {1, 16, 64}, ranks[] = {1, 8, 16};
     for (size_t m = 0; m < 3; m++) {
         for (size_t d = 0; d < 4; d++) {
             for (size_t b = 0; b < 3; b++) {
-                struct spec_kv_layout layout = layout_of(models[m], blocks[b], ranks[(m + d + b) % 3], dtypes[d]);
+                struct spec_kv_layout layout =
+                    layout_of(models[m], blocks[b], ranks[(m + d + b) % 3], dtypes[d]);
                 struct kv_pages pages = pages_of(&layout, true, 1);
                 struct kv_paged pool;
                 kv_paged_init(&pool, &layout, 4096, 1);
@@ -58,8 +62,10 @@ START_TEST(agrees_with_the_engines_pool)
                     kv_hold_ledger(&layout, &pages, tokens, 1, &closed);
                     ck_assert_int_eq(kv_hold_blocks(&pages, tokens), held);
                     for (size_t line = 0; strcmp(kv_ledger_line_name(line), "cached") != 0; line++)
-                        ck_assert_msg(kv_ledger_line_bytes(&simulated, line) == kv_ledger_line_bytes(&closed, line),
-                                      "%s at %lld tokens", kv_ledger_line_name(line), (long long)tokens);
+                        ck_assert_msg(kv_ledger_line_bytes(&simulated, line) ==
+                                          kv_ledger_line_bytes(&closed, line),
+                                      "%s at %lld tokens", kv_ledger_line_name(line),
+                                      (long long)tokens);
                 }
             }
         }
@@ -75,7 +81,8 @@ struct table {
 };
 
 // The step that computes token `tokens` first gives back what no query from it on can see, then takes what it writes to.
-static void step_table(struct table *table, const struct kv_pages_kind *kind, int64_t block_tokens, int64_t tokens)
+static void step_table(struct table *table, const struct kv_pages_kind *kind, int64_t block_tokens,
+                       int64_t tokens)
 {
     int64_t last = tokens - 1; // position of the query
     int64_t first_seen = 0;
@@ -94,7 +101,8 @@ static void step_table(struct table *table, const struct kv_pages_kind *kind, in
     }
 }
 
-static void check_tables(const struct spec_kv_layout *layout, const struct kv_pages *pages, int64_t longest)
+static void check_tables(const struct spec_kv_layout *layout, const struct kv_pages *pages,
+                         int64_t longest)
 {
     struct table tables[SPEC_KV_GROUPS_MAX];
     memset(tables, 0, sizeof tables);
@@ -154,5 +162,6 @@ START_TEST(agrees_with_block_tables_of_states)
 }
 END_TEST
 
-CHECK_MAIN("property.size_against_allocator", agrees_with_the_engines_pool, agrees_with_block_tables_of_windows,
-           agrees_with_block_tables_of_chunks, agrees_with_block_tables_of_states)
+CHECK_MAIN("property.size_against_allocator", agrees_with_the_engines_pool,
+           agrees_with_block_tables_of_windows, agrees_with_block_tables_of_chunks,
+           agrees_with_block_tables_of_states)

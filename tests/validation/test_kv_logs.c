@@ -14,14 +14,15 @@ static void run_group(const char *name, struct base_arena *arena, struct calib_g
         group++;
     ck_assert_ptr_nonnull(group->name);
     struct kvsim_error err = {0};
-    ck_assert_msg(calib_group_run(group, KVSIM_TEST_DATA "/validation", arena, out, &err) == KVSIM_OK, "%s:%d: %s",
-                  err.file, err.line, err.message);
+    ck_assert_msg(calib_group_run(group, KVSIM_TEST_DATA "/validation", arena, out, &err) ==
+                      KVSIM_OK,
+                  "%s:%d: %s", err.file, err.line, err.message);
 }
 
 START_TEST(every_group_is_within_its_bounds)
 {
-    static const char *const names[] = {"kv-logs-printed", "kv-logs-verdicts", "kv-logs-weights", "kv-logs-modelled",
-                                        "kv-logs-predicted"};
+    static const char *const names[] = {"kv-logs-printed", "kv-logs-verdicts", "kv-logs-weights",
+                                        "kv-logs-modelled", "kv-logs-predicted"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct base_arena arena;
         struct calib_group_result result;

@@ -37,7 +37,8 @@ static struct spec_kv_layout layout_of(const struct spec_model *model, const cha
     struct spec_kv_options bf16 = options("bf16", state);
     struct spec_kv_layout layout;
     struct kvsim_error err = {0};
-    ck_assert_msg(spec_kv_layout_make(model, &bf16, &layout, &err) == KVSIM_OK, "%s: %s", model->name, err.message);
+    ck_assert_msg(spec_kv_layout_make(model, &bf16, &layout, &err) == KVSIM_OK, "%s: %s",
+                  model->name, err.message);
     return layout;
 }
 
@@ -57,7 +58,8 @@ static void check_row(const struct conf_rows *rows, const struct spec_model *mod
         cap += bytes * slot->window_tokens;
     }
     ck_assert_msg(full == field(rows, "kv_bytes_per_token_bf16"), "%s: %.0f", id, full);
-    ck_assert_msg(all == field(rows, "kv_bytes_per_token_bf16_all_kv_layers"), "%s: %.0f of all layers", id, all);
+    ck_assert_msg(all == field(rows, "kv_bytes_per_token_bf16_all_kv_layers"),
+                  "%s: %.0f of all layers", id, all);
     double window = field(rows, "kv_window_cap_bytes_per_seq_bf16");
     ck_assert_msg(isnan(window) ? cap == 0 : cap == window, "%s: window of %.0f", id, cap);
     double state = field(rows, "linear_state_bytes_per_seq_rec_fp32");
@@ -77,7 +79,8 @@ START_TEST(bytes_per_token_are_those_of_the_table)
         struct spec_model model;
         base_arena_init(&arena);
         const char *id = conf_rows_text(rows, conf_rows_column(rows, "hf_id"));
-        ck_assert_msg(scenario_load_model(&arena, id, &model, &err) == KVSIM_OK, "%s: %s", id, err.message);
+        ck_assert_msg(scenario_load_model(&arena, id, &model, &err) == KVSIM_OK, "%s: %s", id,
+                      err.message);
         check_row(rows, &model);
         base_arena_release(&arena);
         count++;
@@ -100,12 +103,14 @@ static void read_names(const char *path, const char *column, struct names *out)
     ck_assert_int_eq(conf_rows_open(path, &rows, &err), KVSIM_OK);
     while (conf_rows_next(rows, &more, &err) == KVSIM_OK && more) {
         ck_assert_uint_lt(out->count, 128);
-        snprintf(out->at[out->count++], sizeof out->at[0], "%s", conf_rows_text(rows, conf_rows_column(rows, column)));
+        snprintf(out->at[out->count++], sizeof out->at[0], "%s",
+                 conf_rows_text(rows, conf_rows_column(rows, column)));
     }
     conf_rows_close(rows);
 }
 
-static void check_answer(const struct kv_waterfall *waterfall, enum kvsim_status status, const struct kvsim_error *err)
+static void check_answer(const struct kv_waterfall *waterfall, enum kvsim_status status,
+                         const struct kvsim_error *err)
 {
     static const char *const answers[] = {"kv-dtype", "no-memory", "unequal-pages", "no-kv", NULL};
     if (status != KVSIM_OK) {
@@ -124,9 +129,11 @@ static void check_answer(const struct kv_waterfall *waterfall, enum kvsim_status
 
 START_TEST(every_model_on_every_accelerator_is_answered)
 {
-    static const char *const dtypes[] = {"bf16", "fp8", "fp8_per_token_head", "int8", "int4", "nvfp4", "fp8_ds_mla",
-                                         "q8_0", "q5_1", "q4_0"};
-    static const struct kv_runtime_rule runtime = {.logit_bytes = 8, .hidden_copies = 2, .context_bytes = 1 << 28};
+    static const char *const dtypes[] = {"bf16", "fp8",   "fp8_per_token_head", "int8",
+                                         "int4", "nvfp4", "fp8_ds_mla",         "q8_0",
+                                         "q5_1", "q4_0"};
+    static const struct kv_runtime_rule runtime = {
+        .logit_bytes = 8, .hidden_copies = 2, .context_bytes = 1 << 28};
     struct names models = {.count = 0}, cards = {.count = 0};
     read_names(REFERENCE "/models.csv", "hf_id", &models);
     read_names(REFERENCE "/gpus.csv", "name", &cards);
@@ -136,19 +143,23 @@ START_TEST(every_model_on_every_accelerator_is_answered)
     base_arena_init(&arena);
     struct spec_hardware *hardware = base_arena_array(&arena, cards.count, sizeof *hardware);
     for (size_t j = 0; j < cards.count; j++)
-        ck_assert_msg(scenario_load_hardware(&arena, cards.at[j], &hardware[j], &err) == KVSIM_OK, "%s: %s", cards.at[j],
-                      err.message);
+        ck_assert_msg(scenario_load_hardware(&arena, cards.at[j], &hardware[j], &err) == KVSIM_OK,
+                      "%s: %s", cards.at[j], err.message);
     size_t started = 0, refused = 0;
     for (size_t i = 0; i < models.count; i++) {
         struct spec_model model;
-        ck_assert_msg(scenario_load_model(&arena, models.at[i], &model, &err) == KVSIM_OK, "%s", err.message);
+        ck_assert_msg(scenario_load_model(&arena, models.at[i], &model, &err) == KVSIM_OK, "%s",
+                      err.message);
         for (size_t j = 0; j < cards.count; j++) {
             for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++) {
                 struct kv_waterfall_inputs inputs = {
                     .model = &model,
                     .hardware = &hardware[j],
                     .kv = options(dtypes[d], "fp32"),
-                    .weights = {.tensor_parallel = 1, .pipeline_parallel = 1, .quantization = "auto", .dtype = "bf16"},
+                    .weights = {.tensor_parallel = 1,
+                                .pipeline_parallel = 1,
+                                .quantization = "auto",
+                                .dtype = "bf16"},
                     .pages = {.hybrid = true, .window_extra_tokens = 2048},
                     .gpu_memory_utilization = {9, 10},
                     .max_model_len = 8192,
@@ -180,6 +191,7 @@ int main(void)
     if (file == NULL)
         return 77; // the reference data is not there
     fclose(file);
-    const TTest *const tests[] = {bytes_per_token_are_those_of_the_table, every_model_on_every_accelerator_is_answered};
+    const TTest *const tests[] = {bytes_per_token_are_those_of_the_table,
+                                  every_model_on_every_accelerator_is_answered};
     return check_run("validation.size_catalog", tests, sizeof tests / sizeof tests[0]);
 }

@@ -9,8 +9,11 @@ static struct spec_model two_kinds(uint32_t full, uint32_t windowed, uint32_t he
                                    uint32_t windowed_heads, uint32_t windowed_dim, uint32_t window)
 {
     struct spec_model model = {.only_groups = true, .group_count = windowed != 0 ? 2 : 1};
-    model.groups[0] = (struct spec_kv_group){
-        .kind = SPEC_KV_FULL, .layer_count = full, .kv_head_count = heads, .k_dim = dim, .v_dim = dim};
+    model.groups[0] = (struct spec_kv_group){.kind = SPEC_KV_FULL,
+                                             .layer_count = full,
+                                             .kv_head_count = heads,
+                                             .k_dim = dim,
+                                             .v_dim = dim};
     model.groups[1] = (struct spec_kv_group){.kind = SPEC_KV_SLIDING,
                                              .layer_count = windowed,
                                              .kv_head_count = windowed_heads,
@@ -40,7 +43,8 @@ static struct kv_cells cells_of(const struct spec_model *model, const char *dtyp
 START_TEST(pads_the_context)
 {
     struct spec_model model = two_kinds(10, 0, 4, 512, 0, 0, 0);
-    struct kv_cells cells = cells_of(&model, "q8_0", &(struct kv_cells_options){.ctx_tokens = 96856});
+    struct kv_cells cells =
+        cells_of(&model, "q8_0", &(struct kv_cells_options){.ctx_tokens = 96856});
     ck_assert_int_eq(cells.stream_cells, 97024);
     ck_assert_double_eq_tol((double)cells.bytes / MIB, 4026.88, 0.00501);
 }
@@ -78,9 +82,13 @@ END_TEST
 // Kimi-K2 before llama.cpp's MLA cache: K of 576 and V of 512 elements in q4_0, 4666.50 MiB (public log kv140).
 START_TEST(stores_latents_twice_where_asked)
 {
-    struct spec_model model = {.group_count = 1, .kv_lora_rank = 512, .qk_rope_dim = 64, .layer_count = 61};
-    model.groups[0] = (struct spec_kv_group){
-        .kind = SPEC_KV_FULL, .layer_count = 61, .kv_head_count = 1, .k_dim = 576, .is_latent = true};
+    struct spec_model model = {
+        .group_count = 1, .kv_lora_rank = 512, .qk_rope_dim = 64, .layer_count = 61};
+    model.groups[0] = (struct spec_kv_group){.kind = SPEC_KV_FULL,
+                                             .layer_count = 61,
+                                             .kv_head_count = 1,
+                                             .k_dim = 576,
+                                             .is_latent = true};
     struct spec_kv_options kv = {.tensor_parallel = 1,
                                  .pipeline_parallel = 1,
                                  .block_tokens = 1,

@@ -85,5 +85,5 @@ START_TEST(counts_capture_sizes)
 }
 END_TEST
 
-CHECK_MAIN("kv.runtime", takes_the_larger_of_layer_and_sampler, cuts_layers_over_ranks_but_no_logits,
-           chunks_the_tokens_of_experts, counts_capture_sizes)
+CHECK_MAIN("kv.runtime", takes_the_larger_of_layer_and_sampler,
+           cuts_layers_over_ranks_but_no_logits, chunks_the_tokens_of_experts, counts_capture_sizes)

@@ -13,8 +13,8 @@ struct asked {
     enum kvsim_status status;
 };
 
-static void ask(struct asked *asked, const char *const *pairs, const struct study_size_options *options,
-                const char *axis)
+static void ask(struct asked *asked, const char *const *pairs,
+                const struct study_size_options *options, const char *axis)
 {
     struct scenario_override overrides[16];
     size_t count = 0;
@@ -35,7 +35,11 @@ static void ask(struct asked *asked, const char *const *pairs, const struct stud
     ck_assert_msg(asked->status == KVSIM_OK || axis == NULL, "%s", asked->diags.at[0].message);
 }
 
-#define PAIRS(...) (const char *const[]) { __VA_ARGS__, NULL, NULL }
+#define PAIRS(...)              \
+    (const char *const[])       \
+    {                           \
+        __VA_ARGS__, NULL, NULL \
+    }
 
 static int64_t line_of(const struct record_size_line *lines, size_t count, const char *name)
 {
@@ -50,7 +54,8 @@ static void check_sums(const struct record_size *size)
 {
     int64_t parts = 0;
     for (size_t i = 0; i < size->waterfall_count; i++) {
-        if (strcmp(size->waterfall[i].name, "nominal") != 0 && strcmp(size->waterfall[i].name, "driver") != 0)
+        if (strcmp(size->waterfall[i].name, "nominal") != 0 &&
+            strcmp(size->waterfall[i].name, "driver") != 0)
             parts += size->waterfall[i].bytes;
     }
     ck_assert_int_eq(parts, size->driver_bytes_per_gpu);
@@ -60,8 +65,10 @@ static void check_sums(const struct record_size *size)
         for (size_t j = 0; j < row->ledger_count; j++) {
             int64_t bytes = row->ledger[j].bytes;
             ck_assert_int_ge(bytes, 0);
-            bool late = strcmp(row->ledger[j].name, "cached") == 0 || strcmp(row->ledger[j].name, "fragmented") == 0 ||
-                        strcmp(row->ledger[j].name, "held_back") == 0 || strcmp(row->ledger[j].name, "free") == 0;
+            bool late = strcmp(row->ledger[j].name, "cached") == 0 ||
+                        strcmp(row->ledger[j].name, "fragmented") == 0 ||
+                        strcmp(row->ledger[j].name, "held_back") == 0 ||
+                        strcmp(row->ledger[j].name, "free") == 0;
             all += bytes;
             allocated += late ? 0 : bytes;
         }
@@ -76,7 +83,9 @@ START_TEST(seventy_billion_on_one_card_is_refused_with_its_numbers)
     int64_t contexts[] = {8192};
     struct study_size_options options = {contexts, 1, 32};
     struct asked asked;
-    ask(&asked, PAIRS("model", "llama-3.1-70b", "hardware", "h100-sxm", "engine.profile", "vllm-0.19"), &options, NULL);
+    ask(&asked,
+        PAIRS("model", "llama-3.1-70b", "hardware", "h100-sxm", "engine.profile", "vllm-0.19"),
+        &options, NULL);
     const struct record_size *size = &asked.sizes.at[0];
     ck_assert(!size->starts);
     ck_assert_str_eq(size->refusal_stage, "weights");
@@ -94,7 +103,10 @@ START_TEST(figures_of_the_literature)
     static const struct {
         const char *model;
         int64_t bytes;
-    } known[] = {{"deepseek-v3", 70272}, {"qwen2.5-72b", 327680}, {"llama-3.1-405b", 516096}, {"falcon-7b", 8192}};
+    } known[] = {{"deepseek-v3", 70272},
+                 {"qwen2.5-72b", 327680},
+                 {"llama-3.1-405b", 516096},
+                 {"falcon-7b", 8192}};
     struct study_size_options options = {0};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         struct asked asked;
@@ -104,7 +116,9 @@ START_TEST(figures_of_the_literature)
         study_sizes_free(&asked.sizes);
     }
     struct asked asked;
-    ask(&asked, PAIRS("model", "deepseek-v3", "hardware", "h200-sxm", "engine.tensor_parallel_size", "8"), &options, NULL);
+    ask(&asked,
+        PAIRS("model", "deepseek-v3", "hardware", "h200-sxm", "engine.tensor_parallel_size", "8"),
+        &options, NULL);
     ck_assert_double_eq_tol(asked.sizes.at[0].comparison.ratio, 56.9, 0.02);
     ck_assert_int_eq(asked.sizes.at[0].kv_replication, 8);
     study_sizes_free(&asked.sizes);
@@ -119,7 +133,8 @@ START_TEST(twice_the_context_twice_the_bound)
     ask(&asked, PAIRS("model", "llama-3.1-8b", "hardware", "h100-sxm"), &options, NULL);
     const struct record_size *size = &asked.sizes.at[0];
     check_sums(size);
-    ck_assert_int_eq(2 * size->by_context[0].lower_bound_bytes, size->by_context[1].lower_bound_bytes);
+    ck_assert_int_eq(2 * size->by_context[0].lower_bound_bytes,
+                     size->by_context[1].lower_bound_bytes);
     const struct record_size_context *odd = &size->by_context[2];
     ck_assert_int_eq(line_of(odd->ledger, odd->ledger_count, "block_rounding"), 2 * 15 * 131072);
     ck_assert_str_eq(size->groups[0].formula, "2 x L 32 x H_kv 8 x d_h 128 x b 2");
@@ -129,21 +144,26 @@ END_TEST
 
 START_TEST(every_layout_adds_up)
 {
-    static const char *const models[] = {"gemma-3-27b", "qwen3.5-27b", "gpt-oss-120b", "deepseek-v3.2",
-                                         "llama-4-scout-17b-16e", "ai21-jamba-1.5-mini", "gemma-3n-e4b", "mistral-7b"};
-    static const char *const engines[] = {"vllm-0.6", "vllm-0.10", "vllm-2026-08", "sglang", "trtllm", "tgi", "hf-concat"};
+    static const char *const models[] = {
+        "gemma-3-27b",           "qwen3.5-27b",         "gpt-oss-120b", "deepseek-v3.2",
+        "llama-4-scout-17b-16e", "ai21-jamba-1.5-mini", "gemma-3n-e4b", "mistral-7b"};
+    static const char *const engines[] = {"vllm-0.6", "vllm-0.10", "vllm-2026-08", "sglang",
+                                          "trtllm",   "tgi",       "hf-concat"};
     int64_t contexts[] = {1, 1000, 5000, 20000};
     struct study_size_options options = {contexts, 4, 1};
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         for (size_t j = 0; j < sizeof engines / sizeof engines[0]; j++) {
             struct asked asked;
-            ask(&asked, PAIRS("model", models[i], "hardware", "b300-sxm", "engine.profile", engines[j],
-                              "engine.max_model_len", "8192"),
+            ask(&asked,
+                PAIRS("model", models[i], "hardware", "b300-sxm", "engine.profile", engines[j],
+                      "engine.max_model_len", "8192"),
                 &options, NULL);
-            if (asked.status == KVSIM_OK && strcmp(engines[j], "sglang") != 0 && asked.sizes.at[0].starts) {
+            if (asked.status == KVSIM_OK && strcmp(engines[j], "sglang") != 0 &&
+                asked.sizes.at[0].starts) {
                 bool has_states = false;
                 for (size_t k = 0; k < asked.sizes.at[0].waterfall_count; k++)
-                    has_states = has_states || strcmp(asked.sizes.at[0].waterfall[k].name, "state_pool") == 0;
+                    has_states = has_states ||
+                                 strcmp(asked.sizes.at[0].waterfall[k].name, "state_pool") == 0;
                 if (!has_states)
                     check_sums(&asked.sizes.at[0]);
             } else if (asked.status != KVSIM_OK) {
@@ -174,8 +194,10 @@ START_TEST(cells_are_what_was_asked_for)
 {
     struct study_size_options options = {0};
     struct asked asked;
-    ask(&asked, PAIRS("model", "qwen2.5-7b", "hardware", "rtx4090", "engine.profile", "llama.cpp", "engine.ctx_size",
-                      "32k", "engine.parallel", "4", "engine.cache_type_k", "q8_0", "engine.cache_type_v", "q8_0"),
+    ask(&asked,
+        PAIRS("model", "qwen2.5-7b", "hardware", "rtx4090", "engine.profile", "llama.cpp",
+              "engine.ctx_size", "32k", "engine.parallel", "4", "engine.cache_type_k", "q8_0",
+              "engine.cache_type_v", "q8_0"),
         &options, NULL);
     const struct record_size *size = &asked.sizes.at[0];
     ck_assert(size->starts);
@@ -186,6 +208,6 @@ START_TEST(cells_are_what_was_asked_for)
 }
 END_TEST
 
-CHECK_MAIN("study.size", seventy_billion_on_one_card_is_refused_with_its_numbers, figures_of_the_literature,
-           twice_the_context_twice_the_bound, every_layout_adds_up, a_table_keeps_going_over_what_cannot_be,
-           cells_are_what_was_asked_for)
+CHECK_MAIN("study.size", seventy_billion_on_one_card_is_refused_with_its_numbers,
+           figures_of_the_literature, twice_the_context_twice_the_bound, every_layout_adds_up,
+           a_table_keeps_going_over_what_cannot_be, cells_are_what_was_asked_for)
