@@ -22,7 +22,7 @@ install(FILES
 configure_file(cmake/kvsim.pc.in "${CMAKE_CURRENT_BINARY_DIR}/kvsim.pc" @ONLY)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/kvsim.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
-foreach(folder models hardware engines scenarios)
+foreach(folder models hardware engines scenarios validation)
     if(EXISTS "${PROJECT_SOURCE_DIR}/${folder}")
         install(DIRECTORY ${folder} DESTINATION "${CMAKE_INSTALL_DATADIR}/kvsim")
     endif()
