@@ -6,13 +6,14 @@
 #include "report/run.h"
 #include "report/run_html.h"
 #include "report/sweep.h"
+#include "report/sweep_html.h"
 #include "store/store.h"
 #include "store/sweep.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* What is to be shown: the run, or where its id is NULL the sweep. */
+/* What is to be shown: a run, or a sweep where sweep_id is there. */
 struct session {
     const struct cli_args *args;
     enum cli_format format;
@@ -21,7 +22,12 @@ struct session {
     struct store *store;
     struct record_run run;
     struct record_sweep sweep;
+    struct record_run *runs; /* of the sweep's points, as far as a page needs them */
+    const struct record_run **run_of;
 };
+
+/* A page of a larger grid has the runs of its first points alone: reading all would take longer than they tell. */
+enum { RUNS_MAX = 400, FIRST_RUNS = 40 };
 
 static const char *db_path_of(const struct cli_args *args)
 {
@@ -53,12 +59,11 @@ static enum cli_format format_of(const struct cli_args *args)
     return CLI_TEXT_FORMAT;
 }
 
-/* A sweep_id is a word of hexadecimal digits that is too long for a run_id. */
+/* A sweep_id is an "s" with hexadecimal digits. */
 static bool looks_like_sweep(const char *text)
 {
-    size_t length = strlen(text);
-    return length >= 16 && length < RECORD_SWEEP_ID_BYTES &&
-           strspn(text, "0123456789abcdef") == length;
+    return text[0] == 's' && text[1] != '\0' && strlen(text) < RECORD_SWEEP_ID_BYTES &&
+           text[1 + strspn(text + 1, "0123456789abcdef")] == '\0';
 }
 
 static enum kvsim_status read_operand(struct session *session, struct kvsim_error *err)
@@ -104,8 +109,46 @@ static enum kvsim_status load_sweep(struct session *session, struct kvsim_error 
     if (status == KVSIM_OK && !found) {
         status = base_fail(err, KVSIM_ERR_IO, "there is no sweep %s", session->sweep_id);
         base_error_at(err, db_path_of(session->args), 0, 0);
+        base_error_hint(err, "the view sweep_grid has the sweep_ids");
     }
     return status;
+}
+
+/* Requests and samples of a sweep's runs are no part of its page. */
+static enum kvsim_status load_run_of(struct session *session, size_t at, struct kvsim_error *err)
+{
+    struct record_run *run = &session->runs[at];
+    record_run_init(run);
+    enum kvsim_status status =
+        store_load_run(session->store, session->sweep.points[at].run_id, run, err);
+    session->run_of[at] = run;
+    base_vec_free(&run->requests);
+    base_vec_free(&run->samples);
+    return status;
+}
+
+static enum kvsim_status load_runs(struct session *session, struct kvsim_error *err)
+{
+    size_t count = session->sweep.point_count;
+    size_t wanted = count <= RUNS_MAX ? count : FIRST_RUNS;
+    enum kvsim_status status = KVSIM_OK;
+    session->runs = base_alloc(base_mul_size(count, sizeof *session->runs));
+    session->run_of = base_alloc(base_mul_size(count, sizeof *session->run_of));
+    for (size_t i = 0; i < wanted && status == KVSIM_OK; i++) {
+        if (session->sweep.points[i].run_id > 0)
+            status = load_run_of(session, i, err);
+    }
+    return status;
+}
+
+static void free_runs(struct session *session)
+{
+    for (size_t i = 0; session->run_of != NULL && i < session->sweep.point_count; i++) {
+        if (session->run_of[i] != NULL)
+            record_run_free(&session->runs[i]);
+    }
+    base_free(session->runs);
+    base_free(session->run_of);
 }
 
 static enum kvsim_status load(struct session *session, struct kvsim_error *err)
@@ -114,8 +157,10 @@ static enum kvsim_status load(struct session *session, struct kvsim_error *err)
         store_open(db_path_of(session->args), STORE_READ, &session->store, err);
     if (status != KVSIM_OK)
         return status;
-    if (session->sweep_id != NULL)
-        return load_sweep(session, err);
+    if (session->sweep_id != NULL) {
+        status = load_sweep(session, err);
+        return status == KVSIM_OK && session->format == CLI_HTML ? load_runs(session, err) : status;
+    }
     if (session->run_id == 0)
         status = find_last(session, err);
     return status == KVSIM_OK ? store_load_run(session->store, session->run_id, &session->run, err)
@@ -160,6 +205,9 @@ static void write_sweep(const struct session *session, FILE *out)
         report_sweep_csv(out, sweep);
         break;
     case CLI_HTML:
+        report_sweep_html(out, sweep, session->run_of, RECORD_OUTPUT_THROUGHPUT,
+                          db_path_of(session->args), "gnuplot");
+        break;
     case CLI_TEXT_FORMAT:
     default:
         report_sweep_page(out, REPORT_TEXT, sweep, RECORD_OUTPUT_THROUGHPUT);
@@ -202,6 +250,7 @@ int cli_report(const struct cli_args *args)
     if (status == KVSIM_OK)
         status = put_result(&session, &err);
     store_close(session.store);
+    free_runs(&session);
     record_sweep_free(&session.sweep);
     record_run_free(&session.run);
     return status == KVSIM_OK ? 0 : cli_fail(&err);

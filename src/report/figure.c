@@ -108,3 +108,22 @@ void report_plot_bars(struct report_plot *plot, const char *const *rows, size_t 
     report_plot_add(plot, "plot $bars using 1:2:3:4:($2-0.32):($2+0.32):5 with boxxyerror "
                           "lc rgb variable\n");
 }
+
+void report_html_plot_note(struct report_html *html, struct report_plotter *plotter)
+{
+    if (plotter->program == NULL) {
+        report_html_paragraph(html, "note", "Plots are left out; the tables have the figures.");
+        return;
+    }
+    struct report_plot probe;
+    struct base_text svg = {0};
+    report_plot_begin(&probe, 40);
+    report_plot_add(&probe, "plot [0:1][0:1] x\n");
+    if (!report_plot_draw(plotter, &probe, &svg))
+        report_html_paragraph(html, "note",
+                              "There are no plots, since gnuplot could not draw them: %s. The "
+                              "tables have the figures.",
+                              plotter->failure);
+    base_text_free(&svg);
+    report_plot_release(&probe);
+}

@@ -22,6 +22,9 @@ void report_figure_key(struct report_html *html, int colour, const char *name, c
 void report_figure_legend_end(struct report_html *html);
 void report_figure_end(struct report_html *html, const char *caption);
 
+/* A paragraph that says why there will be no plots; nothing when gnuplot draws. */
+void report_html_plot_note(struct report_html *html, struct report_plotter *plotter);
+
 /* Part of a horizontal bar, from `low` to `high`. */
 struct report_bar {
     size_t row; /* from the top */

@@ -159,6 +159,9 @@ void report_html_claim(struct report_html *html, const char *claim, const char *
     report_html_markup(html, "</span>");
 }
 
+/* From so many columns on, a table is set smaller. */
+enum { DENSE_COLUMNS = 9 };
+
 void report_html_table(struct report_html *html, const char *caption, const char *claim,
                        const char *basis, const char *align)
 {
@@ -169,7 +172,9 @@ void report_html_table(struct report_html *html, const char *caption, const char
     // The box scrolls by itself on a narrow screen; a keyboard must reach it.
     report_html_markup(html, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
     report_html_text(html, caption);
-    report_html_markup(html, "\"><table>\n<caption>");
+    bool is_dense = strlen(align) >= DENSE_COLUMNS;
+    report_html_markup(html, is_dense ? "\"><table class=\"dense\">\n<caption>"
+                                      : "\"><table>\n<caption>");
     report_html_text(html, caption);
     if (claim != NULL && claim[0] != '\0')
         report_html_markup(html, ": ");

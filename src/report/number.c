@@ -86,6 +86,9 @@ char *report_print_interval(double value, double low, double high, char *text, s
     if (isnan(value) || isinf(value) || isnan(low) || isnan(high) || isinf(low) || isinf(high))
         return report_print_rounded(value, 3, text, bytes);
     double half = (high - low) / 2.0;
+    // Less than a double can tell in a mean of such values: equal replications.
+    if (half <= 1e-9 * fabs(value))
+        half = 0.0;
     int decimals = decimals_for(value, 3);
     int needed = decimals_for(half, 1);
     if (half > 0.0 && needed > decimals)

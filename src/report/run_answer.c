@@ -35,8 +35,8 @@ static void write_question(const struct record_run *run, char *text, size_t byte
     describe_load(run, load, sizeof load);
     bool has_slo = run->summary[RECORD_SLO_MET].kind != RECORD_NULL;
     snprintf(text, bytes,
-             has_slo ? "Can %lld × %s serve %s %s within its SLOs?"
-                     : "What do %lld × %s give when they serve %s %s?",
+             has_slo ? "Can %lld × %s serve %s %s within its SLOs?"
+                     : "What do %lld × %s give when they serve %s %s?",
              (long long)run->summary[RECORD_GPUS].integer, record_get_text(run, RECORD_HARDWARE),
              record_get_text(run, RECORD_MODEL), load);
 }
@@ -68,11 +68,13 @@ static void write_tightest(const struct record_run *run, char *text, size_t byte
     if (find_tightest(run, &slo) == NULL)
         return;
     report_print_interval(slo.row->value, slo.row->ci_low, slo.row->ci_high, figure, sizeof figure);
-    snprintf(text, bytes, "%s: %s %s is %s ms%s%s against %s.",
-             run->slo_lines.count > 1 ? "The tightest of them" : "The figure that decides",
-             spec_metric_name(slo.slo.metric), spec_statistic_name(slo.slo.statistic), figure,
+    double bound_ms = (double)slo.slo.bound_ns / 1e6;
+    bool is_in_doubt = slo.row->ci_low <= bound_ms && slo.row->ci_high > bound_ms;
+    snprintf(text, bytes, "%s %s is %s ms%s%s against %s%s", spec_metric_name(slo.slo.metric),
+             spec_statistic_name(slo.slo.statistic), figure,
              slo.slo.class_name == NULL ? "" : " for ",
-             slo.slo.class_name == NULL ? "" : slo.slo.class_name, slo.bound);
+             slo.slo.class_name == NULL ? "" : slo.slo.class_name, slo.bound,
+             is_in_doubt ? "; the interval reaches across" : "");
 }
 
 static void write_throughput(const struct record_run *run, char *text, size_t bytes)
@@ -112,7 +114,10 @@ static void write_verdict(const struct record_run *run, struct report_answer *ou
     else
         snprintf(out->answer, sizeof out->answer, "No: %zu of %zu promises %s missed.", missed,
                  run->slo_lines.count, missed == 1 ? "is" : "are");
-    write_tightest(run, out->detail, sizeof out->detail);
+    write_tightest(run, out->tightest, sizeof out->tightest);
+    if (out->tightest[0] != '\0')
+        snprintf(out->detail, sizeof out->detail, "%s: %s.",
+                 run->slo_lines.count > 1 ? "The tightest promise" : "The promise", out->tightest);
 }
 
 void report_answer_read(const struct record_run *run, struct report_answer *out)

@@ -210,26 +210,6 @@ static void put_host(struct report_html *html, const struct record_run *run, con
     report_html_markup(html, "</p></footer>\n");
 }
 
-/* Says why there are no plots, before the first place where one would stand. */
-static void put_plot_note(struct report_html *html, struct report_plotter *plotter)
-{
-    if (plotter->program == NULL) {
-        report_html_paragraph(html, "note", "Plots are left out; the tables have the figures.");
-        return;
-    }
-    struct report_plot probe;
-    struct base_text svg = {0};
-    report_plot_begin(&probe, 40);
-    report_plot_add(&probe, "plot [0:1][0:1] x\n");
-    if (!report_plot_draw(plotter, &probe, &svg))
-        report_html_paragraph(html, "note",
-                              "There are no plots, since gnuplot could not draw them: %s. The "
-                              "tables have the figures.",
-                              plotter->failure);
-    base_text_free(&svg);
-    report_plot_release(&probe);
-}
-
 void report_run_html(FILE *out, const struct record_run *run, const char *db_path,
                      const char *gnuplot)
 {
@@ -241,7 +221,7 @@ void report_run_html(FILE *out, const struct record_run *run, const char *db_pat
     snprintf(title, sizeof title, "%s: %s", record_get_text(run, RECORD_SCENARIO), answer.question);
     report_html_begin(&html, out, title);
     put_front(&html, run, &answer);
-    put_plot_note(&html, &plotter);
+    report_html_plot_note(&html, &plotter);
     put_slos(&html, run);
     report_html_latency(&html, &plotter, run);
     report_html_classes(&html, run);

@@ -4,6 +4,7 @@
 #include "report/run_html_int.h"
 
 #include "base/text.h"
+#include "report/command.h"
 #include "report/number.h"
 
 #include <string.h>
@@ -226,45 +227,18 @@ static void put_scenario(struct report_html *html, const struct record_run *run)
     base_text_free(&text);
 }
 
-/* What a unit of run_param is called behind a value on the command line. */
-static const char *unit_suffix(const char *unit)
-{
-    if (strcmp(unit, "1/s") == 0)
-        return "/s";
-    return strcmp(unit, "bytes") == 0 ? "B" : strcmp(unit, "ns") == 0 ? "ns" : "";
-}
-
-/* A word that a shell takes as it is. */
-static void add_word(struct base_text *command, const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_-./=:,@%+";
-    bool is_plain = word[0] != '\0' && word[strspn(word, plain)] == '\0';
-    base_text_add(command, is_plain ? " " : " '");
-    for (const char *at = word; *at != '\0'; at++) {
-        if (*at == '\'')
-            base_text_add(command, "'\\''");
-        else
-            base_text_add_n(command, at, 1);
-    }
-    base_text_add(command, is_plain ? "" : "'");
-}
-
 /* The scenario's name stands for its file; what the command line set is set again. */
 static void put_command(struct report_html *html, const struct record_run *run)
 {
     struct base_text command = {0}, word = {0};
     base_text_add(&command, "kvsim run");
     base_text_printf(&word, "%s.yaml", record_get_text(run, RECORD_SCENARIO));
-    add_word(&command, word.at);
+    report_command_word(&command, word.at);
     for (size_t i = 0; i < run->params.count; i++) {
         const struct record_param_row *row = &run->params.at[i];
         if (strcmp(row->origin, "set") != 0)
             continue;
-        base_text_clear(&word);
-        base_text_printf(&word, "%s=%s%s", row->key, row->value, unit_suffix(row->unit));
-        base_text_add(&command, " --set");
-        add_word(&command, word.at);
+        report_command_set(&command, row);
     }
     report_html_markup(html, "<pre><code>");
     report_html_text(html, command.at);

@@ -418,6 +418,11 @@ static int find_colour(const struct named_colour *table, size_t count, const cha
     return REPORT_FAINT;
 }
 
+int report_limit_colour(const char *limit)
+{
+    return find_colour(limit_colours, COUNT_OF(limit_colours), limit);
+}
+
 struct shares {
     struct report_bar bars[SHARES_MAX];
     const char *rows[SHARES_MAX];

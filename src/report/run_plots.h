@@ -22,4 +22,7 @@ bool report_figure_limits(struct report_html *html, struct report_plotter *plott
 bool report_figure_tail(struct report_html *html, struct report_plotter *plotter,
                         const struct record_run *run);
 
+/* A limit has one colour in all figures. */
+int report_limit_colour(const char *limit);
+
 #endif

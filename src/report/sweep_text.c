@@ -19,6 +19,9 @@ const char *report_sweep_value(const struct record_sweep *sweep, const struct re
     bool is_tokens = strcmp(key, "context") == 0 || base_ends_with(key, "_tokens") ||
                      base_ends_with(key, "_len");
     base_copy(text, bytes, point->values[axis]);
+    if (value.kind != RECORD_TEXT && base_ends_with(key, "rate"))
+        snprintf(text, bytes, "%.10g/s",
+                 value.kind == RECORD_REAL ? value.real : (double)value.integer);
     if (is_tokens && value.kind == RECORD_INTEGER && value.integer >= 1024 &&
         value.integer % 1024 == 0)
         snprintf(text, bytes, "%lldk", (long long)(value.integer / 1024));

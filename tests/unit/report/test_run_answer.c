@@ -31,9 +31,9 @@ START_TEST(met)
     report_answer_read(&run, &answer);
     ck_assert_int_eq(answer.tone, REPORT_YES);
     ck_assert_str_eq(answer.answer, "Yes: every SLO is met.");
-    ck_assert_ptr_nonnull(strstr(answer.question, "Can 1 × h100-sxm5-80gb serve llama-3.1-8b at "));
+    ck_assert_ptr_nonnull(strstr(answer.question, "Can 1 × h100-sxm5-80gb serve llama-3.1-8b at "));
     // Of the two SLOs only ttft p99 has a row, and it has no interval.
-    ck_assert_str_eq(answer.detail, "The tightest of them: ttft p99 is 1,320 ms against 2 s.");
+    ck_assert_str_eq(answer.detail, "The tightest promise: ttft p99 is 1,320 ms against 2 s.");
     record_run_free(&run);
 }
 END_TEST
@@ -60,8 +60,19 @@ START_TEST(of_a_class)
     ck_assert_ptr_nonnull(slo.row);
     ck_assert_double_eq_tol(report_slo_headroom(&slo), 1000 / 900.5, 1e-9);
     report_answer_read(&run, &answer);
-    ck_assert_str_eq(answer.detail, "The figure that decides: ttft p99 is 900 ± 4 ms for gold, "
+    ck_assert_str_eq(answer.detail, "The promise: ttft p99 is 900 ± 4 ms for gold, "
                                     "\"fast\" against 1 s.");
+    record_run_free(&run);
+}
+END_TEST
+
+START_TEST(in_doubt)
+{
+    setup();
+    set_slos("ttft p99 <= 903 ms for gold, \"fast\": met (900.5 ms)", NULL, 1);
+    report_answer_read(&run, &answer);
+    ck_assert_str_eq(answer.tightest, "ttft p99 is 900 ± 4 ms for gold, \"fast\" against 903 ms; "
+                                      "the interval reaches across");
     record_run_free(&run);
 }
 END_TEST
@@ -87,7 +98,7 @@ START_TEST(nothing_was_promised)
     run.summary[RECORD_SLO_MET] = (struct record_value){.kind = RECORD_NULL};
     report_answer_read(&run, &answer);
     ck_assert_int_eq(answer.tone, REPORT_OPEN);
-    ck_assert_ptr_nonnull(strstr(answer.question, "What do 1 × h100-sxm5-80gb give"));
+    ck_assert_ptr_nonnull(strstr(answer.question, "What do 1 × h100-sxm5-80gb give"));
     ck_assert_ptr_nonnull(strstr(answer.detail, "requests/s are done"));
     record_run_free(&run);
 }
@@ -194,7 +205,7 @@ END_TEST
 int main(void)
 {
     return unit_run("report.run_answer",
-                    (const TTest *const[]){met, missed, of_a_class, a_colon_in_a_requirement,
+                    (const TTest *const[]){met, missed, of_a_class, in_doubt, a_colon_in_a_requirement,
                                            nothing_was_promised, other_ends, loads,
                                            levers_follow_the_limit, every_limit_is_explained,
                                            NULL});
