@@ -140,6 +140,8 @@ struct record_value {
       "share of busy time in steps with prefill")                                                  \
     X(BINDING_LIMIT, "binding_limit", RECORD_TEXT, "", "what limits: largest share of the window") \
     X(STABILITY, "stability", RECORD_TEXT, "", "stable, near_saturation, overloaded")              \
+    X(SPARE_SHARE, "spare_share", RECORD_REAL, "",                                                 \
+      "left of the fullest limit: seats, KV pool, tokens of a step; time mean")                    \
     X(CONCURRENCY_GUARANTEED, "concurrency_guaranteed", RECORD_REAL, "",                           \
       "pool / one full max_model_len")                                                             \
     X(CONCURRENCY_EXPECTED, "concurrency_expected", RECORD_REAL, "", "pool / mean blocks held")    \

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "serve/segments.h"
+#include "stats/batch.h"
 
 const char *serve_limit_name(enum serve_limit limit)
 {
@@ -44,4 +45,20 @@ void serve_result_release(struct serve_result *result)
     base_free(result->classes);
     base_free(result->replicas);
     *result = (struct serve_result){0};
+}
+
+double serve_result_queue_rise(const struct serve_result *result, double *rise, double *error)
+{
+    enum { LEAST_SEGMENTS = 16 };
+    size_t count = result->segment_count, half = count / 2;
+    double levels[SERVE_SEGMENTS];
+    *rise = *error = 0;
+    if (count < LEAST_SEGMENTS) {
+        return 0;
+    }
+    for (size_t i = half; i < count; i++) {
+        levels[i - half] = (double)result->segments[i].end_waiting;
+    }
+    stats_rise(levels, count - half, rise, error);
+    return (double)(count - half - 1) * (double)result->segment_arrivals;
 }

@@ -79,6 +79,7 @@ struct serve_segment {
     uint64_t value_count[SPEC_METRIC_COUNT]; /* completed; no ITL */
     base_i128 value_sum_ns[SPEC_METRIC_COUNT];
     base_i128 span[SERVE_SPAN_COUNT];
+    int64_t end_waiting;                     /* requests in the queues when it ended */
     struct stats_hist *hists; /* [SPEC_METRIC_COUNT], buckets alone, ITL by time; NULL but in a single run */
 };
 
@@ -111,7 +112,8 @@ struct serve_result {
 void serve_result_init(struct serve_result *result, size_t class_count, size_t replica_count);
 void serve_result_release(struct serve_result *result);
 
-/* Mean requests in flight over a segment that is full. */
-double serve_segment_in_flight(const struct serve_segment *segment);
+/* How far the queue rose over the second half of the full segments, and the standard error of such a rise were there no
+ * drift (stats_rise()). Returns the arrivals of that half; 0 and no rise where there are fewer than 16 segments. */
+double serve_result_queue_rise(const struct serve_result *result, double *rise, double *error);
 
 #endif

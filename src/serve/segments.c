@@ -20,12 +20,6 @@ void serve_segment_release(struct serve_segment *segment)
     segment->hists = NULL;
 }
 
-double serve_segment_in_flight(const struct serve_segment *segment)
-{
-    double ticks = base_i128_to_double(segment->span[SERVE_SPAN_TICKS]);
-    return ticks > 0 ? base_i128_to_double(segment->span[SERVE_SPAN_IN_FLIGHT]) / ticks : 0;
-}
-
 /* ---- histograms, where they are wanted ---- */
 
 static struct stats_hist *hists_of(struct serve_segment *segment)
@@ -62,6 +56,7 @@ static void merge_into(struct serve_segment *into, struct serve_segment *from)
     for (size_t i = 0; i < SERVE_SPAN_COUNT; i++) {
         into->span[i] += from->span[i];
     }
+    into->end_waiting = from->end_waiting;
     merge_hists(into, from);
     *from = (struct serve_segment){0};
 }
@@ -113,6 +108,9 @@ static void end_segment(struct serve *serve, base_i128 now)
     for (size_t i = 0; i < SERVE_SPAN_COUNT; i++) {
         segment->span[i] = load[i] - serve->segment_start[i];
         serve->segment_start[i] = load[i];
+    }
+    for (uint32_t i = 0; i < serve->config->replica_count; i++) {
+        segment->end_waiting += serve->replicas[i].tally.waiting;
     }
 }
 

@@ -1,7 +1,6 @@
 #include "serve/window.h"
 
 #include "serve/segments.h"
-#include "stats/interval.h"
 
 /* ---- begin: what is warm-up, when the window closes ---- */
 
@@ -104,20 +103,20 @@ void serve_window_close(struct serve *serve, base_i128 now)
 
 /* ---- drift: mean requests in flight over segments of equal numbers of arrivals ---- */
 
-// Overload: the load rises over the second half, beyond chance, by more than 1 % of the arrivals there.
+/*
+ * Overload: over the second half the queue rises by more than 1 % of the arrivals there, and by more than the walk of a
+ * queue that is just critical would: five of its standard errors, since this is asked at every segment's end.
+ */
 static bool is_overloaded(const struct serve_result *result)
 {
     enum { LEAST_SEGMENTS = 48, LEAST_ARRIVALS = 1500 };
-    size_t count = result->segment_count, half = count / 2;
+    size_t count = result->segment_count;
     if (count < LEAST_SEGMENTS || (int64_t)count * result->segment_arrivals < LEAST_ARRIVALS) {
         return false;
     }
-    double in_flight[SERVE_SEGMENTS], slope, p_value;
-    for (size_t i = half; i < count; i++) {
-        in_flight[i] = serve_segment_in_flight(&result->segments[i]);
-    }
-    stats_trend(in_flight + half, count - half, &slope, &p_value);
-    return p_value < 1e-4 && slope > 0.01 * (double)result->segment_arrivals;
+    double rise, error;
+    double arrivals = serve_result_queue_rise(result, &rise, &error);
+    return rise > 0.01 * arrivals && rise > 5 * error;
 }
 
 static void judge_load(struct serve *serve)

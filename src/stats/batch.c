@@ -78,3 +78,24 @@ size_t stats_mser(const double *segments, size_t count)
     }
     return best;
 }
+
+// Variance per step of the rises over `stride` steps.
+static double step_variance(const double *levels, size_t count, size_t stride)
+{
+    size_t steps = (count - 1) / stride;
+    if (steps < 2)
+        return 0.0;
+    double mean = (levels[steps * stride] - levels[0]) / (double)steps, squares = 0.0;
+    for (size_t i = 0; i < steps; i++) {
+        double off = levels[(i + 1) * stride] - levels[i * stride] - mean;
+        squares += off * off;
+    }
+    return squares / (double)(steps - 1) / (double)stride;
+}
+
+void stats_rise(const double *levels, size_t count, double *rise, double *error)
+{
+    base_require(count >= 2);
+    *rise = levels[count - 1] - levels[0];
+    *error = sqrt(fmax(step_variance(levels, count, 1), step_variance(levels, count, 4)) * (double)(count - 1));
+}

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { STATS_BATCHES_MOST = 20, STATS_BATCHES_LEAST = 8 };
+enum { STATS_BATCHES_MOST = 10, STATS_BATCHES_LEAST = 6 };
 
 /* Segments per batch, or 0 when even STATS_BATCHES_LEAST batches are correlated or there are too few segments. The
  * first `count % width` segments are to be left out. */
@@ -31,5 +31,12 @@ double stats_effective_count(const double *batches, size_t count, double varianc
  * out so that the standard error of the rest is smallest. At most half of them.
  */
 size_t stats_mser(const double *segments, size_t count);
+
+/*
+ * How far a level rose from first to last of `count` equally spaced readings, and the standard error of such a rise for a
+ * walk without drift: from the variance of single steps or of steps of four, whichever says more, so that neighbouring
+ * steps that resemble each other do not make it look small.
+ */
+void stats_rise(const double *levels, size_t count, double *rise, double *error);
 
 #endif

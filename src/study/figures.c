@@ -205,6 +205,14 @@ static double energy_per_token(const struct serve_config *c, const struct serve_
     return c->hardware->power_w * all_gpus(c) * busy_fraction(c, r) / tokens_per_s;
 }
 
+// What is left on average of the limit that is used most: seats, KV pool, or tokens of a step.
+static double spare_share(const struct serve_config *c, const struct serve_result *r)
+{
+    double seats = running_mean(c, r) / ((double)c->sched.max_num_seqs * c->replica_count);
+    double tokens = computed_tokens(c, r) / (steps(c, r) * (double)c->sched.max_num_batched_tokens);
+    return 1 - fmax(fmax(seats, usage_mean(c, r)), tokens);
+}
+
 struct figure {
     enum record_summary column;
     double (*of)(const struct serve_config *config, const struct serve_result *result);
@@ -257,6 +265,7 @@ static const struct figure figures[] = {
     {.column = RECORD_WAITING_PEAK, .of = waiting_peak},
     {.column = RECORD_IN_FLIGHT_MEAN, .of = in_flight_mean, .is_skewed = true, PER_TIME(IN_FLIGHT)},
     {.column = RECORD_BUSY_FRACTION, .of = busy_fraction, PER_TIME(BUSY)},
+    {.column = RECORD_SPARE_SHARE, .of = spare_share},
     {.column = RECORD_PREFILL_TIME_FRACTION, .of = prefill_fraction, RATIO(PREFILL_BUSY, BUSY)},
     {.column = RECORD_USD_PER_MTOK_INPUT, .of = usd_input},
     {.column = RECORD_USD_PER_MTOK_OUTPUT, .of = usd_output},

@@ -314,16 +314,6 @@ static double lacking(const struct study_latency *latency, double q)
     return most;
 }
 
-static bool any_is_overloaded(const struct study_replications *replications)
-{
-    for (size_t i = 0; i < replications->count; i++) {
-        if (replications->at[i].result.status == SERVE_OVERLOADED) {
-            return true;
-        }
-    }
-    return false;
-}
-
 struct study_interval study_interval_of_latency(const struct study_latency *latency, enum spec_statistic statistic,
                                                 const double *values, struct base_arena *texts)
 {
@@ -331,7 +321,7 @@ struct study_interval study_interval_of_latency(const struct study_latency *late
     bool is_mean = statistic == SPEC_MEAN;
     double q = spec_statistic_quantile(statistic);
     struct stats_interval mean = stats_interval_skewed(values, replications->count, CONFIDENCE);
-    if (any_is_overloaded(replications)) {
+    if (study_is_overloaded(replications)) {
         return withheld("growing");
     }
     double more = is_mean ? 0 : lacking(latency, q);

@@ -33,6 +33,12 @@ void study_gather_figures(const struct study_replications *replications, struct 
 /* SLOs and requires against those; caveats; slo_met. */
 void study_gather_verdicts(const struct study_replications *replications, struct record_run *out);
 
+/* Status and stability of the run, with a caveat for each that is not as it should be. */
+void study_judge_stability(const struct study_replications *replications, struct record_run *out);
+/* A queue that grows: one replication found so early, or all of them together at the end. */
+bool study_is_overloaded(const struct study_replications *replications);
+bool study_any_has_status(const struct study_replications *replications, enum serve_status status);
+
 /* Sums over replicas of a replication's window, as doubles of seconds x unit. */
 double study_window_s(const struct serve_result *result);
 double study_seconds(base_i128 ticks);
