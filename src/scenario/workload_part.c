@@ -340,6 +340,25 @@ static void find_means(struct scenario_load *load)
     param_mean(load->reader, "workload.output_tokens.resulting_mean", config->output_mean);
 }
 
+/* What a cache that forgets nothing would find: the bound of every hit rate of this trace. */
+static void param_reuse(struct scenario_load *load, const struct workload_trace_info *info)
+{
+    struct scenario_reader *reader = load->reader;
+    char text[32];
+    if (info->id_count == 0)
+        return;
+    snprintf(text, sizeof text, "%" PRId64, info->id_count);
+    scenario_param_derived(reader, "workload.arrival.hash_ids", text, "", SPEC_CALCULATED,
+                           "counted in the trace");
+    snprintf(text, sizeof text, "%" PRId64, info->seen_id_count);
+    scenario_param_derived(reader, "workload.arrival.hash_ids.seen_before", text, "",
+                           SPEC_CALCULATED, "in a leading run of ids that earlier rows have had");
+    double share = (double)info->seen_id_count / (double)info->id_count;
+    scenario_param_derived(reader, "workload.arrival.hash_ids.reusable_share",
+                           base_print_real(share, text, sizeof text), "", SPEC_CALCULATED,
+                           "seen before over all: an infinite cache that keeps partial blocks");
+}
+
 static bool scan_trace(struct scenario_load *load)
 {
     struct serve_config *config = &load->scenario->config;
@@ -347,7 +366,8 @@ static bool scan_trace(struct scenario_load *load)
     struct kvsim_error err;
     const struct conf_node *file =
         conf_get(conf_get(conf_get(load->root, "workload"), "arrival"), "file");
-    if (workload_trace_scan(load->trace_path, &info, &err) != KVSIM_OK)
+    if (workload_trace_scan(load->trace_path, config->workload.hash_block_tokens, &info, &err) !=
+        KVSIM_OK)
         return scenario_fail_error(load->reader, file, "workload.arrival.file", &err);
     config->prompt_mean = info.prompt_mean;
     config->output_mean = info.output_mean;
@@ -363,10 +383,11 @@ static bool scan_trace(struct scenario_load *load)
                       "the longest prompt of the trace has %" PRId64
                       " tokens, the engine rejects from max_model_len %" PRId64,
                       info.prompt_max, limit);
-    if (info.has_content)
+    if (info.has_content && !config->sched.enable_prefix_caching)
         scenario_caveat(
             load->reader, "content_without_cache",
             "the trace states the content of prompts; without prefix caching it has no effect");
+    param_reuse(load, &info);
     return true;
 }
 

@@ -8,6 +8,10 @@
 #include <math.h>
 #include <string.h>
 
+/* Ids of the answers' tokens, so that a later prompt can state an answer as its content (prompt_ranges). */
+#define ANSWER_BASE INT64_C(1000000000)
+#define ANSWER_STRIDE INT64_C(100000)
+
 struct state {
     const struct workload_spec *spec;
     struct workload_trace *trace;
@@ -29,6 +33,14 @@ static const struct base_field fields[] = {
      .min_open = true,
      .def = "1",
      .help = "divides the arrival times: 2 = twice the rate"},
+    {.key = "hash_block_tokens",
+     .type = BASE_INT,
+     .unit = BASE_TOKENS,
+     .offset = offsetof(struct workload_arrival_opts, hash_block_tokens),
+     .min = 1,
+     .max = WORKLOAD_HASH_BLOCK_MAX,
+     .help = "tokens that one of the file's hash_ids stands for; absent: its column of that name, "
+             "else 16 in Qwen traces and 512 in others"},
     {0},
 };
 
@@ -48,6 +60,7 @@ static enum kvsim_status compile(const struct workload_arrival_opts *opts, struc
     spec->process = WORKLOAD_TRACE;
     spec->trace_path = opts->file;
     spec->speedup = opts->speedup;
+    spec->hash_block_tokens = opts->hash_block_tokens;
     return check_speedup(opts->speedup, err);
 }
 
@@ -61,7 +74,10 @@ static enum kvsim_status init(void *state, const struct workload_arrival_context
         return status;
     replay->spec = context->spec;
     replay->speedup = workload_rational(context->spec->speedup);
-    return workload_trace_open(context->spec->trace_path, &replay->trace, err);
+    status = workload_trace_open(context->spec->trace_path, &replay->trace, err);
+    if (status == KVSIM_OK && context->spec->hash_block_tokens > 0)
+        workload_trace_set_hash_block(replay->trace, context->spec->hash_block_tokens);
+    return status;
 }
 
 static enum kvsim_status scale_time(const struct state *replay, int64_t at_ns, int64_t *out_ns,
@@ -112,6 +128,9 @@ static enum kvsim_status next(void *state, struct workload_request *request, boo
     request->max_tokens = row.max_tokens;
     request->sequence_count = row.sequence_count;
     request->priority = row.priority;
+    request->runs = row.run_count > 0 ? row.runs : NULL;
+    request->run_count = workload_runs_join(row.runs, row.run_count);
+    request->answer_first = ANSWER_BASE + ANSWER_STRIDE * (int64_t)row.number;
     if (row.id != NULL)
         base_copy(request->id, sizeof request->id, row.id);
     return scale_time(replay, row.at_ns, &request->arrival_ns, err);

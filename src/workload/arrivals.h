@@ -45,6 +45,7 @@ struct workload_arrival_opts {
         *think_time;  /* a distribution in seconds, read by the scenario into spec->think */
     const char *file; /* as written; the scenario resolves it into spec->trace_path */
     double speedup;
+    int64_t hash_block_tokens; /* 0 = the format's own */
 };
 
 struct workload_arrival_context {

@@ -11,7 +11,7 @@
 #include <limits.h>
 #include <string.h>
 
-#define LENGTH_MAX (INT64_C(1) << 40)
+#define LENGTH_MAX WORKLOAD_LENGTH_MAX
 #define SEQUENCES_MAX 1024
 
 enum time_kind { TIME_SECONDS, TIME_MILLISECONDS, TIME_WALL };
@@ -21,15 +21,16 @@ struct format {
     const char *time, *prompt, *output;
     const char *mark; /* a further column that tells it from the next format; NULL = none needed */
     enum time_kind time_kind;
-    bool has_failed_rows; /* no output = a request that failed: left out and counted */
+    bool has_failed_rows;      /* no output = a request that failed: left out and counted */
+    int64_t hash_block_tokens; /* of one of its hash_ids */
 };
 
 static const struct format formats[] = {
-    {"Azure", "TIMESTAMP", "ContextTokens", "GeneratedTokens", NULL, TIME_WALL, false},
-    {"BurstGPT", "Timestamp", "Request tokens", "Response tokens", NULL, TIME_SECONDS, true},
-    {"Qwen", "timestamp", "input_length", "output_length", "chat_id", TIME_SECONDS, false},
-    {"Mooncake", "timestamp", "input_length", "output_length", NULL, TIME_MILLISECONDS, false},
-    {"plain", "arrival_s", "input_tokens", "output_tokens", NULL, TIME_SECONDS, false},
+    {"Azure", "TIMESTAMP", "ContextTokens", "GeneratedTokens", NULL, TIME_WALL, false, 512},
+    {"BurstGPT", "Timestamp", "Request tokens", "Response tokens", NULL, TIME_SECONDS, true, 512},
+    {"Qwen", "timestamp", "input_length", "output_length", "chat_id", TIME_SECONDS, false, 16},
+    {"Mooncake", "timestamp", "input_length", "output_length", NULL, TIME_MILLISECONDS, false, 512},
+    {"plain", "arrival_s", "input_tokens", "output_tokens", NULL, TIME_SECONDS, false, 512},
 };
 
 enum { FORMAT_COUNT = sizeof formats / sizeof formats[0] };
@@ -40,7 +41,8 @@ static const char *const length_columns[] = {
     "ContextTokens",      "Request tokens",    "input_length", "prompt_tokens"};
 
 struct columns {
-    int time, prompt, output, id, class, session, priority, n, max_tokens, prompt_ranges, hash_ids;
+    int time, prompt, output, id, class, session, priority, n, max_tokens, prompt_ranges, hash_ids,
+        hash_block_tokens;
 };
 
 struct workload_trace {
@@ -52,6 +54,8 @@ struct workload_trace {
     int64_t first_ns; /* wall clock of the first row */
     int64_t last_ns;
     uint64_t row_count, skipped_count;
+    int64_t hash_block_tokens;
+    struct workload_runs runs; /* of the current row */
 };
 
 static const struct format *find_format(const struct conf_rows *rows)
@@ -106,6 +110,7 @@ static void find_columns(struct workload_trace *trace)
         .max_tokens = conf_rows_column(rows, "max_tokens"),
         .prompt_ranges = conf_rows_column(rows, "prompt_ranges"),
         .hash_ids = conf_rows_column(rows, "hash_ids"),
+        .hash_block_tokens = conf_rows_column(rows, "hash_block_tokens"),
     };
     if (trace->columns.id < 0)
         trace->columns.id = conf_rows_column(rows, "request_id");
@@ -143,6 +148,7 @@ enum kvsim_status workload_trace_open(const char *path, struct workload_trace **
     if (trace->format == NULL) {
         status = fail_format(rows, err);
     } else {
+        trace->hash_block_tokens = trace->format->hash_block_tokens;
         find_columns(trace);
         status = need_columns(trace, err);
     }
@@ -159,7 +165,13 @@ void workload_trace_close(struct workload_trace *trace)
     if (trace == NULL)
         return;
     conf_rows_close(trace->rows);
+    base_vec_free(&trace->runs);
     base_free(trace);
+}
+
+void workload_trace_set_hash_block(struct workload_trace *trace, int64_t tokens)
+{
+    trace->hash_block_tokens = tokens;
 }
 
 uint64_t workload_trace_skipped(const struct workload_trace *trace)
@@ -360,90 +372,15 @@ static enum kvsim_status read_optional(const struct workload_trace *trace, int c
     return has_text(trace, column) ? read_int(trace, column, low, high, out, err) : KVSIM_OK;
 }
 
-static void skip_blanks(const char **text)
-{
-    *text += strspn(*text, " \t");
-}
-
-/* A number of a list: digits only. */
-static bool take_number(const char **text, int64_t *value)
-{
-    int digits = 0;
-
-    skip_blanks(text);
-    *value = 0;
-    for (; **text >= '0' && **text <= '9'; (*text)++) {
-        *value = *value * 10 + (**text - '0');
-        if (++digits > 18)
-            return false;
-    }
-    skip_blanks(text);
-    return digits > 0;
-}
-
-static bool take_mark(const char **text, char mark)
-{
-    skip_blanks(text);
-    return take_char(text, mark);
-}
-
-/* "[1,2,3]" */
-static bool is_id_list(const char *text)
-{
-    int64_t id;
-
-    if (!take_mark(&text, '['))
-        return false;
-    if (!take_mark(&text, ']')) {
-        do {
-            if (!take_number(&text, &id))
-                return false;
-        } while (take_mark(&text, ','));
-        if (!take_mark(&text, ']'))
-            return false;
-    }
-    skip_blanks(&text);
-    return *text == '\0';
-}
-
-/* "[[first, count], ...]": the sum of the counts. */
-static bool sum_ranges(const char *text, int64_t *sum)
-{
-    int64_t first, count;
-
-    *sum = 0;
-    if (!take_mark(&text, '['))
-        return false;
-    if (!take_mark(&text, ']')) {
-        do {
-            if (!take_mark(&text, '[') || !take_number(&text, &first) || !take_mark(&text, ',') ||
-                !take_number(&text, &count) || !take_mark(&text, ']') || count > LENGTH_MAX)
-                return false;
-            *sum += count;
-            if (*sum > LENGTH_MAX)
-                return false;
-        } while (take_mark(&text, ','));
-        if (!take_mark(&text, ']'))
-            return false;
-    }
-    skip_blanks(&text);
-    return *text == '\0';
-}
-
-static enum kvsim_status read_prompt(const struct workload_trace *trace, int64_t *tokens,
+static enum kvsim_status read_ranges(struct workload_trace *trace, int64_t *tokens,
                                      struct kvsim_error *err)
 {
     const struct columns *columns = &trace->columns;
     int64_t in_ranges = 0;
     enum kvsim_status status;
 
-    if (has_text(trace, columns->hash_ids) &&
-        !is_id_list(conf_rows_text(trace->rows, columns->hash_ids)))
-        return conf_rows_fail(trace->rows, columns->hash_ids, err, "bad-list",
-                              "'hash_ids' is not a list of whole numbers");
-    if (!has_text(trace, columns->prompt_ranges))
-        return read_int(trace, columns->prompt, 0, LENGTH_MAX, tokens, err);
-    if (!sum_ranges(conf_rows_text(trace->rows, columns->prompt_ranges), &in_ranges))
+    if (!workload_runs_of_ranges(conf_rows_text(trace->rows, columns->prompt_ranges), &trace->runs,
+                                 &in_ranges))
         return conf_rows_fail(trace->rows, columns->prompt_ranges, err, "bad-list",
                               "'prompt_ranges' is not a list of [first, count]");
     *tokens = in_ranges;
@@ -452,6 +389,52 @@ static enum kvsim_status read_prompt(const struct workload_trace *trace, int64_t
         return conf_rows_fail(trace->rows, columns->prompt, err, "contradiction",
                               "'%s' is %lld, but 'prompt_ranges' hold %lld", trace->format->prompt,
                               (long long)*tokens, (long long)in_ranges);
+    return status;
+}
+
+static enum kvsim_status read_hash_ids(struct workload_trace *trace, struct workload_row *row,
+                                       struct kvsim_error *err)
+{
+    const struct columns *columns = &trace->columns;
+    int64_t block = trace->hash_block_tokens, needed;
+    enum kvsim_status status =
+        read_optional(trace, columns->hash_block_tokens, 1, WORKLOAD_HASH_BLOCK_MAX, &block, err);
+
+    if (status != KVSIM_OK)
+        return status;
+    if (!workload_runs_of_ids(conf_rows_text(trace->rows, columns->hash_ids), block, &trace->runs))
+        return conf_rows_fail(trace->rows, columns->hash_ids, err, "bad-list",
+                              "'hash_ids' is not a list of whole numbers up to 10^15");
+    needed = (row->prompt_tokens + block - 1) / block;
+    if ((int64_t)trace->runs.count != needed)
+        return conf_rows_fail(trace->rows, columns->hash_ids, err, "contradiction",
+                              "'hash_ids' has %zu ids, but %lld tokens are %lld blocks of %lld",
+                              trace->runs.count, (long long)row->prompt_tokens, (long long)needed,
+                              (long long)block);
+    row->hash_block_tokens = block;
+    if (needed > 0)
+        trace->runs.at[needed - 1].count = row->prompt_tokens - (needed - 1) * block;
+    return KVSIM_OK;
+}
+
+/* The length, and what the row says of the content. */
+static enum kvsim_status read_prompt(struct workload_trace *trace, struct workload_row *row,
+                                     struct kvsim_error *err)
+{
+    const struct columns *columns = &trace->columns;
+    enum kvsim_status status;
+
+    trace->runs.count = 0;
+    row->hash_block_tokens = 0;
+    if (has_text(trace, columns->prompt_ranges)) {
+        status = read_ranges(trace, &row->prompt_tokens, err);
+    } else {
+        status = read_int(trace, columns->prompt, 0, LENGTH_MAX, &row->prompt_tokens, err);
+        if (status == KVSIM_OK && has_text(trace, columns->hash_ids))
+            status = read_hash_ids(trace, row, err);
+    }
+    row->runs = trace->runs.at;
+    row->run_count = trace->runs.count;
     return status;
 }
 
@@ -497,12 +480,13 @@ static enum kvsim_status read_row(struct workload_trace *trace, struct workload_
     enum kvsim_status status = read_time(trace, &row->at_ns, err);
 
     if (status == KVSIM_OK)
-        status = read_prompt(trace, &row->prompt_tokens, err);
+        status = read_prompt(trace, row, err);
     if (status == KVSIM_OK)
         status = read_int(trace, trace->columns.output, may_fail ? 0 : 1, LENGTH_MAX,
                           &row->output_tokens, err);
     if (status == KVSIM_OK)
         status = read_extras(trace, row, err);
+    row->number = trace->row_count + trace->skipped_count;
     *failed = status == KVSIM_OK && row->output_tokens == 0;
     return status;
 }

@@ -17,7 +17,6 @@
 #include "rng/rng.h"
 #include "spec/slo.h"
 #include "spec/tokens.h"
-#include "spec/tokens.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,7 +40,8 @@ struct workload_request {
     /* Content of the prompt where it is known: runs of token ids, valid until the next call; NULL: shared with nobody. */
     const struct spec_token_run *runs;
     size_t run_count;
-    int64_t answer_first; /* id of the first output token, the others follow it; 0 = ids of its own */
+    int64_t
+        answer_first; /* id of the first output token, the others follow it; 0 = ids of its own */
 };
 
 struct workload_length {
@@ -99,9 +99,10 @@ struct workload_spec {
     uint32_t concurrency;  /* closed loop */
     struct rng_dist think; /* seconds; closed loop */
     bool has_think;
-    const char *trace_path;   /* resolved */
-    double speedup;           /* trace: arrival times divided by it */
-    uint64_t max_concurrency; /* 0 = none; enforced by serve */
+    const char *trace_path;    /* resolved */
+    double speedup;            /* trace: arrival times divided by it */
+    int64_t hash_block_tokens; /* trace: tokens of a hash id; 0 = as the file or its format says */
+    uint64_t max_concurrency;  /* 0 = none; enforced by serve */
     bool ignore_eos;
     struct workload_class classes[WORKLOAD_CLASSES_MAX];
     size_t class_count;     /* at least 1; a workload without classes has one, named "" */
@@ -140,8 +141,13 @@ struct workload_trace_info {
     double prompt_mean, output_mean;
     int64_t prompt_max, output_max;
     bool has_class, has_session, has_content;
+    /* Of rows with hash_ids: ids in all, and those of a leading run of ids that earlier rows have
+     * had: what a cache that forgets nothing and keeps partial blocks too would find. */
+    int64_t id_count, seen_id_count, distinct_id_count;
 };
-enum kvsim_status workload_trace_scan(const char *path, struct workload_trace_info *out,
+/* hash_block_tokens 0 = as the file or its format says. */
+enum kvsim_status workload_trace_scan(const char *path, int64_t hash_block_tokens,
+                                      struct workload_trace_info *out,
                                       struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 /*

@@ -53,14 +53,39 @@ void workload_draws_lengths(const struct workload_draws *draws, uint64_t address
 void workload_draws_max_tokens(const struct workload_draws *draws, uint64_t address,
                                struct workload_request *request);
 
-/* One row of a trace, checked. Texts are valid until the next row; NULL where the file has none. */
+/* Longest prompt or answer, and the most tokens that one of a trace's hash ids stands for. */
+#define WORKLOAD_LENGTH_MAX (INT64_C(1) << 40)
+#define WORKLOAD_HASH_BLOCK_MAX 65536
+
+/* Content as it is put together, run by run. Zeroed = empty; base_vec_free() releases it. */
+struct workload_runs {
+    struct spec_token_run *at;
+    size_t count, capacity;
+};
+
+/*
+ * content.c: what a trace states of a prompt, appended to `out`; false when the text is no such list.
+ * "[[first, count], ...]": *tokens is the sum. "[id, ...]": a full block of `block_tokens` each, the
+ * same ids the same tokens, in a range that no other content uses.
+ */
+bool workload_runs_of_ranges(const char *text, struct workload_runs *out, int64_t *tokens);
+bool workload_runs_of_ids(const char *text, int64_t block_tokens, struct workload_runs *out);
+/* Makes runs that continue each other one; returns how many are left. */
+size_t workload_runs_join(struct spec_token_run *at, size_t count);
+
+/* One row of a trace, checked. Texts and runs are valid until the next row; NULL where the file has
+ * none. */
 struct workload_row {
+    uint64_t number; /* from 0, rows of failed requests counted too */
     int64_t at_ns;
     int64_t prompt_tokens, output_tokens;
     int64_t max_tokens; /* 0 = not stated */
     uint32_t sequence_count;
     int32_t priority; /* or WORKLOAD_PRIORITY_NONE */
     const char *id, *class_name;
+    struct spec_token_run *runs; /* content of the prompt */
+    size_t run_count;                  /* 0: not stated */
+    int64_t hash_block_tokens;         /* content by hash ids: one run a block; else 0 */
 };
 
 struct workload_trace;
@@ -69,6 +94,8 @@ enum kvsim_status workload_trace_open(const char *path, struct workload_trace **
 enum kvsim_status workload_trace_next(struct workload_trace *trace, struct workload_row *row,
                                       bool *more, struct kvsim_error *err);
 void workload_trace_close(struct workload_trace *trace);
+/* How many tokens one of the file's hash ids stands for, where it has no column of that; the format's own before. */
+void workload_trace_set_hash_block(struct workload_trace *trace, int64_t tokens);
 /* An error at the current row's class. */
 enum kvsim_status workload_trace_fail_class(const struct workload_trace *trace,
                                             struct kvsim_error *err);

@@ -39,6 +39,36 @@ START_TEST(rows_become_requests)
 }
 END_TEST
 
+START_TEST(content_and_answers_have_ids_that_later_rows_can_state)
+{
+    struct workload_spec spec = replay(DATA "plain.jsonl");
+    struct workload_source *source = open_source(&spec, 1, 1);
+    struct workload_request request;
+
+    ck_assert(take(source, &request));
+    ck_assert_uint_eq(request.run_count, 3);
+    ck_assert_int_eq(request.runs[0].first, 101000);
+    ck_assert_int_eq(request.answer_first, 1000000000);
+    ck_assert(take(source, &request));
+    ck_assert_int_eq(request.answer_first, 1000100000);
+    workload_source_close(source);
+    spec = replay(DATA "azure.csv");
+    source = open_source(&spec, 1, 1);
+    ck_assert(take(source, &request));
+    ck_assert_uint_eq(request.run_count, 0); /* shares nothing */
+    ck_assert_ptr_null(request.runs);
+    workload_source_close(source);
+    spec = replay(DATA "mooncake.jsonl");
+    spec.hash_block_tokens = 16; /* not what the file has */
+    source = open_source(&spec, 1, 1);
+    struct kvsim_error err = {0};
+    bool more;
+    ck_assert_int_eq(workload_next(source, &request, &more, &err), KVSIM_ERR_SCENARIO);
+    ck_assert_ptr_nonnull(strstr(err.message, "blocks of 16"));
+    workload_source_close(source);
+}
+END_TEST
+
 START_TEST(speedup_divides_times_exactly)
 {
     static const double speedups[] = {1.0, 3.0, 0.1, 1.5};
@@ -116,12 +146,14 @@ END_TEST
 
 int main(void)
 {
-    return unit_run("workload.arrival_trace", (const TTest *const[]){
-                                                  rows_become_requests,
-                                                  speedup_divides_times_exactly,
-                                                  limits_cut_a_trace,
-                                                  classes_named_in_a_trace_must_exist,
-                                                  what_cannot_be_replayed,
-                                                  NULL,
-                                              });
+    return unit_run("workload.arrival_trace",
+                    (const TTest *const[]){
+                        rows_become_requests,
+                        content_and_answers_have_ids_that_later_rows_can_state,
+                        speedup_divides_times_exactly,
+                        limits_cut_a_trace,
+                        classes_named_in_a_trace_must_exist,
+                        what_cannot_be_replayed,
+                        NULL,
+                    });
 }

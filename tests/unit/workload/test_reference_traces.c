@@ -43,7 +43,7 @@ START_TEST(scans_agree_with_the_readme)
         char path[1024];
         double span_s;
 
-        ck_assert_msg(workload_trace_scan(path_of(i, path), &info, &err) == KVSIM_OK, "%s",
+        ck_assert_msg(workload_trace_scan(path_of(i, path), 0, &info, &err) == KVSIM_OK, "%s",
                       err.message);
         span_s = (double)(info.last_ns - info.first_ns) / 1e9;
         ck_assert_uint_eq(info.row_count, expected->row_count);
@@ -53,6 +53,28 @@ START_TEST(scans_agree_with_the_readme)
         ck_assert_double_eq_tol(info.output_mean, expected->output_mean, 0.006);
         ck_assert_int_eq(info.prompt_max, expected->input_max);
         ck_assert_int_eq(info.output_max, expected->output_max);
+    }
+}
+END_TEST
+
+/* "Prefix reuse with an infinite cache": 36.64 % and 63.96 % of the blocks. */
+START_TEST(leading_runs_of_ids_seen_before)
+{
+    static const struct {
+        const char *file;
+        int64_t ids, distinct;
+        double percent;
+    } expected[] = {{TRACES "mooncake_conversation_trace.jsonl", 288500, 182790, 36.64},
+                    {TRACES "mooncake_synthetic_trace.jsonl", 121877, 43924, 63.96}};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct workload_trace_info info;
+
+        ck_assert_int_eq(workload_trace_scan(expected[i].file, 0, &info, NULL), KVSIM_OK);
+        ck_assert_int_eq(info.id_count, expected[i].ids);
+        ck_assert_int_eq(info.distinct_id_count, expected[i].distinct);
+        ck_assert_double_eq_tol(100.0 * (double)info.seen_id_count / (double)info.id_count,
+                                expected[i].percent, 0.005);
     }
 }
 END_TEST
@@ -90,7 +112,7 @@ START_TEST(lengths_alone_are_refused)
     struct kvsim_error err = {0};
 
     ck_assert_int_eq(
-        workload_trace_scan(TRACES "vidur_arxiv_summarization_lengths.csv", &info, &err),
+        workload_trace_scan(TRACES "vidur_arxiv_summarization_lengths.csv", 0, &info, &err),
         KVSIM_ERR_SCENARIO);
     ck_assert_ptr_nonnull(strstr(err.hint, "empirical"));
 }
@@ -107,6 +129,7 @@ int main(void)
     fclose(file);
     return unit_run("workload.reference_traces", (const TTest *const[]){
                                                      scans_agree_with_the_readme,
+                                                     leading_runs_of_ids_seen_before,
                                                      replay_has_the_gaps_of_the_readme,
                                                      lengths_alone_are_refused,
                                                      NULL,

@@ -8,7 +8,7 @@ START_TEST(a_scan_sees_every_row)
 {
     struct workload_trace_info info;
 
-    ck_assert_int_eq(workload_trace_scan(DATA "azure.csv", &info, NULL), KVSIM_OK);
+    ck_assert_int_eq(workload_trace_scan(DATA "azure.csv", 0, &info, NULL), KVSIM_OK);
     ck_assert_uint_eq(info.row_count, 4);
     ck_assert_int_eq(info.first_ns, 0);
     ck_assert_int_eq(info.last_ns, 20653319410100);
@@ -17,9 +17,17 @@ START_TEST(a_scan_sees_every_row)
     ck_assert_int_eq(info.prompt_max, 879);
     ck_assert_int_eq(info.output_max, 109);
     ck_assert(!info.has_class && !info.has_session && !info.has_content);
-    ck_assert_int_eq(workload_trace_scan(DATA "mooncake.jsonl", &info, NULL), KVSIM_OK);
+    ck_assert_int_eq(workload_trace_scan(DATA "mooncake.jsonl", 0, &info, NULL), KVSIM_OK);
     ck_assert(info.has_content);
-    ck_assert_int_eq(workload_trace_scan(DATA "lengths.csv", &info, NULL), KVSIM_ERR_SCENARIO);
+    ck_assert_int_eq(info.id_count,
+                     17); /* 14 + 1 + 2 ids; the last two rows begin with a known one */
+    ck_assert_int_eq(info.seen_id_count, 2);
+    ck_assert_int_eq(info.distinct_id_count, 15);
+    ck_assert_int_eq(workload_trace_scan(DATA "mooncake.jsonl", 16, &info, NULL),
+                     KVSIM_ERR_SCENARIO);
+    ck_assert_int_eq(workload_trace_scan(DATA "azure.csv", 16, &info, NULL), KVSIM_OK);
+    ck_assert_int_eq(info.id_count, 0);
+    ck_assert_int_eq(workload_trace_scan(DATA "lengths.csv", 0, &info, NULL), KVSIM_ERR_SCENARIO);
 }
 END_TEST
 

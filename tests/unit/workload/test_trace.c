@@ -61,7 +61,7 @@ START_TEST(burstgpt_leaves_failed_rows_out)
 
     check_rows(DATA "burstgpt.csv", rows, 3);
     check_rows(DATA "burstgpt_v2.csv", second, 2);
-    ck_assert_int_eq(workload_trace_scan(DATA "burstgpt.csv", &info, NULL), KVSIM_OK);
+    ck_assert_int_eq(workload_trace_scan(DATA "burstgpt.csv", 0, &info, NULL), KVSIM_OK);
     ck_assert_uint_eq(info.row_count, 3);
     ck_assert_uint_eq(info.skipped_count, 2);
 }
@@ -70,7 +70,7 @@ END_TEST
 START_TEST(mooncake_counts_ms_and_qwen_seconds)
 {
     static const int64_t mooncake[][3] = {{0, 6758, 500}, {0, 512, 1}, {2999000000, 513, 490}};
-    static const int64_t qwen[][3] = {{61114000000, 521, 132}, {61200000000, 700, 12}};
+    static const int64_t qwen[][3] = {{61114000000, 41, 132}, {61200000000, 48, 12}};
 
     check_rows(DATA "mooncake.jsonl", mooncake, 3);
     check_rows(DATA "qwen.jsonl", qwen, 2);
@@ -109,8 +109,47 @@ END_TEST
 START_TEST(prompt_ranges_give_the_length)
 {
     static const int64_t rows[][3] = {{250000000, 12, 5}, {3000000000, 9, 3}};
+    struct workload_trace *trace = open_trace(DATA "plain.jsonl");
+    struct workload_row row;
 
     check_rows(DATA "plain.jsonl", rows, 2);
+    ck_assert(take_row(trace, &row));
+    ck_assert_uint_eq(row.run_count, 3);
+    ck_assert_int_eq(row.runs[1].first, 1000000000);
+    ck_assert_int_eq(row.runs[1].count, 1);
+    ck_assert_int_eq(row.runs[2].first, 103000);
+    ck_assert_int_eq(row.hash_block_tokens, 0);
+    workload_trace_close(trace);
+}
+END_TEST
+
+START_TEST(a_hash_id_is_a_block_of_tokens_and_the_last_one_the_rest)
+{
+    struct workload_trace *trace = open_trace(DATA "qwen.jsonl");
+    struct workload_row row;
+    int64_t second, third;
+
+    ck_assert(take_row(trace, &row));
+    ck_assert_uint_eq(row.run_count, 3);
+    ck_assert_int_eq(row.hash_block_tokens, 16); /* as Qwen's traces count */
+    second = row.runs[1].first;
+    third = row.runs[2].first;
+    ck_assert_int_eq(second - row.runs[0].first, 16);
+    ck_assert_int_eq(row.runs[1].count, 16);
+    ck_assert_int_eq(row.runs[2].count, 41 - 32);
+    ck_assert(take_row(trace, &row));
+    ck_assert_int_eq(row.runs[1].first, second);
+    ck_assert_int_ne(row.runs[2].first, third);
+    ck_assert_int_eq(row.runs[2].count, 16);
+    ck_assert_uint_eq(row.number, 1);
+    workload_trace_close(trace);
+    trace = open_trace(DATA "mooncake.jsonl");
+    ck_assert(take_row(trace, &row));
+    ck_assert_int_eq(row.hash_block_tokens, 512);
+    ck_assert_int_eq(row.runs[13].count, 6758 - 13 * 512);
+    ck_assert_uint_eq(workload_runs_join(row.runs, row.run_count), 1);
+    ck_assert_int_eq(row.runs[0].count, 6758);
+    workload_trace_close(trace);
 }
 END_TEST
 
@@ -187,6 +226,12 @@ START_TEST(bad_extras_are_errors)
     check_error("arrival_s,output_tokens,prompt_ranges\n1,5,\"[[1]]\"\n", 2, 5, "prompt_ranges");
     check_error("arrival_s,input_tokens,output_tokens,prompt_ranges\n1,7,5,\"[[1,3],[2,3]]\"\n", 2,
                 3, "hold 6");
+    check_error("arrival_s,input_tokens,output_tokens,hash_ids\n1,513,5,\"[1]\"\n", 2, 9,
+                "2 blocks");
+    check_error("arrival_s,input_tokens,output_tokens,hash_block_tokens,hash_ids\n1,5,5,0,[1]\n", 2,
+                7, "hash_block_tokens");
+    check_error("arrival_s,input_tokens,output_tokens,hash_ids\n1,5,5,[100000000000000000]\n", 2, 7,
+                "hash_ids");
     check_error("{\"arrival_s\":1,\"input_tokens\":5,\"output_tokens\":1,\"hash_ids\":\"x\"}\n", 1,
                 62, "hash_ids");
 }
@@ -232,6 +277,7 @@ int main(void)
                                           mooncake_counts_ms_and_qwen_seconds,
                                           plain_tables_say_all_they_may,
                                           prompt_ranges_give_the_length,
+                                          a_hash_id_is_a_block_of_tokens_and_the_last_one_the_rest,
                                           bad_rows_are_errors_with_their_place,
                                           bad_extras_are_errors,
                                           bad_files_are_errors,
