@@ -383,6 +383,32 @@ static enum kvsim_status cross_by_models(struct work *work, struct calib_result 
     return status;
 }
 
+/* Coefficients that the rows did not determine leave the fit, so that none of the others leans on them. */
+static bool drop_undetermined(struct work *work)
+{
+    size_t kept = 0, count = work->coefficient_count;
+    for (size_t i = 0; i < work->parameter_count; i++) {
+        if (i < count && !work->parameters[i].is_determined)
+            continue;
+        if (i < count)
+            work->coefficients[kept] = work->coefficients[i];
+        work->parameters[kept++] = work->parameters[i];
+    }
+    size_t dropped = work->parameter_count - kept;
+    work->parameter_count = kept;
+    work->coefficient_count = count - dropped;
+    return dropped > 0 && work->coefficient_count > 0;
+}
+
+static enum kvsim_status fit_determined(struct work *work, const bool *is_left_out, struct calib_fit *out,
+                                        struct kvsim_error *err)
+{
+    enum kvsim_status status = fit(work, is_left_out, out, err);
+    if (status == KVSIM_OK && drop_undetermined(work))
+        status = fit(work, is_left_out, out, err);
+    return status;
+}
+
 /* What the rows determined goes into the calibration. */
 static void keep_determined(const struct work *work, struct calib_result *result)
 {
@@ -419,7 +445,7 @@ static enum kvsim_status fit_rows(struct work *work, struct calib_result *result
     if (status == KVSIM_OK)
         status = cross_by_models(work, result, err);
     if (status == KVSIM_OK)
-        status = fit(work, NULL, &found, err);
+        status = fit_determined(work, NULL, &found, err);
     if (status != KVSIM_OK)
         return status;
     keep_determined(work, result);
@@ -487,7 +513,7 @@ enum kvsim_status calib_fit_rows(const char *hardware, const struct calib_measur
     if (status == KVSIM_OK) {
         add_coefficients(work, result);
         add_collectives(work);
-        status = fit(work, is_left_out, &found, err);
+        status = fit_determined(work, is_left_out, &found, err);
     }
     if (status == KVSIM_OK) {
         keep_determined(work, result);

@@ -5,6 +5,7 @@
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_linalg.h>
 #include <gsl/gsl_multifit_nlinear.h>
+#include <gsl/gsl_multimin.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -18,11 +19,16 @@ struct search {
     double noise;
 };
 
-/* Within (min, max): ln value = ln min + (ln max - ln min) / (1 + exp(-u)). */
-static double value_at(const struct calib_parameter *parameter, double u)
+/*
+ * Within (min, max): ln value = ln min + (ln max - ln min) / (1 + exp(origin - x)). The origin keeps x away from 0, since
+ * GSL takes its steps of differentiation as a share of x; they are wide enough to be seen through integer times.
+ */
+static const double place_origin = 8, step_share = 1e-4;
+
+static double value_at(const struct calib_parameter *parameter, double x)
 {
     double low = log(parameter->min), high = log(parameter->max);
-    return exp(low + (high - low) / (1 + exp(-u)));
+    return exp(low + (high - low) / (1 + exp(place_origin - x)));
 }
 
 static double place_of(const struct calib_parameter *parameter, double value)
@@ -30,7 +36,7 @@ static double place_of(const struct calib_parameter *parameter, double value)
     double low = log(parameter->min), high = log(parameter->max);
     double share = (log(value) - low) / (high - low);
     share = fmin(fmax(share, 0.01), 0.99);
-    return log(share / (1 - share));
+    return place_origin + log(share / (1 - share));
 }
 
 static void values_fill(const struct search *search, const gsl_vector *x)
@@ -106,7 +112,7 @@ static void spreads_set(struct search *search, const gsl_matrix *jacobian, const
     gsl_multifit_nlinear_covar(jacobian, 0, covariance);
     for (size_t i = 0; i < count; i++) {
         struct calib_parameter *parameter = &problem->parameters[i];
-        double share = 1 / (1 + exp(-gsl_vector_get(x, i)));
+        double share = 1 / (1 + exp(place_origin - gsl_vector_get(x, i)));
         double slope = (log(parameter->max) - log(parameter->min)) * share * (1 - share);
         parameter->spread = slope * sqrt(gsl_matrix_get(covariance, i, i));
         parameter->is_determined = parameter->spread < 0.5 * parameter->prior;
@@ -118,6 +124,7 @@ static int search_run(struct search *search, gsl_vector *x)
 {
     const struct calib_problem *problem = search->problem;
     gsl_multifit_nlinear_parameters parameters = gsl_multifit_nlinear_default_parameters();
+    parameters.h_df = step_share;
     gsl_multifit_nlinear_fdf fdf = {.f = residuals,
                                     .n = problem->row_count + problem->parameter_count,
                                     .p = problem->parameter_count,
@@ -143,6 +150,74 @@ static int search_run(struct search *search, gsl_vector *x)
     return status;
 }
 
+/* ---- without derivatives: Nelder and Mead's simplex on the robust loss (Cauchy) ---- */
+
+static double rough_loss(const gsl_vector *x, void *context)
+{
+    struct search *search = context;
+    double loss = 0;
+    gsl_vector *f = gsl_vector_alloc(search->problem->row_count + search->problem->parameter_count);
+    residuals(x, search, f);
+    for (size_t i = 0; i < f->size; i++) {
+        double r = gsl_vector_get(f, i);
+        loss += i < search->problem->row_count ? log1p(r * r) : r * r;
+    }
+    gsl_vector_free(f);
+    return loss;
+}
+
+/* Spreads of ln value from differences over a width at which roughness averages out. */
+static void rough_spreads(struct search *search, const gsl_vector *x)
+{
+    const double width = 0.1;
+    const struct calib_problem *problem = search->problem;
+    size_t rows = problem->row_count + problem->parameter_count;
+    gsl_matrix *jacobian = gsl_matrix_alloc(rows, problem->parameter_count);
+    gsl_vector *at = gsl_vector_alloc(problem->parameter_count), *low = gsl_vector_alloc(rows),
+               *high = gsl_vector_alloc(rows);
+    for (size_t i = 0; i < problem->parameter_count; i++) {
+        gsl_vector_memcpy(at, x);
+        gsl_vector_set(at, i, gsl_vector_get(x, i) - width);
+        residuals(at, search, low);
+        gsl_vector_set(at, i, gsl_vector_get(x, i) + width);
+        residuals(at, search, high);
+        for (size_t r = 0; r < rows; r++)
+            gsl_matrix_set(jacobian, r, i, (gsl_vector_get(high, r) - gsl_vector_get(low, r)) / (2 * width));
+    }
+    spreads_set(search, jacobian, x);
+    gsl_vector_free(high);
+    gsl_vector_free(low);
+    gsl_vector_free(at);
+    gsl_matrix_free(jacobian);
+}
+
+static int rough_run(struct search *search, gsl_vector *x)
+{
+    enum { STEPS = 150 };
+    gsl_multimin_function function = {.f = rough_loss, .n = x->size, .params = search};
+    gsl_multimin_fminimizer *work = gsl_multimin_fminimizer_alloc(gsl_multimin_fminimizer_nmsimplex2, x->size);
+    gsl_vector *size = gsl_vector_alloc(x->size);
+    search->noise = 0.04;
+    gsl_vector_set_all(size, 0.5);
+    int status = gsl_multimin_fminimizer_set(work, &function, x, size);
+    for (int i = 0; i < STEPS && status == GSL_SUCCESS; i++) {
+        status = gsl_multimin_fminimizer_iterate(work);
+        if (gsl_multimin_fminimizer_size(work) < 1e-3)
+            break;
+    }
+    gsl_vector_memcpy(x, gsl_multimin_fminimizer_x(work));
+    gsl_multimin_fminimizer_free(work);
+    gsl_vector_free(size);
+    values_fill(search, x);
+    search->problem->predict(search->problem->context, search->values, search->predicted);
+    search->noise = robust_noise(search);
+    rough_spreads(search, x);
+    values_fill(search, x);
+    search->problem->predict(search->problem->context, search->values, search->predicted);
+    weights_set(search);
+    return status == GSL_ENOPROG ? GSL_SUCCESS : status;
+}
+
 enum kvsim_status calib_fit_run(struct calib_problem *problem, struct calib_fit *out,
                                 struct kvsim_error *err)
 {
@@ -163,7 +238,7 @@ enum kvsim_status calib_fit_run(struct calib_problem *problem, struct calib_fit 
     for (size_t i = 0; i < count; i++)
         gsl_vector_set(x, i, place_of(&problem->parameters[i], problem->parameters[i].initial));
     gsl_error_handler_t *handler = gsl_set_error_handler_off();
-    int status = search_run(&search, x);
+    int status = problem->is_rough ? rough_run(&search, x) : search_run(&search, x);
     gsl_set_error_handler(handler);
     for (size_t i = 0; i < count; i++)
         problem->parameters[i].value = value_at(&problem->parameters[i], gsl_vector_get(x, i));

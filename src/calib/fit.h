@@ -34,6 +34,7 @@ struct calib_problem {
     /* Fills predicted[row_count] for these values. */
     void (*predict)(void *context, const double *values, double *predicted);
     void *context;
+    bool is_rough; /* small changes of a coefficient can turn a row's time either way (simulated runs): no derivatives */
 };
 
 struct calib_fit {

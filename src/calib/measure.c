@@ -403,7 +403,7 @@ static bool read_step(struct reader *reader, struct calib_row row)
         return add_part(reader, row, CALIB_STEP, ITER_MS, 0);
     return add_part(reader, row, CALIB_LAYER, ATTN_MS, attention_bits) &&
            add_part(reader, row, CALIB_LAYER, OTHER_MS, other_bits) &&
-           add_part(reader, row, CALIB_STEP, HEAD_MS, head_bits) &&
+           (tp > 1 || add_part(reader, row, CALIB_STEP, HEAD_MS, head_bits)) &&
            (tp > 1 || add_part(reader, row, CALIB_STEP, ITER_MS, 0));
 }
 

@@ -117,6 +117,7 @@ double calib_model_initial(const struct calib_model *model, enum spec_coefficien
         [SPEC_HOST_STEP] = rates.host_per_step_s,
         [SPEC_HOST_SEQUENCE] = rates.host_per_sequence_s,
         [SPEC_HOST_LAYER] = rates.host_per_layer_s,
+        [SPEC_HOST_EXPOSED] = rates.host_exposed_s,
     };
     return values[coefficient];
 }

@@ -2,6 +2,7 @@
 
 #include "calib/fit.h"
 #include "conf/rows.h"
+#include "cost/rates.h"
 #include "scenario/scenario.h"
 #include "serve/serve.h"
 
@@ -235,23 +236,47 @@ enum kvsim_status calib_replay(const char *scenario, const char *hardware, const
 
 /* ---- the fit ---- */
 
-static const enum spec_coefficient host_coefficients[] = {SPEC_HOST_STEP, SPEC_HOST_SEQUENCE};
-enum { HOST_COUNT = sizeof host_coefficients / sizeof host_coefficients[0] };
+static const enum spec_coefficient host_coefficients[] = {SPEC_HOST_STEP, SPEC_HOST_SEQUENCE, SPEC_HOST_EXPOSED};
+enum { HOST_COUNT = sizeof host_coefficients / sizeof host_coefficients[0], FIT_MAX = HOST_COUNT + 2 };
 
 struct host_work {
     struct run *run;
     const struct spec_calibration *base;
 };
 
+/* The collective of the run's own number of GPUs: the base's, or a new one; NULL on one GPU. */
+static struct spec_collective *collective_of(const struct run *run, struct spec_calibration *calibration)
+{
+    uint32_t gpu_count = run->config.tensor_parallel;
+    for (size_t i = 0; i < calibration->collective_count; i++)
+        if (calibration->collectives[i].gpu_count == gpu_count)
+            return &calibration->collectives[i];
+    if (gpu_count < 2 || calibration->collective_count == SPEC_COLLECTIVES_MAX)
+        return NULL;
+    struct spec_collective *made = &calibration->collectives[calibration->collective_count++];
+    *made = (struct spec_collective){.gpu_count = gpu_count};
+    return made;
+}
+
+/* `values`: the host's coefficients, then latency and bandwidth of the collective where there is one. */
+static void calibration_of(const struct host_work *work, const double *values, struct spec_calibration *out)
+{
+    *out = *work->base;
+    for (size_t i = 0; i < HOST_COUNT; i++) {
+        out->has[host_coefficients[i]] = true;
+        out->value[host_coefficients[i]] = values[i];
+    }
+    struct spec_collective *collective = collective_of(work->run, out);
+    if (collective != NULL)
+        *collective = (struct spec_collective){collective->gpu_count, values[HOST_COUNT], values[HOST_COUNT + 1], 0, 0};
+}
+
 /* TPOT and TTFT of each fitted request, in turn. */
 static void predict(void *context, const double *values, double *predicted)
 {
     struct host_work *work = context;
-    struct spec_calibration calibration = *work->base;
-    for (size_t i = 0; i < HOST_COUNT; i++) {
-        calibration.has[host_coefficients[i]] = true;
-        calibration.value[host_coefficients[i]] = values[i];
-    }
+    struct spec_calibration calibration;
+    calibration_of(work, values, &calibration);
     enum kvsim_status status = simulate(work->run, &calibration);
     for (size_t i = 0; i < work->run->first_count; i++) {
         predicted[2 * i] = status == KVSIM_OK ? work->run->simulated[i].tpot : (double)NAN;
@@ -259,9 +284,13 @@ static void predict(void *context, const double *values, double *predicted)
     }
 }
 
-static void add_parameters(struct calib_result *result, struct calib_parameter parameters[HOST_COUNT])
+static size_t add_parameters(const struct run *run, const struct calib_result *result,
+                             struct calib_parameter parameters[FIT_MAX])
 {
-    static const double first[HOST_COUNT] = {300e-6, 10e-6};
+    const double small = 1e3, large = 32e6;
+    struct cost_rates rates;
+    struct kvsim_error err;
+    static const double first[HOST_COUNT] = {300e-6, 10e-6, 200e-6};
     for (size_t i = 0; i < HOST_COUNT; i++) {
         const struct spec_coefficient_row *row = &spec_coefficients[host_coefficients[i]];
         parameters[i] = (struct calib_parameter){
@@ -269,10 +298,29 @@ static void add_parameters(struct calib_result *result, struct calib_parameter p
         if (result->calibration.has[host_coefficients[i]])
             parameters[i].initial = result->calibration.value[host_coefficients[i]];
     }
+    uint32_t gpu_count = run->config.tensor_parallel;
+    if (gpu_count < 2 || cost_rates_init(&rates, &run->hardware, &err) != KVSIM_OK)
+        return HOST_COUNT;
+    cost_rates_calibrate(&rates, &result->calibration);
+    double at_small = cost_all_reduce(&rates, gpu_count, small).s, at_large = cost_all_reduce(&rates, gpu_count, large).s;
+    double rate = 2.0 * (gpu_count - 1.0) / gpu_count * large / (at_large - at_small);
+    parameters[HOST_COUNT] = (struct calib_parameter){
+        .name = "all_reduce latency", .initial = at_small, .min = 1e-7, .max = 1e-2, .prior = 1};
+    parameters[HOST_COUNT + 1] = (struct calib_parameter){
+        .name = "all_reduce bandwidth", .initial = rate, .min = 1e7, .max = 2e12, .prior = 1};
+    return HOST_COUNT + 2;
 }
 
-static void keep_host(struct calib_result *result, const struct calib_parameter parameters[HOST_COUNT])
+static void keep_host(const struct host_work *work, struct calib_result *result,
+                      const struct calib_parameter parameters[FIT_MAX])
 {
+    double values[FIT_MAX];
+    struct spec_calibration all;
+    for (size_t i = 0; i < FIT_MAX; i++)
+        values[i] = parameters[i].value;
+    calibration_of(work, values, &all);
+    memcpy(result->calibration.collectives, all.collectives, sizeof all.collectives);
+    result->calibration.collective_count = all.collective_count;
     if (result->coefficient_count == 0) {
         for (size_t i = 0; i < SPEC_COEFFICIENT_COUNT; i++)
             result->coefficients[i] =
@@ -319,8 +367,9 @@ static void add_errors(struct run *run, const struct spec_calibration *calibrati
 
 static enum kvsim_status fit_host(struct run *run, struct calib_result *result, struct kvsim_error *err)
 {
-    struct calib_parameter parameters[HOST_COUNT];
-    struct host_work work = {run, &result->calibration};
+    struct calib_parameter parameters[FIT_MAX] = {{.name = NULL}};
+    struct spec_calibration before = result->calibration;
+    struct host_work work = {run, &before};
     size_t rows = 2 * run->first_count;
     double *measured = base_alloc(base_mul_size(rows + 1, sizeof *measured));
     bool *is_left_out = base_alloc(base_mul_size(rows + 1, sizeof *is_left_out));
@@ -332,20 +381,20 @@ static enum kvsim_status fit_host(struct run *run, struct calib_result *result, 
         is_left_out[i] = !(measured[i] > 0) || !isfinite(measured[i]);
         measured[i] = is_left_out[i] ? 1 : measured[i];
     }
-    add_parameters(result, parameters);
-    struct spec_calibration before = result->calibration;
+    size_t parameter_count = add_parameters(run, result, parameters);
     add_errors(run, &before, true, result);
     struct calib_problem problem = {.parameters = parameters,
-                                    .parameter_count = HOST_COUNT,
+                                    .parameter_count = parameter_count,
                                     .row_count = rows,
                                     .measured = measured,
                                     .is_left_out = is_left_out,
                                     .predict = predict,
-                                    .context = &work};
+                                    .context = &work,
+                                    .is_rough = true};
     struct calib_fit found;
     enum kvsim_status status = calib_fit_run(&problem, &found, err);
     if (status == KVSIM_OK) {
-        keep_host(result, parameters);
+        keep_host(&work, result, parameters);
         add_errors(run, &result->calibration, false, result);
         result->row_count += run->first_count;
         result->outlier_count += found.outlier_count;

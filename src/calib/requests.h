@@ -29,7 +29,7 @@ enum kvsim_status calib_replay(const char *scenario, const char *hardware, const
                                const struct spec_calibration *calibration, double first_share,
                                struct calib_replay *out, struct kvsim_error *err) KVSIM_MUST_CHECK;
 
-/* Fits host_step and host_sequence to the first requests of a run, on top of the result's calibration. */
+/* fits the host coefficients to the first requests of a run, on top of the result's calibration. */
 enum kvsim_status calib_requests_fit(const struct calib_request *request, const char *file,
                                      struct calib_result *result, struct kvsim_error *err) KVSIM_MUST_CHECK;
 

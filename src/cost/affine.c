@@ -45,6 +45,7 @@ static void affine_host(const struct cost *cost, uint32_t seq_count, struct cost
 {
     lines->overlap = cost_host_overlap(&cost->config);
     lines->host_ticks = cost_ticks_from_ns(cost_host_ns(&cost->config, 0, 0, seq_count));
+    lines->exposed_ticks = cost_ticks_from_ns(cost->config.options->host_exposed_ns);
 }
 
 static void affine_constants(const struct cost *cost, const struct cost_shape *shape,

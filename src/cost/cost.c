@@ -192,7 +192,7 @@ struct cost_result cost_parts_result(const struct cost_parts *parts)
     for (int i = 0; i < COST_BOUND_COUNT; i++)
         device_s += parts->class_s[i];
     double hiding_s = parts->overlap ? fmax(parts->launch_s, parts->host_s) : parts->launch_s;
-    double exposed_host_s = parts->overlap ? 0.0 : parts->host_s;
+    double exposed_host_s = parts->exposed_s + (parts->overlap ? 0.0 : parts->host_s);
     int64_t ticks = cost_ticks_from_s(fmax(device_s, hiding_s) + exposed_host_s);
     struct cost_result result = {.ticks = ticks < 1 ? 1 : ticks, .bound = COST_HOST};
     if (device_s < hiding_s)

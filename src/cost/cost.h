@@ -105,8 +105,10 @@ struct cost_options {
     bool has_level;
     int64_t fixed_step_ns;
     struct cost_affine_options affine;
-    bool has_host_per_step, has_host_per_sequence, has_host_per_layer, has_host_overlap;
+    bool has_host_per_step, has_host_per_sequence, has_host_per_layer, has_host_exposed,
+        has_host_overlap;
     double host_per_step_ns, host_per_sequence_ns, host_per_layer_ns;
+    double host_exposed_ns; /* of every step, overlapped or not */
     bool host_overlap; /* true: step = max(device, host); false: sum */
     bool has_swap_per_block;
     int64_t swap_per_block_ns;

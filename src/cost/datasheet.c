@@ -433,10 +433,12 @@ static void add_overheads(struct work *work, const struct cost *cost, uint32_t s
     work->parts.launch_s = replays ? rates->launch_s + work->kernel_count * rates->graph_launch_s
                                    : work->kernel_count * rates->launch_s;
     work->parts.host_s = host_ns * 1e-9;
+    work->parts.exposed_s = cost->config.options->has_host_exposed ? cost->config.options->host_exposed_ns * 1e-9
+                                                                   : rates->host_exposed_s;
     work->parts.overlap = cost_host_overlap(&cost->config);
     work->rows[COST_OP_LAUNCH].total_s = work->parts.launch_s;
     work->rows[COST_OP_LAUNCH].bound = COST_HOST;
-    work->rows[COST_OP_HOST].total_s = work->parts.host_s;
+    work->rows[COST_OP_HOST].total_s = work->parts.host_s + work->parts.exposed_s;
     work->rows[COST_OP_HOST].bound = COST_HOST;
 }
 
@@ -501,6 +503,7 @@ static void datasheet_ramp(struct cost *cost, uint32_t seq_count, struct cost_li
         lines->class_ticks[i] = cost_ticks_from_s(work.parts.class_s[i]);
     lines->launch_ticks = cost_ticks_from_s(work.parts.launch_s);
     lines->host_ticks = cost_ticks_from_s(work.parts.host_s);
+    lines->exposed_ticks = cost_ticks_from_s(work.parts.exposed_s);
     lines->curve_count = (uint32_t)sheet->group_count;
     lines->curves = base_arena_array(cost->arena, sheet->group_count + 1, sizeof *lines->curves);
     for (size_t i = 0; i < sheet->group_count; i++)
@@ -537,9 +540,10 @@ static void datasheet_explain(struct cost *cost, const struct cost_shape *shape,
     for (int i = 0; i < COST_BOUND_COUNT; i++)
         out->device_s += work.parts.class_s[i];
     out->launch_s = work.parts.launch_s;
-    out->host_s = work.parts.host_s;
+    out->host_s = work.parts.host_s + work.parts.exposed_s;
     double step_s = fmax(out->device_s, out->launch_s);
-    step_s = work.parts.overlap ? fmax(step_s, out->host_s) : step_s + out->host_s;
+    step_s = work.parts.overlap ? fmax(step_s, work.parts.host_s) : step_s + work.parts.host_s;
+    step_s += work.parts.exposed_s;
     out->flop_share = flops / (step_s * sheet->rates.flop_per_s[sheet->dense.rate]);
     out->bandwidth_share = bytes / (step_s * sheet->rates.bytes_per_s);
 }

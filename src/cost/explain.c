@@ -36,7 +36,7 @@ void cost_explain_lines(const struct cost_lines *lines, struct cost_explanation 
     for (int i = 0; i < COST_BOUND_COUNT; i++)
         out->device_s += (double)lines->class_ticks[i] / ticks_per_s;
     out->launch_s = (double)lines->launch_ticks / ticks_per_s;
-    out->host_s = (double)lines->host_ticks / ticks_per_s;
+    out->host_s = (double)(lines->host_ticks + lines->exposed_ticks) / ticks_per_s;
 }
 
 /* Every operator has its row, with zeros where the step or the level lacks it. */

@@ -17,6 +17,7 @@ static void fixed_lines(const struct cost *cost, uint32_t seq_count, struct cost
     lines->class_ticks[COST_COMPUTE] =
         cost_ticks_from_ns((double)cost->config.options->fixed_step_ns);
     lines->host_ticks = cost_ticks_from_ns(cost_host_ns(&cost->config, 0, 0, seq_count));
+    lines->exposed_ticks = cost_ticks_from_ns(cost->config.options->host_exposed_ns);
 }
 
 static struct cost_result fixed_step(struct cost *cost, const struct cost_shape *shape)

@@ -56,6 +56,7 @@ struct cost_lines {
     int64_t
         class_ticks[COST_BOUND_COUNT]; /* operators that depend on no sum, by what bounds them */
     int64_t launch_ticks, host_ticks;
+    int64_t exposed_ticks; /* added to every step, whatever hides the rest */
     uint32_t curve_count;
     struct cost_curve *curves;
 };
@@ -63,7 +64,7 @@ struct cost_lines {
 /* Seconds of a step, before rounding. */
 struct cost_parts {
     double class_s[COST_BOUND_COUNT]; /* device, by what bounds each operator */
-    double launch_s, host_s;
+    double launch_s, host_s, exposed_s;
     bool overlap;
 };
 

@@ -104,6 +104,12 @@ static int64_t hiding_ticks(const struct cost_lines *lines)
     return lines->launch_ticks;
 }
 
+/* Host work that nothing hides. */
+static int64_t exposed_ticks(const struct cost_lines *lines)
+{
+    return lines->exposed_ticks + (lines->overlap ? 0 : lines->host_ticks);
+}
+
 /* Holds a piece within [1, COST_TICKS_MAX]; a held stretch is constant because steps never get shorter. */
 static void piece_set(struct cost_piece *out, struct linear total, int64_t step_count)
 {
@@ -146,8 +152,7 @@ static void piece_hidden(const struct cost_lines *lines, struct sums sums, struc
         segment_make(lines, &sums, max_steps - steps, &segment);
     }
     struct linear total = hiding;
-    if (!lines->overlap)
-        total.value += lines->host_ticks;
+    total.value += exposed_ticks(lines);
     piece_set(out, total, steps);
     out->bound = COST_HOST;
 }
@@ -162,10 +167,8 @@ static void lines_piece(const struct cost_lines *lines, const struct sums *sums,
         return;
     }
     struct linear total = segment.device;
-    if (!lines->overlap) {
-        total.value += lines->host_ticks;
-        segment.classes[COST_HOST].value += lines->host_ticks;
-    }
+    total.value += exposed_ticks(lines);
+    segment.classes[COST_HOST].value += exposed_ticks(lines);
     size_t bound = largest(segment.classes, COST_BOUND_COUNT);
     int64_t steps = steps_largest(segment.classes, COST_BOUND_COUNT, bound, segment.step_count);
     piece_set(out, total, steps);

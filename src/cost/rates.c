@@ -185,6 +185,7 @@ void cost_rates_calibrate(struct cost_rates *rates, const struct spec_calibratio
         {SPEC_HOST_STEP, &rates->host_per_step_s},
         {SPEC_HOST_SEQUENCE, &rates->host_per_sequence_s},
         {SPEC_HOST_LAYER, &rates->host_per_layer_s},
+        {SPEC_HOST_EXPOSED, &rates->host_exposed_s},
     };
     static const enum spec_dtype wide[] = {SPEC_FP32, SPEC_FP16, SPEC_BF16};
     static const enum spec_dtype narrow[] = {SPEC_FP8, SPEC_INT8};

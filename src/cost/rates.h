@@ -59,7 +59,7 @@ struct cost_rates {
     double stream_fraction;
     double quantize_bytes_per_element, quantize_row_s;
     double launch_s, graph_launch_s;
-    double host_per_step_s, host_per_sequence_s, host_per_layer_s;
+    double host_per_step_s, host_per_sequence_s, host_per_layer_s, host_exposed_s;
     const struct spec_calibration *calibration; /* NULL: level datasheet */
 };
 

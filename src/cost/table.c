@@ -143,6 +143,7 @@ static void table_parts(struct cost *cost, const struct cost_shape *shape, struc
     uint32_t seq_count = shape->prefill_seq_count + shape->decode_seq_count;
     *parts = (struct cost_parts){.overlap = cost_host_overlap(&cost->config)};
     parts->host_s = cost_host_ns(&cost->config, 0, 0, seq_count) * 1e-9;
+    parts->exposed_s = cost->config.options->host_exposed_ns * 1e-9;
     for (size_t i = 0; i < table->operator_count; i++) {
         const struct cost_table_operator *op = &table->operators[i];
         double ms = 0;
@@ -204,7 +205,7 @@ static void table_explain(struct cost *cost, const struct cost_shape *shape,
     table_parts(cost, shape, &parts);
     for (int i = 0; i < COST_BOUND_COUNT; i++)
         out->device_s += parts.class_s[i];
-    out->host_s = parts.host_s;
+    out->host_s = parts.host_s + parts.exposed_s;
     out->layer_s = out->device_s / (double)cost->config.options->table->layer_count;
 }
 

@@ -191,6 +191,13 @@ static const struct base_field host_fields[] = {
      .max = 1e18,
      .help = "CPU work of each layer of a step: engines that drive every layer from the host, as "
              "those of 2023 did"},
+    {.key = "exposed",
+     .type = BASE_REAL,
+     .unit = BASE_TIME,
+     COST(host_exposed_ns),
+     HAS_COST(has_host_exposed),
+     .max = 1e18,
+     .help = "part of each step that nothing hides, asynchronous scheduling or not"},
     {.key = "overlap",
      .type = BASE_BOOL,
      COST(host_overlap),

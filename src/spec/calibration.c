@@ -28,6 +28,7 @@ const struct spec_coefficient_row spec_coefficients[SPEC_COEFFICIENT_COUNT] = {
     [SPEC_GRAPH_LAUNCH] = {"graph_launch", SPEC_SECONDS, 1e-7, 1e-4, "a kernel inside a graph"},
     [SPEC_HOST_STEP] = {"host_step", SPEC_SECONDS, 1e-6, 1, "CPU work of a step"},
     [SPEC_HOST_SEQUENCE] = {"host_sequence", SPEC_SECONDS, 1e-8, 1e-2, "CPU work of each sequence in a step"},
+    [SPEC_HOST_EXPOSED] = {"host_exposed", SPEC_SECONDS, 1e-6, 1e-1, "part of each step that nothing hides"},
     [SPEC_HOST_LAYER] = {"host_layer", SPEC_SECONDS, 1e-7, 1e-1, "CPU work of each layer of a step"},
 };
 
