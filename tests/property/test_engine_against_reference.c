@@ -1,6 +1,6 @@
 /*
  * The engine against the naive reference, step by step, over random small scenarios: stepping must report the same rows,
- * jumping the same requests, integrals and histograms. KVSIM_SCENARIOS sets how many per feature set (default 400),
+ * jumping the same requests, integrals and histograms. KVSIM_SCENARIOS sets how many per feature set (default 100),
  * KVSIM_FEATURES one feature mask, KVSIM_SEED one seed.
  */
 #include "reference/random_scenario.h"
@@ -87,7 +87,7 @@ static void check_one(uint64_t seed, uint32_t features)
 
 START_TEST(engine_does_what_the_reference_does)
 {
-    uint64_t scenarios = number_from("KVSIM_SCENARIOS", 400), first = number_from("KVSIM_SEED", 1);
+    uint64_t scenarios = number_from("KVSIM_SCENARIOS", 100), first = number_from("KVSIM_SEED", 1);
     uint32_t features = (uint32_t)number_from("KVSIM_FEATURES", feature_sets[_i]);
     for (uint64_t seed = first; seed < first + scenarios; seed++) {
         check_one(seed, features);
@@ -97,7 +97,7 @@ END_TEST
 
 START_TEST(engine_does_what_the_reference_does_with_any_mix)
 {
-    uint64_t scenarios = 4 * number_from("KVSIM_SCENARIOS", 400), first = number_from("KVSIM_SEED", 1000000);
+    uint64_t scenarios = 4 * number_from("KVSIM_SCENARIOS", 100), first = number_from("KVSIM_SEED", 1000000);
     for (uint64_t seed = first; seed < first + scenarios; seed++) {
         check_one(seed, random_features(seed, RANDOM_WITHOUT_CACHE | RANDOM_CACHE));
     }
