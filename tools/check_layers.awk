@@ -142,7 +142,7 @@ END {
     for (i = 1; i <= path_count; i++)
         read_source(paths[i])
     for (i = 1; i <= path_count; i++)
-        if (depth(paths[i]) > 10)
-            fault(paths[i], "include chain of " depth_of[paths[i]] ", at most 10:" chain_below(paths[i]))
+        if (depth(paths[i]) > 12)
+            fault(paths[i], "include chain of " depth_of[paths[i]] ", at most 12:" chain_below(paths[i]))
     exit faults > 0
 }
