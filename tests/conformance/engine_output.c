@@ -139,6 +139,9 @@ static void copy_totals(const struct serve_result *result, struct ref_totals *ou
                                .output_tokens = result->output_tokens,
                                .computed_tokens = replica->computed_tokens,
                                .recomputed_tokens = result->recomputed_tokens,
+                               .cached_tokens = replica->hit_tokens,
+                               .lookup_tokens = replica->lookup_tokens,
+                               .evicted_blocks = replica->evicted_blocks,
                                .preemptions = (int64_t)replica->preemptions,
                                .peak_used_blocks = replica->peak_used_blocks};
 }
