@@ -494,7 +494,7 @@ enum kvsim_status conf_set(struct base_arena *arena, struct conf_node *root, con
 {
     const struct set_path set = {
         .arena = arena, .file = base_arena_printf(arena, "--set %s", path), .err = err};
-    struct conf_node *node = NULL, **slot = NULL;
+    struct conf_node *node = NULL, *nowhere = NULL, **slot = &nowhere;
     enum kvsim_status status = read_set_value(arena, set.file, value, &node, err);
     if (status == KVSIM_OK)
         status = walk(&set, &root, base_arena_copy(arena, path), &slot);

@@ -87,6 +87,7 @@ static struct sched_seq *pick_victim(const struct sched *sched)
     }
     // Total order (priority, arrival, place): the least urgent; of equals the one furthest back.
     struct sched_seq *victim = sched->running.head;
+    base_require(victim != NULL);
     for (struct sched_seq *seq = victim; seq != NULL; seq = seq->next) {
         bool less_urgent = seq->priority != victim->priority ? seq->priority > victim->priority
                                                              : seq->arrival_ns >= victim->arrival_ns;
