@@ -130,6 +130,14 @@ static enum kvsim_status open_store(struct session *session, struct kvsim_error 
     if (session->args->is_unstored && !reads_runs)
         return KVSIM_OK;
     enum kvsim_status status = KVSIM_ERR_IO;
+    if (reads_runs) { // a database that isn't there has no runs
+        status = store_open(path, STORE_READ, &session->store, err);
+        store_close(session->store);
+        session->store = NULL;
+        if (status != KVSIM_OK)
+            return status;
+        status = KVSIM_ERR_IO;
+    }
     if (!session->args->is_unstored)
         status = store_open(path, STORE_WRITE, &session->store, err);
     if (status == KVSIM_OK || (needs_simulation(session) && !session->args->is_unstored))

@@ -15,7 +15,8 @@ enum { CURVE_MAX = 40 };
 static const char *print_load(const struct record_plan *plan, double load, char *text, size_t bytes)
 {
     char number[REPORT_NUMBER_BYTES];
-    report_print_rounded(load, plan->load == RECORD_LOAD_CONCURRENCY ? 1 : 4, number, sizeof number);
+    report_print_rounded(load, plan->load == RECORD_LOAD_CONCURRENCY ? 1 : 4, number,
+                         sizeof number);
     static const char *const units[] = {" requests/s", " clients", " x the trace's speed"};
     snprintf(text, bytes, "%s%s", number, units[plan->load]);
     return text;
@@ -32,8 +33,9 @@ static void put_load(struct report_page *page, const struct record_plan *plan,
     report_print_share(plan->confidence, share, sizeof share);
     if (isnan(best->ci_low)) {
         report_page_line(page, "highest load within the targets: %s (no interval: %s)", load,
-                         best->status == RECORD_CANDIDATE_UNBOUNDED ? "no load misses them"
-                                                                    : "one replication, or a hard limit");
+                         best->status == RECORD_CANDIDATE_UNBOUNDED
+                             ? "no load misses them"
+                             : "one replication, or a hard limit");
     } else {
         report_print_rounded(best->ci_low, 4, low, sizeof low);
         report_print_rounded(best->ci_high, 4, high, sizeof high);
@@ -49,7 +51,8 @@ static void put_load(struct report_page *page, const struct record_plan *plan,
     }
     if (best->limit[0] != '\0')
         report_page_line(page, "breaks first: %s%s%s", best->limit,
-                         best->binding_limit[0] == '\0' ? "" : "; there binds ", best->binding_limit);
+                         best->binding_limit[0] == '\0' ? "" : "; there binds ",
+                         best->binding_limit);
 }
 
 static void put_money(struct report_page *page, const struct record_candidate *best)
@@ -117,12 +120,14 @@ static void put_answer(struct report_page *page, const struct record_plan *plan,
     if (plan->axis_count > 0) {
         struct base_text values = {0};
         for (size_t i = 0; i < plan->axis_count; i++)
-            base_text_printf(&values, "%s%s %s", i == 0 ? "" : ", ", plan->axes[i], best->values[i]);
+            base_text_printf(&values, "%s%s %s", i == 0 ? "" : ", ", plan->axes[i],
+                             best->values[i]);
         report_page_line(page, "best of %zu candidates: %s", plan->candidate_count, values.at);
         base_text_free(&values);
     }
     report_page_line(page, "%s on %lld x %s a replica", best->model,
-                     (long long)best->gpus_per_replica, best->hardware);
+                     (long long)best->gpus_per_replica,
+                     best->hardware[0] == '\0' ? "unnamed hardware" : best->hardware);
     if (best->status == RECORD_CANDIDATE_NONE)
         report_page_line(page, "no load meets the targets; missed even then: %s", best->limit);
     else
@@ -152,7 +157,9 @@ static void put_probe_row(struct report_page *page, const struct record_probe *p
     report_page_cell(page, probe->summary[RECORD_BINDING_LIMIT].kind == RECORD_TEXT
                                ? probe->summary[RECORD_BINDING_LIMIT].text
                                : "");
-    report_page_cell(page, probe->is_met_surely ? "met surely" : probe->is_met ? "met" : probe->worst);
+    report_page_cell(page, probe->is_met_surely ? "met surely"
+                           : probe->is_met      ? "met"
+                                                : probe->worst);
 }
 
 /* By rising load, first with the scenario's replicas, then with others. */
@@ -174,7 +181,8 @@ static void put_curve(struct report_page *page, const struct record_plan *plan,
     } sorted = {0};
     for (size_t i = 0; i < best->probes.count; i++) {
         base_vec_push(&sorted, &best->probes.at[i]);
-        for (size_t k = sorted.count - 1; k > 0 && goes_before(sorted.at[k], sorted.at[k - 1]); k--) {
+        for (size_t k = sorted.count - 1; k > 0 && goes_before(sorted.at[k], sorted.at[k - 1]);
+             k--) {
             const struct record_probe *moved = sorted.at[k];
             sorted.at[k] = sorted.at[k - 1];
             sorted.at[k - 1] = moved;
@@ -182,7 +190,7 @@ static void put_curve(struct report_page *page, const struct record_plan *plan,
     }
     report_page_heading(page, "THE CURVE (every run that was asked)");
     report_page_table_begin(page, "rrrrrrrll");
-    static const char *const heads[] = {"replicas",    "repl.",   "ttft p99 ms", "tpot p99 ms",
+    static const char *const heads[] = {"replicas",  "repl.",   "ttft p99 ms", "tpot p99 ms",
                                         "out tok/s", "kv peak", "limit",       "targets"};
     report_page_cell(page, record_load_name(plan->load));
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
@@ -205,8 +213,8 @@ static void put_candidate_row(struct report_page *page, const struct record_plan
     report_page_cell(page, values.at);
     base_text_free(&values);
     bool has_load = candidate->max_load > 0;
-    report_page_cell(page, !has_load ? "-"
-                                     : report_print_rounded(candidate->max_load, 4, text, sizeof text));
+    report_page_cell(
+        page, !has_load ? "-" : report_print_rounded(candidate->max_load, 4, text, sizeof text));
     if (isnan(candidate->ci_low))
         base_copy(text, sizeof text, "-");
     else
@@ -219,14 +227,16 @@ static void put_candidate_row(struct report_page *page, const struct record_plan
         snprintf(text, sizeof text, "%lld", (long long)candidate->gpus);
     report_page_cell(page, candidate->gpus > 0 ? text : "-");
     report_page_cell(page, report_print_rounded(candidate->usd_per_hour, 3, text, sizeof text));
-    report_page_cell(page, report_print_rounded(candidate->usd_per_mtok_output, 3, text, sizeof text));
+    report_page_cell(page,
+                     report_print_rounded(candidate->usd_per_mtok_output, 3, text, sizeof text));
     report_page_cell(page, report_print_share(candidate->headroom, text, sizeof text));
-    report_page_cell(page, candidate->status == RECORD_CANDIDATE_REFUSED ? "refused" : candidate->limit);
+    report_page_cell(page,
+                     candidate->status == RECORD_CANDIDATE_REFUSED ? "refused" : candidate->limit);
 }
 
 static void put_candidates(struct report_page *page, const struct record_plan *plan)
 {
-    static const char *const heads[] = {"interval", "replicas", "GPUs",     "$/h",
+    static const char *const heads[] = {"interval",   "replicas", "GPUs",        "$/h",
                                         "$/Mtok out", "headroom", "breaks first"};
     if (plan->axis_count == 0)
         return;
@@ -247,7 +257,8 @@ static void put_candidates(struct report_page *page, const struct record_plan *p
     report_page_table_end(page);
     for (size_t i = 0; i < plan->candidate_count; i++) {
         if (plan->candidates[i].status == RECORD_CANDIDATE_REFUSED)
-            report_page_line(page, "%s: %s", plan->candidates[i].values[0], plan->candidates[i].reason);
+            report_page_line(page, "%s: %s", plan->candidates[i].values[0],
+                             plan->candidates[i].reason);
     }
 }
 
@@ -257,7 +268,8 @@ void report_plan_page(FILE *out, enum report_style style, const struct record_pl
     char title[200];
     const struct record_candidate *best = &plan->candidates[0];
     report_page_init(&page, out, style);
-    snprintf(title, sizeof title, "%s: how much it carries, and what the demand takes", plan->scenario);
+    snprintf(title, sizeof title, "%s: how much it carries, and what the demand takes",
+             plan->scenario);
     report_page_title(&page, title);
     put_answer(&page, plan, best);
     put_profile(&page, plan, best);

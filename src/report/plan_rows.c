@@ -81,9 +81,9 @@ static void put_probe(struct report_json *json, const struct record_plan *plan,
                       const struct record_probe *probe)
 {
     static const enum record_summary columns[] = {
-        RECORD_TTFT_P99,          RECORD_TPOT_P99,      RECORD_E2E_P99,   RECORD_OUTPUT_THROUGHPUT,
-        RECORD_REQUEST_THROUGHPUT, RECORD_KV_USAGE_PEAK, RECORD_PREEMPTIONS, RECORD_BINDING_LIMIT,
-        RECORD_STABILITY};
+        RECORD_TTFT_P99,          RECORD_TPOT_P99,           RECORD_E2E_P99,
+        RECORD_OUTPUT_THROUGHPUT, RECORD_REQUEST_THROUGHPUT, RECORD_KV_USAGE_PEAK,
+        RECORD_PREEMPTIONS,       RECORD_BINDING_LIMIT,      RECORD_STABILITY};
     report_json_begin_object(json, NULL);
     report_json_real(json, record_load_name(plan->load), probe->load);
     report_json_integer(json, "replicas", probe->replicas);
@@ -94,7 +94,8 @@ static void put_probe(struct report_json *json, const struct record_plan *plan,
     report_json_text(json, "worst", probe->worst);
     report_json_real(json, "margin", probe->margin);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        report_json_value(json, record_summary_columns[columns[i]].name, &probe->summary[columns[i]]);
+        report_json_value(json, record_summary_columns[columns[i]].name,
+                          &probe->summary[columns[i]]);
     report_json_end_object(json);
 }
 

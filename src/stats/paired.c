@@ -51,14 +51,16 @@ static struct stats_difference start(const double *a, size_t a_count, const doub
     return out;
 }
 
-/* The least count m with t(m - 1) sd / sqrt(m) below the difference that was seen, less the count there is. */
-static size_t more_needed(double difference, double deviation, size_t count, double confidence)
+/* The least count m with t(f (m - 1)) sd / sqrt(m) below the difference that was seen, less the count there is; f = 1 for
+ * pairs, 2 for two sets of m. */
+static size_t more_needed(double difference, double deviation, size_t count, double sets,
+                          double confidence)
 {
     double size = fabs(difference);
     if (!(size > 0) || !(deviation > 0))
         return 0;
     for (size_t m = count; m <= REPLICATIONS_MAX; m += 1 + m / 200) {
-        if (t_quantile(confidence, (double)(m - 1)) * deviation / sqrt((double)m) < size)
+        if (t_quantile(confidence, sets * (double)(m - 1)) * deviation / sqrt((double)m) < size)
             return m - count;
     }
     return 0;
@@ -89,7 +91,7 @@ struct stats_difference stats_difference_paired(const double *a, const double *b
     out.is_withheld = false;
     out.method = "paired_t";
     if (out.low <= 0 && out.high >= 0)
-        out.more_replications = more_needed(out.difference, deviation, count, confidence);
+        out.more_replications = more_needed(out.difference, deviation, count, 1, confidence);
     return out;
 }
 
@@ -114,5 +116,9 @@ struct stats_difference stats_difference_welch(const double *a, size_t a_count, 
     out.ratio_high = out.ratio + ratio_half;
     out.is_withheld = false;
     out.method = "welch_t";
+    size_t count = a_count < b_count ? a_count : b_count;
+    double deviation = sqrt(va * (double)a_count + vb * (double)b_count);
+    if (out.low <= 0 && out.high >= 0)
+        out.more_replications = more_needed(out.difference, deviation, count, 2, confidence);
     return out;
 }

@@ -178,9 +178,13 @@ static void read_point(struct record_sweep *sweep, struct record_point *point, s
     base_assert(at == POINT_COLUMNS);
     for (size_t i = 0; i < RECORD_AXES_MAX; i++)
         point->values[i] = store_read_text(&sweep->arena, stmt, at++);
-    for (size_t i = 0; i < RECORD_SUMMARY_COUNT; i++)
-        point->summary[i] =
-            store_read_value(&sweep->arena, stmt, at++, record_summary_columns[i].kind);
+    // The run's columns by name: an older database may lack some.
+    for (; at < sqlite3_column_count(stmt); at++) {
+        enum record_summary column = record_summary_find(sqlite3_column_name(stmt, at));
+        if (column < RECORD_SUMMARY_COUNT)
+            point->summary[column] = store_read_value(&sweep->arena, stmt, at,
+                                                      record_summary_columns[column].kind);
+    }
 }
 
 static enum kvsim_status prepare_points(struct store *store, sqlite3_stmt **stmt,
@@ -191,9 +195,7 @@ static enum kvsim_status prepare_points(struct store *store, sqlite3_stmt **stmt
                         "sweep_point.status, reason");
     for (int i = 1; i <= RECORD_AXES_MAX; i++)
         base_text_printf(&sql, ", value_%d", i);
-    for (size_t i = 0; i < RECORD_SUMMARY_COUNT; i++)
-        base_text_printf(&sql, ", run.%s", record_summary_columns[i].name);
-    base_text_add(&sql, " FROM sweep_point LEFT JOIN run ON run.run_id = sweep_point.run_id "
+    base_text_add(&sql, ", run.* FROM sweep_point LEFT JOIN run ON run.run_id = sweep_point.run_id "
                         "WHERE sweep_id = ? ORDER BY point_id");
     enum kvsim_status status = store_prepare(store, sql.at, stmt, err);
     base_text_free(&sql);
