@@ -457,7 +457,7 @@ const struct cli_command cli_commands[] = {
          "stored unless the scenario's 'record' says so.",
      .options = sweep_options,
      .examples = EXAMPLES(
-         "kvsim sweep scenarios/chat-8k.yaml --axis concurrency=1..256*2 --axis context=1k..128k*2",
+         "kvsim sweep chat.yaml --axis concurrency=1..256*2 --axis context=1k..128k*2",
          "how many users at which length",
          "kvsim sweep chat.yaml --axis workload.arrival.rate=2/s,4/s,8/s --format csv",
          "latency against rate",
@@ -483,8 +483,7 @@ const struct cli_command cli_commands[] = {
      .examples = EXAMPLES(
          "kvsim plan scenarios/chat-8k.yaml", "requests/s that one replica carries",
          "kvsim plan chat.yaml --demand 60/s --spare 1 --growth 5%", "what to buy",
-         "kvsim plan chat.yaml --demand 60/s --axis hardware=h100-sxm,l40s --axis "
-         "engine.kv_cache_dtype=auto,fp8",
+         "kvsim plan chat.yaml --axis hardware=h100-sxm,l40s --axis engine.kv_cache_dtype=auto,fp8",
          "the cheapest of four"),
      .run = cli_plan},
     {.name = "compare",
