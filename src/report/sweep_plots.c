@@ -437,7 +437,7 @@ static void add_along_axes(struct report_plot *plot, const struct along *along)
     report_plot_quote(plot, along->grid->sweep->axes[0]);
     report_plot_add(plot, " offset 0,0.5 textcolor ");
     report_plot_colour(plot, REPORT_MUTED);
-    report_plot_add(plot, "\nset grid noxtics ytics\nset offsets graph 0.03, graph 0.03, 0, 0\n");
+    report_plot_add(plot, "\nset grid noxtics ytics\n");
     if (along->is_log)
         report_plot_add(plot, "set logscale x\n");
     if (along->high > 30.0 * along->low) {
@@ -451,9 +451,23 @@ static void add_along_axes(struct report_plot *plot, const struct along *along)
     report_plot_add(plot, "set yrange [0:%.9g]\nset format y \"%%.10g ms\"\n", along->high * 1.12);
 }
 
+/* From the first value to the last, with some room, whether or not they have figures. */
+static void add_along_range(struct report_plot *plot, const struct along *along)
+{
+    double low = HUGE_VAL, high = -HUGE_VAL;
+    for (size_t i = 0; i < along->values.count; i++) {
+        low = fmin(low, place_of(along, along->values.at[i]));
+        high = fmax(high, place_of(along, along->values.at[i]));
+    }
+    double room = along->is_log ? pow(high / low, 0.03) : (high - low) * 0.03;
+    report_plot_add(plot, "set xrange [%.9g:%.9g]\n", along->is_log ? low / room : low - room,
+                    along->is_log ? high * room : high + room);
+}
+
 static void add_along_tics(struct report_plot *plot, const struct along *along)
 {
     char text[VALUE_BYTES];
+    add_along_range(plot, along);
     size_t every = along->values.count / 9 + 1;
     report_plot_add(plot, "set xtics (");
     for (size_t i = 0; i < along->values.count; i += every) {

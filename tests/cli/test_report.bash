@@ -37,6 +37,21 @@ expect 0 . "$kvsim" small.yaml --replications 2 --jobs 1
 differing=$(diff page.html again.html | grep '^>' || true)
 [[ $differing == '> <footer>'* && $differing != *$'\n'* ]] || fault "equal runs differ in: $differing"
 
+# A sweep by its sweep_id, in every format.
+expect 0 . "$kvsim" sweep small.yaml --axis concurrency=1,4 --axis context=256,512 --replications 2 --quiet
+sweep=$(sqlite3 results/kvsim.db 'SELECT DISTINCT sweep_id FROM sweep_grid')
+expect 0 'WHAT BINDS' "$kvsim" report "$sweep"
+expect 4 'there is no sweep s00' "$kvsim" report s00
+"$kvsim" report "$sweep" -o sweep.html
+grep -q 'points meet their targets' sweep.html || fault 'sweep.html is no page of a sweep'
+grep -q 'kvsim sweep small.yaml --axis concurrency=1,4 --axis context=256,512' sweep.html ||
+    fault 'the page does not say how to get it again'
+"$kvsim" report "$sweep" -o sweep.csv
+[ "$(wc -l <sweep.csv)" = 5 ] || fault 'sweep.csv has not a line a point'
+"$kvsim" report "$sweep" -o sweep.json
+"$kvsim" report "$sweep" -o sweep.md
+grep -q '^| concurrency' sweep.md || fault 'sweep.md has no table'
+
 # Places that cannot be written: exit status 4, and what was there stays.
 mkdir folder
 expect 4 '^folder: error: cannot write the report: Is a directory' "$kvsim" report 1 --output folder
@@ -61,7 +76,7 @@ else
     echo 'gnuplot is not installed: plots are not looked at'
 fi
 if command -v xmllint >/dev/null; then
-    xmllint --noout page.html bare.html || fault 'not well-formed'
+    xmllint --noout page.html bare.html sweep.html || fault 'not well-formed'
 fi
 
 finish

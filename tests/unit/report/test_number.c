@@ -48,6 +48,9 @@ START_TEST(an_interval_is_shown_with_the_decimals_it_needs)
     ck_assert_str_eq(report_print_interval(1320.4, 1320.37, 1320.43, text, sizeof text),
                      "1,320.40 ± 0.03");
     ck_assert_str_eq(report_print_interval(5, 5, 5, text, sizeof text), "5 ± 0");
+    // Equal replications leave the rounding of a mean.
+    ck_assert_str_eq(report_print_interval(2013.42, 2013.42, 2013.42 + 1e-12, text, sizeof text),
+                     "2,013 ± 0");
     ck_assert_str_eq(report_print_interval(34.21, NAN, NAN, text, sizeof text), "34.2");
     ck_assert_str_eq(report_print_interval(NAN, NAN, NAN, text, sizeof text), "-");
 }

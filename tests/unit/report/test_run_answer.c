@@ -205,8 +205,8 @@ END_TEST
 int main(void)
 {
     return unit_run("report.run_answer",
-                    (const TTest *const[]){met, missed, of_a_class, in_doubt, a_colon_in_a_requirement,
-                                           nothing_was_promised, other_ends, loads,
-                                           levers_follow_the_limit, every_limit_is_explained,
-                                           NULL});
+                    (const TTest *const[]){met, missed, of_a_class, in_doubt,
+                                           a_colon_in_a_requirement, nothing_was_promised,
+                                           other_ends, loads, levers_follow_the_limit,
+                                           every_limit_is_explained, NULL});
 }

@@ -57,11 +57,11 @@ START_TEST(sections_in_their_order)
 {
     setup();
     must_follow((const char *const[]){
-        "<h1>Can <span class=\"name\">1 × h100", "Yes: every SLO is met.", "ttft p99 is 1,320 ms against 2 s", "What binds",
-        "What to change", "What it costs", "The promises", "<h2 id=\"latency\">",
-        "Latency by class", "Throughput, cost and load", "Over time", "<h2 id=\"memory\">",
-        "What limits", "Assumptions", "What these figures do not support",
-        "How to get these figures again", "<footer>", NULL});
+        "<h1>Can <span class=\"name\">1 × h100", "Yes: every SLO is met.",
+        "ttft p99 is 1,320 ms against 2 s", "What binds", "What to change", "What it costs",
+        "The promises", "<h2 id=\"latency\">", "Latency by class", "Throughput, cost and load",
+        "Over time", "<h2 id=\"memory\">", "What limits", "Assumptions",
+        "What these figures do not support", "How to get these figures again", "<footer>", NULL});
     ck_assert_uint_eq(markup_count(page, "<h1>"), 1);
     teardown();
 }
