@@ -42,6 +42,7 @@ static void add_engine(struct case_text *text, const struct ref_engine *engine)
     case_text_add(text, "    scheduler_reserve_full_isl: %s\n", truth(engine->scheduler_reserve_full_isl));
     case_text_add(text, "    unchunked_misfit: %s\n", engine->unchunked_misfit == REF_MISFIT_SKIP ? "skip" : "stop");
     case_text_add(text, "    free_order: %s\n", engine->free_order == REF_FREE_OLD ? "old" : "new");
+    case_text_add(text, "    count_every_lookup: %s\n", truth(engine->count_every_lookup));
     case_text_add(text, "    preempted_budget_returned: %s\n", truth(!engine->preempt_keeps_budget));
 }
 
