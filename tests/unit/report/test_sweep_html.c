@@ -38,7 +38,7 @@ START_TEST(a_map)
 {
     made_sweep_init(&made);
     print_page(made.run_of);
-    must_have("meet its SLOs along concurrency × context?");
+    must_have("meet its SLOs along concurrency × context?");
     must_have("3 of 6 points meet their targets.");
     must_have("The most output among them is 3,001.5 tokens/s at concurrency 4, context 1k.");
     must_have("The tightest promise there: ttft p99 is 1,322 ± 20 ms against 2 s.");
