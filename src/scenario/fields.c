@@ -111,11 +111,11 @@ static const struct base_field run_fields[] = {
      .offset = offsetof(struct scenario_run_opts, stop_when_overloaded),
      .def = "true",
      .help = "a constant-rate run whose queue grows ends early"},
-    {0},
-};
-static const struct base_field run_later[] = {
-    LATER("until", "stopping by precision is not part of this version: state run.requests and "
-                   "run.replications"),
+    {.key = "until",
+     .type = BASE_NODE,
+     .offset = offsetof(struct scenario_run_opts, until),
+     .help = "rounds of run.replications are added until a figure is precise: {metric: ttft_p99, "
+             "relative_half_width: 5%, max_replications: 100}"},
     {0},
 };
 
@@ -292,7 +292,7 @@ static const struct base_field cost_later[] = {
 const struct scenario_section scenario_top_section = {"", top_fields, top_later, "a scenario"};
 const struct scenario_section scenario_cluster_section = {"cluster", cluster_fields, cluster_later,
                                                           "replicas and their router"};
-const struct scenario_section scenario_run_section = {"run", run_fields, run_later,
+const struct scenario_section scenario_run_section = {"run", run_fields, NULL,
                                                       "how much is simulated"};
 const struct scenario_section scenario_price_section = {"price", price_fields, NULL,
                                                         "what a GPU costs"};

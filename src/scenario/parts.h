@@ -108,7 +108,7 @@ struct scenario_length_opts {
 
 struct scenario_run_opts {
     int64_t requests, duration_ns, replications, seed;
-    const struct conf_node *warmup;
+    const struct conf_node *warmup, *until;
     bool stop_when_overloaded;
 };
 

@@ -74,6 +74,72 @@ static bool read_warmup(struct scenario_reader *reader, struct conf_node *node,
     return true;
 }
 
+struct until_opts {
+    const char *metric;
+    double relative_half_width;
+    int64_t max_replications;
+};
+
+/* A column of run_summary, with its unit or without: ttft_p99 is ttft_p99_ms. */
+static const char *find_figure(struct scenario_reader *reader, const char *name, const char **near)
+{
+    static const char *const units[] = {"", "_ms", "_s"};
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        const char *unused, *column = base_arena_printf(reader->arena, "%s%s", name, units[i]);
+        if (scenario_figure_is_known(column, i == 0 ? near : &unused))
+            return column;
+    }
+    return NULL;
+}
+
+static bool read_until(struct scenario_reader *reader, struct conf_node *node,
+                       struct serve_until *out)
+{
+    static const struct base_field fields[] = {
+        {.key = "metric",
+         .type = BASE_TEXT,
+         .offset = offsetof(struct until_opts, metric),
+         .help = "a figure of run_summary: ttft_p99, request_throughput, ..."},
+        {.key = "relative_half_width",
+         .type = BASE_REAL,
+         .unit = BASE_RATIO,
+         .offset = offsetof(struct until_opts, relative_half_width),
+         .min_open = true,
+         .max = 1,
+         .def = "5%",
+         .help = "half of the interval over the figure"},
+        {.key = "max_replications",
+         .type = BASE_INT,
+         .unit = BASE_COUNT,
+         .offset = offsetof(struct until_opts, max_replications),
+         .min = 2,
+         .max = 10000,
+         .def = "100",
+         .help = "no more than these, precise or not"},
+        {0},
+    };
+    static const struct scenario_section section = {"run.until", fields, NULL, ""};
+    struct until_opts opts = {0};
+    const char *near = NULL;
+    if (node->kind != CONF_MAP)
+        return scenario_fail(reader, node, "run.until", "wrong-type",
+                             "'until' must be {metric: NAME, relative_half_width: SHARE}");
+    if (!scenario_read_map(reader, node, &section, "run.until", &opts))
+        return false;
+    if (opts.metric == NULL)
+        return scenario_fail(reader, node, "run.until.metric", "missing-key",
+                             "'run.until' needs a 'metric'");
+    out->column = find_figure(reader, opts.metric, &near);
+    out->relative_half_width = opts.relative_half_width;
+    out->max_replications = opts.max_replications;
+    if (out->column != NULL)
+        return true;
+    return scenario_fail_hint(
+        reader, conf_get(node, "metric"), "run.until.metric", "unknown-figure",
+        near == NULL ? NULL : base_arena_printf(reader->arena, "did you mean '%s'?", near),
+        "'%.60s' is no figure of run_summary", opts.metric);
+}
+
 static bool process_is_endless(const struct workload_spec *spec)
 {
     return workload_arrivals[spec->process]->is_endless;
@@ -113,9 +179,10 @@ static bool read_run(struct scenario_load *load, struct conf_node *map)
     config->replications = opts.replications;
     config->seed = (uint64_t)opts.seed;
     config->stop_when_overloaded = opts.stop_when_overloaded;
-    if (opts.warmup == NULL)
-        return true;
-    return read_warmup(reader, conf_get(map, "warmup"), &config->warmup);
+    bool ok = opts.until == NULL || read_until(reader, conf_get(map, "until"), &config->until);
+    if (opts.warmup != NULL)
+        ok = read_warmup(reader, conf_get(map, "warmup"), &config->warmup) && ok;
+    return ok;
 }
 
 /* ---- slo and require ---- */

@@ -3,6 +3,8 @@
 #include "base/mem.h"
 #include "study/run_int.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -14,7 +16,7 @@ struct team {
     atomic_bool stop;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    size_t finished; /* under mutex */
+    size_t wanted, finished; /* finished: under mutex */
 };
 
 static bool note_progress(void *context, uint64_t arrived);
@@ -92,7 +94,7 @@ static void wait_and_show(struct team *team)
 {
     enum { INTERVAL_NS = 200000000 };
     pthread_mutex_lock(&team->mutex);
-    while (team->finished < team->replications->count && !atomic_load(&team->stop)) {
+    while (team->finished < team->wanted && !atomic_load(&team->stop)) {
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_nsec += INTERVAL_NS;
@@ -116,13 +118,15 @@ static size_t thread_count(const struct study_options *options, size_t replicati
     return count < replications ? count : replications;
 }
 
-static enum kvsim_status run_all(struct study_replications *replications, const struct study_options *options,
-                                 struct kvsim_error *err)
+// Replications `from` ... replications->count - 1.
+static enum kvsim_status run_round(struct study_replications *replications, size_t from,
+                                   const struct study_options *options, struct kvsim_error *err)
 {
-    struct team team = {.replications = replications, .options = options};
+    struct team team = {
+        .replications = replications, .options = options, .next = from, .wanted = replications->count - from};
     pthread_mutex_init(&team.mutex, NULL);
     pthread_cond_init(&team.changed, NULL);
-    size_t wanted = thread_count(options, replications->count), started = 0;
+    size_t wanted = thread_count(options, team.wanted), started = 0;
     pthread_t *threads = base_alloc(base_mul_size(wanted, sizeof *threads));
     while (started < wanted && pthread_create(&threads[started], NULL, work, &team) == 0) {
         started++;
@@ -158,14 +162,69 @@ static void release(struct study_replications *replications)
     base_free(replications->at);
 }
 
+static size_t most_replications(const struct serve_config *config)
+{
+    bool has_more = config->until.column != NULL && config->until.max_replications > config->replications;
+    return (size_t)(has_more ? config->until.max_replications : config->replications);
+}
+
+/* ---- until a figure is known precisely ---- */
+
+// Is the interval of the figure that run.until names as narrow as it asks?
+static bool is_precise(const struct study_replications *replications)
+{
+    const struct serve_until *until = &replications->config->until;
+    struct record_run run;
+    char name[64];
+    record_run_init(&run);
+    study_gather_figures(replications, &run);
+    const char *statistic = record_summary_metric(record_summary_find(until->column), name, sizeof name);
+    const struct record_metric *metric = record_run_metric(&run, name, statistic, "");
+    bool answer = metric != NULL && metric->ci_high - metric->ci_low <=
+                                        2 * until->relative_half_width * fabs(metric->value);
+    record_run_free(&run);
+    return answer;
+}
+
+static void caution_imprecise(const struct serve_until *until, struct record_run *out)
+{
+    record_run_add_caveat(out, "until_not_reached",
+                          base_arena_printf(&out->arena,
+                                            "after %" PRId64 " replications, the most that run.until.max_replications "
+                                            "allows, the interval of %s is still wider than %g %% to either side",
+                                            until->max_replications, until->column, 100 * until->relative_half_width));
+}
+
+// Whole rounds of config->replications, decided on in order: the same for any number of threads.
+static enum kvsim_status run_rounds(struct study_replications *replications, const struct study_options *options,
+                                    bool *is_enough, struct kvsim_error *err)
+{
+    const struct serve_config *config = replications->config;
+    size_t round = (size_t)config->replications, most = most_replications(config);
+    enum kvsim_status status = KVSIM_OK;
+    *is_enough = false;
+    while (status == KVSIM_OK && !*is_enough && replications->count < most) {
+        size_t from = replications->count;
+        replications->count = from + round < most ? from + round : most;
+        status = run_round(replications, from, options, err);
+        *is_enough = config->until.column == NULL || (status == KVSIM_OK && is_precise(replications));
+    }
+    return status;
+}
+
 enum kvsim_status study_run(const struct serve_config *config, const struct study_options *options,
                             struct record_run *out, struct kvsim_error *err)
 {
-    struct study_replications replications = {.config = config, .count = (size_t)config->replications};
-    replications.at = base_alloc(base_mul_size(replications.count, sizeof *replications.at));
-    enum kvsim_status status = run_all(&replications, options, err);
+    struct study_replications replications = {.config = config};
+    bool is_enough;
+    replications.at = base_alloc(base_mul_size(most_replications(config), sizeof *replications.at));
+    enum kvsim_status status = run_rounds(&replications, options, &is_enough, err);
     if (status == KVSIM_OK) {
         study_gather(&replications, out);
+        record_set_integer(out, RECORD_REPLICATIONS, (int64_t)replications.count);
+        if (!is_enough) {
+            caution_imprecise(&config->until, out);
+        }
     }
     release(&replications);
     return status;
