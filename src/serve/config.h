@@ -40,6 +40,13 @@ struct serve_warmup {
     int64_t time_ns;
 };
 
+/* Replications are added in rounds until a figure's interval is narrow: run.until. */
+struct serve_until {
+    const char *column;         /* of run_summary: ttft_p99_ms; NULL: no such wish */
+    double relative_half_width; /* half the interval over the value */
+    int64_t max_replications;
+};
+
 /* A figure of run_summary against a number: require: ["preemptions == 0"]. */
 struct serve_require {
     const char *text;
@@ -90,6 +97,7 @@ struct serve_config {
     uint64_t seed;
     struct serve_warmup warmup;
     bool stop_when_overloaded;
+    struct serve_until until;
 
     const struct spec_slo *slos;
     size_t slo_count;
