@@ -52,6 +52,7 @@ struct cli_args {
     const char *metric, *shard;
     const char *confidence, *precision, *demand, *growth; /* of a plan */
     const char *output_path;
+    const char *scenario_path, *first_text; /* of `calibrate` */
     const char *db_path, *steps_path, *table_path;
     int64_t jobs, spare;
     int64_t batch, context_tokens, sequences;
@@ -145,6 +146,7 @@ int cli_compare(const struct cli_args *args);
 int cli_merge(const struct cli_args *args);
 int cli_step(const struct cli_args *args);
 int cli_size(const struct cli_args *args);
+int cli_calibrate(const struct cli_args *args);
 int cli_validate(const struct cli_args *args);
 int cli_check(const struct cli_args *args);
 int cli_list(const struct cli_args *args);

@@ -366,6 +366,41 @@ static const struct cli_option size_options[] = {
     {.name = NULL},
 };
 
+static const struct base_choice calibrate_formats[] = {
+    {"text", CLI_TEXT_FORMAT, "for people"},
+    {"json", CLI_JSON, "for programs"},
+    {"markdown", CLI_MARKDOWN, "to paste"},
+    {NULL, 0, NULL},
+};
+
+static const struct cli_option calibrate_options[] = {
+    {.name = "hardware",
+     .kind = CLI_KEY,
+     .key = "hardware",
+     .unit = BASE_NONE,
+     .offset = offsetof(struct cli_args, hardware),
+     .value = "NAME",
+     .help = "the accelerator that was measured, by name or path"},
+    {.name = "output",
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct cli_args, output_path),
+     .value = "PATH",
+     .help = "the hardware file to write; hardware/calibrated/NAME.yaml unless given"},
+    {.name = "scenario",
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct cli_args, scenario_path),
+     .value = "SCENARIO.yaml",
+     .help = "what a file of requests was measured under; its workload is replaced by the file's arrivals"},
+    {.name = "first",
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct cli_args, first_text),
+     .value = "SHARE",
+     .help = "with requests: fits the first ones alone and scores the rest, e.g. 20%"},
+    OPTION_FORMAT(calibrate_formats, "text|json|markdown"),
+    OPTION_HELP,
+    {.name = NULL},
+};
+
 static const struct base_choice validate_formats[] = {
     {"text", CLI_TEXT_FORMAT, "for people"},
     {"json", CLI_JSON, "for programs"},
@@ -563,6 +598,28 @@ const struct cli_command cli_commands[] = {
          "engine.kv_cache_dtype=bf16,fp8_ds_mla",
          "capacity by KV dtype"),
      .run = cli_size},
+    {.name = "calibrate",
+     .operands = "FILE...",
+     .operand_min = 1,
+     .operand_max = SIZE_MAX,
+     .summary = "measured times to a calibrated hardware file, with its fit error",
+     .description =
+         "A file is known by its columns. Kernels: m, n, k, dtype, ms; or phase, batch, seq_len, "
+         "q_heads, kv_heads, head_dim, kv_cache_dtype, ms; or bytes, gpus, ms; or what "
+         "kvsim-microbench writes. Steps: gpu, model, tp, phase, prefill_chunk, kv_prefill, "
+         "n_decode, kv_decode, iter_ms. Requests of a server: arrival_s, input_tokens, "
+         "output_tokens, ttft_ms, tpot_ms, latency_ms, with --scenario. Rows of other devices are "
+         "left out and counted.\n"
+         "Coefficients of the cost model are fitted by bounded, robust least squares on logarithms "
+         "of times. What the rows cannot determine is named and left as it is. The file that is "
+         "written holds {base: NAME, calibration: ...}; name it by its path as a scenario's "
+         "hardware.",
+     .options = calibrate_options,
+     .examples = EXAMPLES(
+         "kvsim calibrate gemm.csv attention.csv --hardware h200-sxm", "from tables of kernels",
+         "kvsim calibrate steps.csv run.csv --hardware rtx-pro-6000 --scenario served.yaml --first 20%",
+         "from steps, then the host's share from a server's run"),
+     .run = cli_calibrate},
     {.name = "validate",
      .operands = "[FOLDER]",
      .operand_min = 0,
