@@ -432,6 +432,56 @@ START_TEST(contents_that_part_in_a_block_share_what_lies_before_it)
 }
 END_TEST
 
+static void attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
+                   const struct kv_content *content, int64_t hit_blocks, int64_t own_blocks)
+{
+    struct kv_hits hits = {0};
+    seq->content = *content;
+    kv_prefix_lookup(prefix, content, hit_blocks, &hits);
+    ck_assert_int_eq(hits.blocks, hit_blocks);
+    kv_prefix_attach(prefix, seq, &hits);
+    kv_prefix_take(prefix, own_blocks);
+    base_vec_free(&hits);
+}
+
+static int64_t none_hashed(void *context, const struct kv_prefix_seq *cache)
+{
+    (void)context;
+    (void)cache;
+    return 0;
+}
+
+START_TEST(a_second_copy_that_is_cut_is_still_eaten_from_its_end)
+{
+    struct kv_prefix prefix;
+    struct kv_prefix_seq first = {0}, second = {0}, third = {0};
+    struct spec_token_run same[1] = {{0, 16}}, parts[2] = {{0, 8}, {500, 4}};
+    struct kv_content whole = one_run(same), other = {parts, 2, 12};
+    kv_prefix_init(&prefix, 4, 9, false);
+    prefix.hashed_blocks = none_hashed; // two side by side, before either has a full block
+    attach(&prefix, &first, &whole, 0, 4);
+    attach(&prefix, &second, &whole, 0, 4);
+    kv_prefix_commit(&prefix, &first, 4);
+    kv_prefix_commit(&prefix, &second, 4);
+    kv_prefix_detach(&prefix, &first, 4, 0);
+    kv_prefix_detach(&prefix, &second, 4, 0);
+    prefix.hashed_blocks = all_hashed;
+    prefix.context = &prefix;
+    ck_assert_int_eq(prefix.idle_blocks, 8);
+    attach(&prefix, &third, &other, 2,
+           1);                  // leaves the content after two blocks, takes the blank block
+    kv_prefix_take(&prefix, 3); // the first copy's last two and the second's last one
+    ck_assert_int_eq(hits_of(&prefix, &whole, 4), 3);
+    kv_prefix_detach(&prefix, &third, 3, 0);
+    ck_assert_int_eq(hits_of(&prefix, &other, 3), 3);
+    kv_prefix_release(&prefix);
+    base_vec_free(&first.holds);
+    base_vec_free(&second.holds);
+    base_vec_free(&third.holds);
+}
+END_TEST
+
 CHECK_MAIN("kv.prefix", every_block_is_where_a_block_by_block_model_has_it,
            the_last_blocks_of_the_oldest_content_go_first,
-           contents_that_part_in_a_block_share_what_lies_before_it)
+           contents_that_part_in_a_block_share_what_lies_before_it,
+           a_second_copy_that_is_cut_is_still_eaten_from_its_end)
