@@ -17,7 +17,8 @@ void case_list_folder(const char *folder, struct case_list *list)
     for (struct dirent *entry; stream != NULL && (entry = readdir(stream)) != NULL;) {
         const char *end = strrchr(entry->d_name, '.');
         if (end != NULL && strcmp(end, ".json") == 0 && list->count < CASE_LIST_MAX) {
-            snprintf(list->paths[list->count++], sizeof list->paths[0], "%s/%s", folder, entry->d_name);
+            snprintf(list->paths[list->count++], sizeof list->paths[0], "%s/%s", folder,
+                     entry->d_name);
         }
     }
     if (stream != NULL) {

@@ -27,26 +27,33 @@ static void add_engine(struct case_text *text, const struct ref_engine *engine)
     case_text_add(text, "  block_size: %lld\n", (long long)engine->block_size);
     case_text_add(text, "  num_gpu_blocks_override: %lld\n", (long long)engine->num_blocks);
     case_text_add(text, "  max_model_len: %lld\n", (long long)engine->max_model_len);
-    case_text_add(text, "  max_num_batched_tokens: %lld\n", (long long)engine->max_num_batched_tokens);
+    case_text_add(text, "  max_num_batched_tokens: %lld\n",
+                  (long long)engine->max_num_batched_tokens);
     case_text_add(text, "  max_num_seqs: %lld\n", (long long)engine->max_num_seqs);
-    case_text_add(text, "  long_prefill_token_threshold: %lld\n", (long long)engine->long_prefill_token_threshold);
+    case_text_add(text, "  long_prefill_token_threshold: %lld\n",
+                  (long long)engine->long_prefill_token_threshold);
     case_text_add(text, "  enable_chunked_prefill: %s\n", truth(engine->enable_chunked_prefill));
     case_text_add(text, "  enable_prefix_caching: %s\n", truth(engine->enable_prefix_caching));
     case_text_add(text, "  async_scheduling: %s\n", truth(engine->async_scheduling));
-    case_text_add(text, "  scheduling_policy: %s\n", engine->policy == REF_PRIORITY ? "priority" : "fcfs");
+    case_text_add(text, "  scheduling_policy: %s\n",
+                  engine->policy == REF_PRIORITY ? "priority" : "fcfs");
     add_watermark(text, engine);
     if (engine->skip_startup_check) {
         case_text_add(text, "  startup_check: false\n");
     }
     case_text_add(text, "  switch:\n");
-    case_text_add(text, "    scheduler_reserve_full_isl: %s\n", truth(engine->scheduler_reserve_full_isl));
-    case_text_add(text, "    unchunked_misfit: %s\n", engine->unchunked_misfit == REF_MISFIT_SKIP ? "skip" : "stop");
+    case_text_add(text, "    scheduler_reserve_full_isl: %s\n",
+                  truth(engine->scheduler_reserve_full_isl));
+    case_text_add(text, "    unchunked_misfit: %s\n",
+                  engine->unchunked_misfit == REF_MISFIT_SKIP ? "skip" : "stop");
     case_text_add(text, "    free_order: %s\n", engine->free_order == REF_FREE_OLD ? "old" : "new");
     case_text_add(text, "    count_every_lookup: %s\n", truth(engine->count_every_lookup));
-    case_text_add(text, "    preempted_budget_returned: %s\n", truth(!engine->preempt_keeps_budget));
+    case_text_add(text, "    preempted_budget_returned: %s\n",
+                  truth(!engine->preempt_keeps_budget));
 }
 
-// Ticks of 2^-20 ns as a decimal of ns: at most 20 digits behind the point, since 2^20 divides 10^20.
+// Ticks of 2^-20 ns as a decimal of ns: at most 20 digits behind the point, since 2^20 divides
+// 10^20.
 static void add_ns(struct case_text *text, const char *key, int64_t ticks)
 {
     case_text_add(text, "%s: %lld", key, (long long)(ticks / REF_TICKS_PER_NS));
@@ -119,12 +126,14 @@ static bool add_workload(struct case_text *text, const struct ref_input *input)
 }
 
 // A row states what its request has: other rows may state more.
-static void add_row(struct case_text *text, const struct ref_request_in *request, int64_t index, bool has_classes)
+static void add_row(struct case_text *text, const struct ref_request_in *request, int64_t index,
+                    bool has_classes)
 {
     case_text_add(text, "{\"id\":\"%s\",\"arrival_s\":%lld.%09lld", request->id,
-                  (long long)(request->arrival_ns / 1000000000), (long long)(request->arrival_ns % 1000000000));
-    case_text_add(text, ",\"input_tokens\":%lld,\"output_tokens\":%lld", (long long)request->prompt_tokens,
-                  (long long)request->output_tokens);
+                  (long long)(request->arrival_ns / 1000000000),
+                  (long long)(request->arrival_ns % 1000000000));
+    case_text_add(text, ",\"input_tokens\":%lld,\"output_tokens\":%lld",
+                  (long long)request->prompt_tokens, (long long)request->output_tokens);
     if (request->max_tokens != request->output_tokens) {
         case_text_add(text, ",\"max_tokens\":%lld", (long long)request->max_tokens);
     }
@@ -134,8 +143,8 @@ static void add_row(struct case_text *text, const struct ref_request_in *request
     if (request->range_count > 0) {
         case_text_add(text, ",\"prompt_ranges\":[");
         for (int64_t i = 0; i < request->range_count; i++) {
-            case_text_add(text, "%s[%lld,%lld]", i > 0 ? "," : "", (long long)request->ranges[i].first,
-                          (long long)request->ranges[i].count);
+            case_text_add(text, "%s[%lld,%lld]", i > 0 ? "," : "",
+                          (long long)request->ranges[i].first, (long long)request->ranges[i].count);
         }
         case_text_add(text, "]");
     }
@@ -154,7 +163,8 @@ static void add_trace(struct case_text *text, const struct ref_input *input, boo
     for (int64_t written = 0; is_written != NULL && written < input->request_count; written++) {
         int64_t next = -1;
         for (int64_t i = 0; i < input->request_count; i++) {
-            if (!is_written[i] && (next < 0 || input->requests[i].arrival_ns < input->requests[next].arrival_ns)) {
+            if (!is_written[i] &&
+                (next < 0 || input->requests[i].arrival_ns < input->requests[next].arrival_ns)) {
                 next = i;
             }
         }
@@ -172,7 +182,9 @@ bool case_write_scenario(const struct ref_input *input)
         }
     }
     struct case_text scenario = {0}, trace = {0};
-    case_text_add(&scenario, "name: case\nmodel: {kv_groups: [{kind: full, layers: 1, bytes_per_token: 1}]}\n");
+    case_text_add(
+        &scenario,
+        "name: case\nmodel: {kv_groups: [{kind: full, layers: 1, bytes_per_token: 1}]}\n");
     add_engine(&scenario, &input->engine);
     add_cost(&scenario, &input->step);
     add_trace(&trace, input, add_workload(&scenario, input));

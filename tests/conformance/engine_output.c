@@ -27,12 +27,14 @@ static int64_t *indices(const struct record_list_item *items, size_t count)
     return out;
 }
 
-// Slots are bytes here, so a line in bytes is one in tokens; lines that the reference does not know must be empty.
+// Slots are bytes here, so a line in bytes is one in tokens; lines that the reference does not know
+// must be empty.
 static void copy_ledger(const int64_t *bytes, int64_t *tokens)
 {
     for (size_t i = 0; i < RECORD_LEDGER_LINES; i++) {
         int line = 0;
-        while (line < REF_LINES && strcmp(ref_line_name((enum ref_line)line), record_ledger_name(i)) != 0) {
+        while (line < REF_LINES &&
+               strcmp(ref_line_name((enum ref_line)line), record_ledger_name(i)) != 0) {
             line++;
         }
         if (line < REF_LINES) {
@@ -67,7 +69,8 @@ static void copy_step(const struct record_step *row, struct ref_step *out)
                              .running_end = row->running_end,
                              .free_blocks_end = row->free_blocks_end};
     for (size_t i = 0; i < row->scheduled_count; i++) {
-        out->scheduled[i] = (struct ref_item){index_of(row->scheduled[i].id), row->scheduled[i].tokens};
+        out->scheduled[i] =
+            (struct ref_item){index_of(row->scheduled[i].id), row->scheduled[i].tokens};
     }
     copy_ledger(row->ledger_bytes, out->ledger_tokens);
 }
@@ -88,8 +91,8 @@ static enum ref_outcome outcome_of(enum record_outcome outcome)
     }
 }
 
-// The row has the floor of a difference; where the arrival lies between two ns the token's own floor may be one more. It
-// is the end of a step.
+// The row has the floor of a difference; where the arrival lies between two ns the token's own
+// floor may be one more. It is the end of a step.
 static int64_t first_token_ns(const struct engine_run *run, const struct record_request *row)
 {
     if (row->ttft_ns < 0) {
@@ -106,7 +109,8 @@ static int64_t first_token_ns(const struct engine_run *run, const struct record_
     return later;
 }
 
-static void copy_request(const struct engine_run *run, const struct record_request *row, struct ref_request_out *out)
+static void copy_request(const struct engine_run *run, const struct record_request *row,
+                         struct ref_request_out *out)
 {
     *out = (struct ref_request_out){
         .outcome = outcome_of(row->outcome),
@@ -146,7 +150,8 @@ static void copy_totals(const struct serve_result *result, struct ref_totals *ou
                                .peak_used_blocks = replica->peak_used_blocks};
 }
 
-void engine_output(const struct ref_input *input, const struct engine_run *run, struct ref_output *out)
+void engine_output(const struct ref_input *input, const struct engine_run *run,
+                   struct ref_output *out)
 {
     *out = (struct ref_output){.verdict = run->result.status == SERVE_STUCK ? REF_STUCK : REF_DONE,
                                .step_count = (int64_t)run->steps.count,

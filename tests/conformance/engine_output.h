@@ -1,5 +1,6 @@
 /*
- * engine_output.h - what the engine reported, in the form of the reference's output, so that a case judges both alike.
+ * engine_output.h - what the engine reported, in the form of the reference's output, so that a case
+ * judges both alike.
  */
 #ifndef KVSIM_TESTS_CONFORMANCE_ENGINE_OUTPUT_H
 #define KVSIM_TESTS_CONFORMANCE_ENGINE_OUTPUT_H
@@ -8,6 +9,7 @@
 #include "support/engine_run.h"
 
 /* `run` is a stepping run of `input`. Free with ref_output_free. */
-void engine_output(const struct ref_input *input, const struct engine_run *run, struct ref_output *out);
+void engine_output(const struct ref_input *input, const struct engine_run *run,
+                   struct ref_output *out);
 
 #endif

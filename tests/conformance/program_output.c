@@ -17,7 +17,8 @@ struct reader {
     size_t why_bytes;
 };
 
-static bool fail(struct reader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static bool fail(struct reader *reader, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 static bool fail(struct reader *reader, const char *format, ...)
 {
@@ -40,7 +41,8 @@ static void *zeroed(size_t count, size_t bytes)
 static int64_t find(const struct ref_input *input, const char *id, size_t length)
 {
     for (int64_t i = 0; i < input->request_count; i++) {
-        if (strlen(input->requests[i].id) == length && strncmp(input->requests[i].id, id, length) == 0) {
+        if (strlen(input->requests[i].id) == length &&
+            strncmp(input->requests[i].id, id, length) == 0) {
             return i;
         }
     }
@@ -80,17 +82,19 @@ static const char *cell(const struct row *row, const char *name)
     return NULL;
 }
 
-static bool read_integer(struct reader *reader, const struct row *row, const char *name, int64_t *out)
+static bool read_integer(struct reader *reader, const struct row *row, const char *name,
+                         int64_t *out)
 {
     const char *text = cell(row, name);
     char *end = NULL;
     *out = text != NULL ? strtoll(text, &end, 10) : 0;
-    return (text != NULL && end != text && *end == '\0') || fail(reader, "steps: column %s is not a number", name);
+    return (text != NULL && end != text && *end == '\0') ||
+           fail(reader, "steps: column %s is not a number", name);
 }
 
 // "id:tokens id:tokens" or "id id", in order; returns how many.
-static bool read_list(struct reader *reader, const struct row *row, const char *name, struct ref_item **out,
-                      int64_t *count)
+static bool read_list(struct reader *reader, const struct row *row, const char *name,
+                      struct ref_item **out, int64_t *count)
 {
     const char *text = cell(row, name);
     *count = 0;
@@ -116,7 +120,8 @@ static bool read_list(struct reader *reader, const struct row *row, const char *
     return true;
 }
 
-static bool read_ids(struct reader *reader, const struct row *row, const char *name, int64_t **out, int64_t *count)
+static bool read_ids(struct reader *reader, const struct row *row, const char *name, int64_t **out,
+                     int64_t *count)
 {
     struct ref_item *items;
     bool good = read_list(reader, row, name, &items, count);
@@ -132,7 +137,8 @@ static bool read_ledger(struct reader *reader, const struct row *row, struct ref
 {
     int64_t foreign = 0, bytes;
     for (int line = 0; line < REF_LINES; line++) {
-        if (!read_integer(reader, row, ref_line_name((enum ref_line)line), &step->ledger_tokens[line])) {
+        if (!read_integer(reader, row, ref_line_name((enum ref_line)line),
+                          &step->ledger_tokens[line])) {
             return false;
         }
     }
@@ -150,7 +156,8 @@ static bool read_ledger(struct reader *reader, const struct row *row, struct ref
            fail(reader, "steps: the ledger's lines do not add up to allocated");
 }
 
-static bool read_step(struct reader *reader, const struct row *row, int64_t number, struct ref_step *step)
+static bool read_step(struct reader *reader, const struct row *row, int64_t number,
+                      struct ref_step *step)
 {
     const struct {
         const char *name;
@@ -175,7 +182,8 @@ static bool read_step(struct reader *reader, const struct row *row, int64_t numb
     }
     int64_t replication, replica, step_number;
     bool good = read_integer(reader, row, "replication", &replication) &&
-                read_integer(reader, row, "replica", &replica) && read_integer(reader, row, "step", &step_number);
+                read_integer(reader, row, "replica", &replica) &&
+                read_integer(reader, row, "step", &step_number);
     if (!good || replication != 1 || replica != 0 || step_number != number) {
         return fail(reader, "steps: row %lld is of another step", (long long)number);
     }
@@ -205,7 +213,8 @@ static bool read_steps(struct reader *reader)
     struct row row = {.columns = 0};
     bool good = true;
     char *rest = NULL;
-    for (char *line = strtok_r(text, "\n", &rest); line != NULL && good; line = strtok_r(NULL, "\n", &rest)) {
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL && good;
+         line = strtok_r(NULL, "\n", &rest)) {
         if (row.columns == 0) {
             row.columns = cut(line, row.header);
             continue;
@@ -222,8 +231,10 @@ static bool read_steps(struct reader *reader)
 
 static enum ref_outcome outcome_of(const char *name)
 {
-    static const char *const names[] = {
-        [REF_COMPLETED] = "completed", [REF_REJECTED] = "rejected", [REF_TIMED_OUT] = "timed_out", [REF_ABORTED] = "aborted"};
+    static const char *const names[] = {[REF_COMPLETED] = "completed",
+                                        [REF_REJECTED] = "rejected",
+                                        [REF_TIMED_OUT] = "timed_out",
+                                        [REF_ABORTED] = "aborted"};
     for (size_t i = REF_COMPLETED; i < sizeof names / sizeof *names; i++) {
         if (strcmp(names[i], name) == 0) {
             return (enum ref_outcome)i;
@@ -234,8 +245,9 @@ static enum ref_outcome outcome_of(const char *name)
 
 static int64_t ns_of(sqlite3_stmt *row, int column)
 {
-    return sqlite3_column_type(row, column) == SQLITE_NULL ? REF_NEVER
-                                                           : llround(sqlite3_column_double(row, column) * 1e6);
+    return sqlite3_column_type(row, column) == SQLITE_NULL
+               ? REF_NEVER
+               : llround(sqlite3_column_double(row, column) * 1e6);
 }
 
 static int64_t after(int64_t arrival_ns, int64_t ns)
@@ -247,27 +259,30 @@ static void read_request(sqlite3_stmt *row, struct ref_request_out *out)
 {
     const char *finish = (const char *)sqlite3_column_text(row, 2);
     int64_t arrival_ns = ns_of(row, 3), finish_ns = ns_of(row, 6);
-    *out = (struct ref_request_out){.outcome = outcome_of((const char *)sqlite3_column_text(row, 1)),
-                                    .finish = strcmp(finish, "stop") == 0     ? REF_FINISH_STOP
-                                              : strcmp(finish, "length") == 0 ? REF_FINISH_LENGTH
-                                                                              : REF_FINISH_NONE,
-                                    .arrival_ns = arrival_ns,
-                                    .first_scheduled_ns = after(arrival_ns, ns_of(row, 4)),
-                                    .first_token_ns = after(arrival_ns, ns_of(row, 5)),
-                                    .finish_ns = finish_ns,
-                                    .output_tokens = sqlite3_column_int64(row, 7),
-                                    .preemptions = sqlite3_column_int64(row, 8),
-                                    .cached_tokens = sqlite3_column_int64(row, 9),
-                                    .cached_tokens_total = sqlite3_column_int64(row, 10),
-                                    .computed_tokens = sqlite3_column_int64(row, 11),
-                                    .recomputed_tokens = sqlite3_column_int64(row, 12)};
+    *out =
+        (struct ref_request_out){.outcome = outcome_of((const char *)sqlite3_column_text(row, 1)),
+                                 .finish = strcmp(finish, "stop") == 0     ? REF_FINISH_STOP
+                                           : strcmp(finish, "length") == 0 ? REF_FINISH_LENGTH
+                                                                           : REF_FINISH_NONE,
+                                 .arrival_ns = arrival_ns,
+                                 .first_scheduled_ns = after(arrival_ns, ns_of(row, 4)),
+                                 .first_token_ns = after(arrival_ns, ns_of(row, 5)),
+                                 .finish_ns = finish_ns,
+                                 .output_tokens = sqlite3_column_int64(row, 7),
+                                 .preemptions = sqlite3_column_int64(row, 8),
+                                 .cached_tokens = sqlite3_column_int64(row, 9),
+                                 .cached_tokens_total = sqlite3_column_int64(row, 10),
+                                 .computed_tokens = sqlite3_column_int64(row, 11),
+                                 .recomputed_tokens = sqlite3_column_int64(row, 12)};
 }
 
 static bool read_requests_of(struct reader *reader, sqlite3 *database)
 {
     static const char query[] =
-        "SELECT request_id, outcome, finish_reason, arrival_ms, queue_ms, ttft_ms, finish_ms, output_tokens, preemptions, "
-        "cached_tokens, cached_tokens_total, computed_tokens, recomputed_tokens FROM request_detail "
+        "SELECT request_id, outcome, finish_reason, arrival_ms, queue_ms, ttft_ms, finish_ms, "
+        "output_tokens, preemptions, "
+        "cached_tokens, cached_tokens_total, computed_tokens, recomputed_tokens FROM "
+        "request_detail "
         "WHERE run_id = (SELECT max(run_id) FROM run_summary) AND replication = 1";
     sqlite3_stmt *row = NULL;
     if (sqlite3_prepare_v2(database, query, -1, &row, NULL) != SQLITE_OK) {
@@ -284,14 +299,16 @@ static bool read_requests_of(struct reader *reader, sqlite3 *database)
         }
     }
     sqlite3_finalize(row);
-    return good && (count == reader->input->request_count || fail(reader, "request_detail: %lld rows", (long long)count));
+    return good && (count == reader->input->request_count ||
+                    fail(reader, "request_detail: %lld rows", (long long)count));
 }
 
 static bool read_requests(struct reader *reader)
 {
     sqlite3 *database = NULL;
     bool good = sqlite3_open_v2("run.db", &database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK;
-    good = good ? read_requests_of(reader, database) : fail(reader, "run.db: %s", sqlite3_errmsg(database));
+    good = good ? read_requests_of(reader, database)
+                : fail(reader, "run.db: %s", sqlite3_errmsg(database));
     sqlite3_close(database);
     return good;
 }
@@ -299,7 +316,8 @@ static bool read_requests(struct reader *reader)
 /* ---- --format json ---- */
 
 // Counts are means over one replication: whole numbers.
-static bool read_total(struct reader *reader, const struct json_value *run, const char *key, int64_t *out)
+static bool read_total(struct reader *reader, const struct json_value *run, const char *key,
+                       int64_t *out)
 {
     const struct json_value *value = json_get(run, key);
     if (value == NULL || value->kind != JSON_NUMBER) {
@@ -333,7 +351,8 @@ static bool read_totals(struct reader *reader)
     for (size_t i = 0; i < sizeof all / sizeof *all && good; i++) {
         good = read_total(reader, run, all[i].key, all[i].to);
     }
-    const struct json_value *duration = json_get(run, "duration_s"), *busy = json_get(run, "busy_fraction");
+    const struct json_value *duration = json_get(run, "duration_s"),
+                            *busy = json_get(run, "busy_fraction");
     if (good && duration != NULL && busy != NULL) {
         double ns = strtod(duration->text, NULL) * 1e9;
         // Floors of exact times; a double has 15 digits of them.
@@ -351,7 +370,8 @@ static void add_cached(struct ref_output *out)
     }
 }
 
-bool program_output(const struct ref_input *input, struct ref_output *out, char *why, size_t why_bytes)
+bool program_output(const struct ref_input *input, struct ref_output *out, char *why,
+                    size_t why_bytes)
 {
     *out = (struct ref_output){.verdict = REF_DONE, .request_count = input->request_count};
     out->requests = zeroed((size_t)input->request_count, sizeof *out->requests);

@@ -1,8 +1,9 @@
 /*
- * The program held against the cases: each one as a scenario file and a trace, run as `kvsim run case.yaml --steps ...
- * --format json`; every column of a step, every field of a request and every total must be the case's. Each is also run
- * with its prefix cache switched the other way against the naive reference. A case that cannot start must exit 5 and leave
- * nothing. Where the reference data is absent the own cases are checked and the test is then shown as skipped.
+ * The program held against the cases: each one as a scenario file and a trace, run as `kvsim run
+ * case.yaml --steps ... --format json`; every column of a step, every field of a request and every
+ * total must be the case's. Each is also run with its prefix cache switched the other way against
+ * the naive reference. A case that cannot start must exit 5 and leave nothing. Where the reference
+ * data is absent the own cases are checked and the test is then shown as skipped.
  */
 #include "conformance/case.h"
 #include "conformance/case_list.h"
@@ -23,7 +24,8 @@ static void run_program(const char *path, const char *options, int expected)
 {
     char command[2048];
     int code;
-    snprintf(command, sizeof command, "'%s' run case.yaml --quiet %s 2>error.txt", KVSIM_PROGRAM, options);
+    snprintf(command, sizeof command, "'%s' run case.yaml --quiet %s 2>error.txt", KVSIM_PROGRAM,
+             options);
     char *printed = scratch_run(command, &code);
     free(printed);
     char *error = scratch_read("error.txt", &(size_t){0});
@@ -37,24 +39,28 @@ static void check_jumping(const char *path)
 {
     run_program(path, "--format json --db run.db >jump.json", 0);
     int code;
-    char *difference = scratch_run("sqlite3 run.db \"SELECT * FROM (SELECT request_id, outcome, queue_ms, ttft_ms, tpot_ms, "
-                                   "e2e_ms, computed_tokens FROM request_detail WHERE run_id = 1 EXCEPT SELECT request_id, "
-                                   "outcome, queue_ms, ttft_ms, tpot_ms, e2e_ms, computed_tokens FROM request_detail WHERE "
-                                   "run_id = 2)\"",
-                                   &code);
-    ck_assert_msg(code == 0 && difference != NULL && difference[0] == '\0', "%s: stepping and jumping differ: %s", path,
+    char *difference = scratch_run(
+        "sqlite3 run.db \"SELECT * FROM (SELECT request_id, outcome, queue_ms, ttft_ms, tpot_ms, "
+        "e2e_ms, computed_tokens FROM request_detail WHERE run_id = 1 EXCEPT SELECT request_id, "
+        "outcome, queue_ms, ttft_ms, tpot_ms, e2e_ms, computed_tokens FROM request_detail WHERE "
+        "run_id = 2)\"",
+        &code);
+    ck_assert_msg(code == 0 && difference != NULL && difference[0] == '\0',
+                  "%s: stepping and jumping differ: %s", path,
                   difference != NULL ? difference : "");
     free(difference);
 }
 
-static void check_scenario(const char *path, const struct ref_input *input, const struct json_value *expected)
+static void check_scenario(const char *path, const struct ref_input *input,
+                           const struct json_value *expected)
 {
     struct ref_output output;
     char where[512] = "";
     run_program(path, "--steps steps.csv --format json --db run.db >run.json", 0);
     bool good = program_output(input, &output, where, sizeof where);
     ck_assert_msg(good, "%s: %s", path, where);
-    ck_assert_msg(case_agrees(expected, input, &output, where, sizeof where), "%s: %s", path, where);
+    ck_assert_msg(case_agrees(expected, input, &output, where, sizeof where), "%s: %s", path,
+                  where);
     ref_output_free(&output);
     check_jumping(path);
 }

@@ -1,7 +1,8 @@
 /*
- * The engine held against the cases step by step, those of this folder and those of the reference data; each case is also
- * run with its prefix cache switched the other way, stepping and jumping, against the naive reference. Where the reference
- * data is absent the own cases are checked and the test is then shown as skipped.
+ * The engine held against the cases step by step, those of this folder and those of the reference
+ * data; each case is also run with its prefix cache switched the other way, stepping and jumping,
+ * against the naive reference. Where the reference data is absent the own cases are checked and the
+ * test is then shown as skipped.
  */
 #include "conformance/case.h"
 #include "conformance/case_list.h"
@@ -29,14 +30,16 @@ static enum kind kind_of(const struct json_value *root, const struct ref_input *
     return input->engine.enable_prefix_caching ? CACHED : PLAIN;
 }
 
-static void check_expected(const char *path, const struct json_value *root, const struct ref_input *input)
+static void check_expected(const char *path, const struct json_value *root,
+                           const struct ref_input *input)
 {
     struct engine_run run;
     struct ref_output output;
     char where[512] = "";
     engine_run_reference_input(input, SERVE_STEP, &run);
     engine_output(input, &run, &output);
-    ck_assert_msg(case_agrees(json_get(root, "expected"), input, &output, where, sizeof where), "%s: %s", path, where);
+    ck_assert_msg(case_agrees(json_get(root, "expected"), input, &output, where, sizeof where),
+                  "%s: %s", path, where);
     ref_output_free(&output);
     engine_run_release(&run);
 }

@@ -1,7 +1,7 @@
 /*
- * The engine against the naive reference, step by step, over random small scenarios: stepping must report the same rows,
- * jumping the same requests, integrals and histograms. KVSIM_SCENARIOS sets how many per feature set (default 100),
- * KVSIM_FEATURES one feature mask, KVSIM_SEED one seed.
+ * The engine against the naive reference, step by step, over random small scenarios: stepping must
+ * report the same rows, jumping the same requests, integrals and histograms. KVSIM_SCENARIOS sets
+ * how many per feature set (default 100), KVSIM_FEATURES one feature mask, KVSIM_SEED one seed.
  */
 #include "reference/random_scenario.h"
 #include "support/engine_run.h"
@@ -69,14 +69,15 @@ static void check_one(uint64_t seed, uint32_t features)
         struct engine_run stepped, jumped;
         engine_run_reference_input(&input, SERVE_STEP, &stepped);
         engine_compare_with_reference(&input, &expected, &stepped, difference, sizeof difference);
-        ck_assert_msg(difference[0] == '\0', "seed %" PRIu64 " features %" PRIu32 " (stepping): %s", seed, features,
-                      difference);
+        ck_assert_msg(difference[0] == '\0', "seed %" PRIu64 " features %" PRIu32 " (stepping): %s",
+                      seed, features, difference);
         engine_run_reference_input(&input, SERVE_JUMP, &jumped);
         engine_compare_with_reference(&input, &expected, &jumped, difference, sizeof difference);
-        ck_assert_msg(difference[0] == '\0', "seed %" PRIu64 " features %" PRIu32 " (jumping): %s", seed, features,
-                      difference);
+        ck_assert_msg(difference[0] == '\0', "seed %" PRIu64 " features %" PRIu32 " (jumping): %s",
+                      seed, features, difference);
         engine_compare_runs(&stepped, &jumped, difference, sizeof difference);
-        ck_assert_msg(difference[0] == '\0', "seed %" PRIu64 " features %" PRIu32 " (step against jump): %s", seed,
+        ck_assert_msg(difference[0] == '\0',
+                      "seed %" PRIu64 " features %" PRIu32 " (step against jump): %s", seed,
                       features, difference);
         engine_run_release(&stepped);
         engine_run_release(&jumped);
@@ -97,7 +98,8 @@ END_TEST
 
 START_TEST(engine_does_what_the_reference_does_with_any_mix)
 {
-    uint64_t scenarios = 4 * number_from("KVSIM_SCENARIOS", 100), first = number_from("KVSIM_SEED", 1000000);
+    uint64_t scenarios = 4 * number_from("KVSIM_SCENARIOS", 100),
+             first = number_from("KVSIM_SEED", 1000000);
     for (uint64_t seed = first; seed < first + scenarios; seed++) {
         check_one(seed, random_features(seed, RANDOM_WITHOUT_CACHE | RANDOM_CACHE));
     }
@@ -109,7 +111,8 @@ int main(void)
     Suite *suite = suite_create("engine against reference");
     TCase *tcase = tcase_create("random scenarios");
     tcase_set_timeout(tcase, 600);
-    tcase_add_loop_test(tcase, engine_does_what_the_reference_does, 0, sizeof feature_sets / sizeof *feature_sets);
+    tcase_add_loop_test(tcase, engine_does_what_the_reference_does, 0,
+                        sizeof feature_sets / sizeof *feature_sets);
     tcase_add_test(tcase, engine_does_what_the_reference_does_with_any_mix);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

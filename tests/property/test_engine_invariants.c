@@ -1,8 +1,9 @@
 /*
- * What holds in every run, over random services under the workload's own sources: jumping equals stepping in every
- * number; sampling, tracing and rows never change a time; requests, tokens, blocks and time are conserved; the ledger
- * adds up at every step; arrivals that cannot be served yet change nobody's times. KVSIM_SCENARIOS sets how many services
- * (default 150), KVSIM_SEED the first.
+ * What holds in every run, over random services under the workload's own sources: jumping equals
+ * stepping in every number; sampling, tracing and rows never change a time; requests, tokens,
+ * blocks and time are conserved; the ledger adds up at every step; arrivals that cannot be served
+ * yet change nobody's times. KVSIM_SCENARIOS sets how many services (default 150), KVSIM_SEED the
+ * first.
  */
 #include "support/engine_run.h"
 #include "support/random_service.h"
@@ -29,7 +30,6 @@ static void report(const char *condition, int line)
 }
 
 #define HOLDS(condition) ((condition) ? (void)0 : report(#condition, __LINE__))
-
 
 static void check_step_row(const struct record_step *row, const struct serve_config *config)
 {
@@ -80,7 +80,8 @@ static void check_steps(const struct engine_run *run, const struct serve_config 
 
 static bool somebody_gave_up(const struct serve_result *result)
 {
-    return result->outcomes[RECORD_OUTCOME_TIMED_OUT] + result->outcomes[RECORD_OUTCOME_ABORTED] > 0;
+    return result->outcomes[RECORD_OUTCOME_TIMED_OUT] + result->outcomes[RECORD_OUTCOME_ABORTED] >
+           0;
 }
 
 static void check_requests(const struct engine_run *run)
@@ -93,7 +94,8 @@ static void check_requests(const struct engine_run *run)
         outputs += row->output_tokens;
         computed += row->computed_tokens;
         recomputed += row->recomputed_tokens;
-        counted_gaps += row->is_counted && row->output_tokens > 0 ? (uint64_t)row->output_tokens - 1 : 0;
+        counted_gaps +=
+            row->is_counted && row->output_tokens > 0 ? (uint64_t)row->output_tokens - 1 : 0;
         HOLDS(row->computed_tokens >= row->recomputed_tokens);
         if (row->outcome == RECORD_OUTCOME_COMPLETED) {
             HOLDS(row->output_tokens >= 1);
@@ -127,10 +129,12 @@ static int by_arrival(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index ? 1 : 0;
 }
 
-// First come, first served: nobody is taken for the first time before those that came earlier to the same replica.
+// First come, first served: nobody is taken for the first time before those that came earlier to
+// the same replica.
 static void check_order(struct engine_run *run, const struct serve_config *config)
 {
-    bool may_skip = !config->sched.enable_chunked_prefill && config->sched.unchunked_misfit == SCHED_MISFIT_SKIP;
+    bool may_skip = !config->sched.enable_chunked_prefill &&
+                    config->sched.unchunked_misfit == SCHED_MISFIT_SKIP;
     if (config->sched.order != SCHED_FCFS || may_skip || run->requests.count == 0) {
         return;
     }
@@ -156,8 +160,8 @@ static void expect_same(uint64_t seed, const char *way, const char *difference)
 
 static void check_samples(uint64_t seed, const struct engine_run *a, const struct engine_run *b)
 {
-    ck_assert_msg(a->samples.count == b->samples.count, "seed %" PRIu64 ": %zu and %zu samples", seed,
-                  a->samples.count, b->samples.count);
+    ck_assert_msg(a->samples.count == b->samples.count, "seed %" PRIu64 ": %zu and %zu samples",
+                  seed, a->samples.count, b->samples.count);
     for (size_t i = 0; i < a->samples.count; i++) {
         if (memcmp(&a->samples.at[i], &b->samples.at[i], sizeof a->samples.at[i]) != 0) {
             ck_assert_msg(false, "seed %" PRIu64 ": sample %zu at %" PRId64 " ns differs", seed, i,
@@ -175,19 +179,23 @@ static void check_service(uint64_t seed)
     struct engine_run stepped, traced, jumped, silent, sampled, sampled_steps;
     int64_t sample_ns = seed % 3 == 0 ? -1 : 7000000 + (int64_t)(seed % 100) * 991;
 
-    engine_run_config(config, &(struct engine_options){.mode = SERVE_STEP, .request_rows = UINT64_MAX}, &stepped);
+    engine_run_config(
+        config, &(struct engine_options){.mode = SERVE_STEP, .request_rows = UINT64_MAX}, &stepped);
     result_check_identities(config, &stepped.result, difference, sizeof difference);
     expect_same(seed, "identities", difference);
     check_requests(&stepped);
 
-    engine_run_config(
-        config, &(struct engine_options){.mode = SERVE_STEP, .request_rows = UINT64_MAX, .wants_steps = true}, &traced);
+    engine_run_config(config,
+                      &(struct engine_options){
+                          .mode = SERVE_STEP, .request_rows = UINT64_MAX, .wants_steps = true},
+                      &traced);
     engine_compare_runs(&stepped, &traced, difference, sizeof difference);
     expect_same(seed, "with and without steps", difference);
     check_steps(&traced, config);
     check_order(&traced, config);
 
-    engine_run_config(config, &(struct engine_options){.mode = SERVE_JUMP, .request_rows = UINT64_MAX}, &jumped);
+    engine_run_config(
+        config, &(struct engine_options){.mode = SERVE_JUMP, .request_rows = UINT64_MAX}, &jumped);
     engine_compare_runs(&stepped, &jumped, difference, sizeof difference);
     expect_same(seed, "stepping and jumping", difference);
 
@@ -195,14 +203,16 @@ static void check_service(uint64_t seed)
     result_compare(&jumped.result, &silent.result, difference, sizeof difference);
     expect_same(seed, "with and without a sink", difference);
 
-    engine_run_config(
-        config, &(struct engine_options){.mode = SERVE_JUMP, .request_rows = UINT64_MAX, .sample_ns = sample_ns},
-        &sampled);
+    engine_run_config(config,
+                      &(struct engine_options){
+                          .mode = SERVE_JUMP, .request_rows = UINT64_MAX, .sample_ns = sample_ns},
+                      &sampled);
     engine_compare_runs(&jumped, &sampled, difference, sizeof difference);
     expect_same(seed, "with and without samples", difference);
-    engine_run_config(
-        config, &(struct engine_options){.mode = SERVE_STEP, .request_rows = UINT64_MAX, .sample_ns = sample_ns},
-        &sampled_steps);
+    engine_run_config(config,
+                      &(struct engine_options){
+                          .mode = SERVE_STEP, .request_rows = UINT64_MAX, .sample_ns = sample_ns},
+                      &sampled_steps);
     check_samples(seed, &sampled, &sampled_steps);
 
     engine_run_release(&stepped);
@@ -231,8 +241,10 @@ struct crowd {
     int64_t at, count;
 };
 
-// Eight long answers from the first instants on; then, while they run, others for whom there is no seat.
-static enum kvsim_status crowd_next(void *context, struct workload_request *out, bool *more, struct kvsim_error *err)
+// Eight long answers from the first instants on; then, while they run, others for whom there is no
+// seat.
+static enum kvsim_status crowd_next(void *context, struct workload_request *out, bool *more,
+                                    struct kvsim_error *err)
 {
     (void)err;
     struct crowd *crowd = context;
@@ -240,7 +252,8 @@ static enum kvsim_status crowd_next(void *context, struct workload_request *out,
     *more = i < crowd->count;
     bool is_seated = i < SEATED;
     *out = (struct workload_request){.index = (uint64_t)i,
-                                     .arrival_ns = is_seated ? i * 3000 : 50000000 + (i - SEATED) * 1234567,
+                                     .arrival_ns =
+                                         is_seated ? i * 3000 : 50000000 + (i - SEATED) * 1234567,
                                      .prompt_tokens = 20 + i % 7,
                                      .output_tokens = is_seated ? 400 + 11 * i : 5,
                                      .sequence_count = 1};
@@ -248,8 +261,9 @@ static enum kvsim_status crowd_next(void *context, struct workload_request *out,
     return KVSIM_OK;
 }
 
-static enum kvsim_status crowd_done(void *context, uint32_t client, int64_t at_ns, struct workload_request *out,
-                                    bool *more, struct kvsim_error *err)
+static enum kvsim_status crowd_done(void *context, uint32_t client, int64_t at_ns,
+                                    struct workload_request *out, bool *more,
+                                    struct kvsim_error *err)
 {
     (void)context;
     (void)client;
@@ -264,12 +278,14 @@ static void run_crowd(const struct service *service, int64_t count, struct engin
 {
     struct crowd crowd = {.count = count};
     struct serve_source source = {&crowd, crowd_next, crowd_done};
-    struct engine_options options = {.mode = SERVE_JUMP, .request_rows = UINT64_MAX, .source = &source};
+    struct engine_options options = {
+        .mode = SERVE_JUMP, .request_rows = UINT64_MAX, .source = &source};
     engine_run_config(&service->config, &options, run);
     qsort(run->requests.at, run->requests.count, sizeof *run->requests.at, by_arrival);
 }
 
-// Until the first seat is free nothing about those who sit may change: the first one's end, everybody's first token.
+// Until the first seat is free nothing about those who sit may change: the first one's end,
+// everybody's first token.
 START_TEST(blocked_arrivals_change_no_time)
 {
     struct service service;
@@ -290,7 +306,8 @@ START_TEST(blocked_arrivals_change_no_time)
     ck_assert_int_eq(alone.requests.at[0].finish_ns, crowded.requests.at[0].finish_ns);
     ck_assert_int_eq(alone.requests.at[0].tpot_ns, crowded.requests.at[0].tpot_ns);
     // They did come while all seats were taken, and waited for one.
-    ck_assert_int_lt(crowded.requests.at[SEATED + BLOCKED - 1].arrival_ns, crowded.requests.at[0].finish_ns);
+    ck_assert_int_lt(crowded.requests.at[SEATED + BLOCKED - 1].arrival_ns,
+                     crowded.requests.at[0].finish_ns);
     ck_assert_int_ge(crowded.requests.at[SEATED].arrival_ns + crowded.requests.at[SEATED].queue_ns,
                      crowded.requests.at[0].finish_ns);
     engine_run_release(&alone);
@@ -338,8 +355,10 @@ START_TEST(datasheet_steps_and_jumps_alike)
     service_set_poisson(&service, 24, 1000);
     struct engine_run stepped, jumped;
     char difference[300];
-    engine_run_config(config, &(struct engine_options){.mode = SERVE_STEP, .request_rows = UINT64_MAX}, &stepped);
-    engine_run_config(config, &(struct engine_options){.mode = SERVE_JUMP, .request_rows = UINT64_MAX}, &jumped);
+    engine_run_config(
+        config, &(struct engine_options){.mode = SERVE_STEP, .request_rows = UINT64_MAX}, &stepped);
+    engine_run_config(
+        config, &(struct engine_options){.mode = SERVE_JUMP, .request_rows = UINT64_MAX}, &jumped);
     engine_compare_runs(&stepped, &jumped, difference, sizeof difference);
     expect_same((uint64_t)_i, "datasheet", difference);
     result_check_identities(config, &jumped.result, difference, sizeof difference);

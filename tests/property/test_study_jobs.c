@@ -1,6 +1,6 @@
 /*
- * A study is the same for any number of threads, and for stepping and jumping: every column, metric, interval, ledger
- * line, share and row, over random services and in overload.
+ * A study is the same for any number of threads, and for stepping and jumping: every column,
+ * metric, interval, ledger line, share and row, over random services and in overload.
  */
 #include "support/check_main.h"
 #include "support/random_service.h"
@@ -46,16 +46,19 @@ static void compare_metrics(const struct record_run *a, const struct record_run 
     for (size_t i = 0; i < a->metrics.count; i++) {
         const struct record_metric *x = &a->metrics.at[i], *y = &b->metrics.at[i];
         check(same_text(x->name, y->name) && same_text(x->statistic, y->statistic) &&
-                  same_text(x->class_name, y->class_name) && same_text(x->method, y->method) && x->n == y->n &&
-                  same_real(x->value, y->value) && same_real(x->ci_low, y->ci_low) &&
-                  same_real(x->ci_high, y->ci_high),
+                  same_text(x->class_name, y->class_name) && same_text(x->method, y->method) &&
+                  x->n == y->n && same_real(x->value, y->value) &&
+                  same_real(x->ci_low, y->ci_low) && same_real(x->ci_high, y->ci_high),
               seed, x->name, i);
     }
-    check(a->replication_metrics.count == b->replication_metrics.count, seed, "replication metrics", 0);
+    check(a->replication_metrics.count == b->replication_metrics.count, seed, "replication metrics",
+          0);
     for (size_t i = 0; i < a->replication_metrics.count; i++) {
-        const struct record_replication_metric *x = &a->replication_metrics.at[i], *y = &b->replication_metrics.at[i];
+        const struct record_replication_metric *x = &a->replication_metrics.at[i],
+                                               *y = &b->replication_metrics.at[i];
         check(x->replication == y->replication && same_text(x->name, y->name) &&
-                  same_text(x->statistic, y->statistic) && same_real(x->value, y->value) && x->n == y->n,
+                  same_text(x->statistic, y->statistic) && same_real(x->value, y->value) &&
+                  x->n == y->n,
               seed, "replication metric", i);
     }
 }
@@ -74,7 +77,9 @@ static void compare_tables(const struct record_run *a, const struct record_run *
     }
     check(a->tails.count == b->tails.count, seed, "tails", a->tails.count);
     for (size_t i = 0; i < a->tails.count; i++) {
-        check(a->tails.at[i].share == b->tails.at[i].share && a->tails.at[i].ms == b->tails.at[i].ms, seed, "tail", i);
+        check(a->tails.at[i].share == b->tails.at[i].share &&
+                  a->tails.at[i].ms == b->tails.at[i].ms,
+              seed, "tail", i);
     }
     check(a->caveats.count == b->caveats.count, seed, "caveats", a->caveats.count);
 }
@@ -97,7 +102,8 @@ static void compare_rows(const struct record_run *a, const struct record_run *b,
     }
 }
 
-static void run(const struct serve_config *config, unsigned jobs, enum serve_mode mode, struct record_run *out)
+static void run(const struct serve_config *config, unsigned jobs, enum serve_mode mode,
+                struct record_run *out)
 {
     struct study_options options = {.jobs = jobs, .mode = mode};
     struct kvsim_error err = {0};
@@ -163,7 +169,8 @@ START_TEST(overload_ends_alike)
     ck_assert_str_eq(record_get_text(&out, RECORD_STABILITY), "overloaded");
     double arrived = record_get_real(&out, RECORD_REQUESTS);
     ck_assert_double_lt(arrived, 20000);
-    ck_assert_double_lt(record_get_real(&out, RECORD_COMPLETED) + record_get_real(&out, RECORD_FAILED), arrived);
+    ck_assert_double_lt(
+        record_get_real(&out, RECORD_COMPLETED) + record_get_real(&out, RECORD_FAILED), arrived);
     record_run_free(&out);
     service_release(&service);
 }

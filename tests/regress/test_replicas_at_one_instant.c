@@ -1,6 +1,7 @@
 /*
- * Two replicas whose steps end at one instant: the order of their completions was that in which their last stretches had
- * begun, which jumping changes. Here replica 1 jumps from 0 to 40 ms, replica 0 from 20 to 40 ms.
+ * Two replicas whose steps end at one instant: the order of their completions was that in which
+ * their last stretches had begun, which jumping changes. Here replica 1 jumps from 0 to 40 ms,
+ * replica 0 from 20 to 40 ms.
  */
 #include "support/check_main.h"
 #include "support/engine_run.h"
@@ -20,8 +21,8 @@ static enum kvsim_status three_at_once(void *context, struct workload_request *o
     return KVSIM_OK;
 }
 
-static enum kvsim_status no_more(void *context, uint32_t client, int64_t at_ns, struct workload_request *out,
-                                 bool *more, struct kvsim_error *err)
+static enum kvsim_status no_more(void *context, uint32_t client, int64_t at_ns,
+                                 struct workload_request *out, bool *more, struct kvsim_error *err)
 {
     (void)context;
     (void)client;
@@ -43,7 +44,8 @@ START_TEST(lower_number_first)
     for (size_t i = 0; i < 2; i++) {
         int at = 0;
         struct serve_source source = {&at, three_at_once, no_more};
-        struct engine_options options = {.mode = modes[i], .request_rows = UINT64_MAX, .source = &source};
+        struct engine_options options = {
+            .mode = modes[i], .request_rows = UINT64_MAX, .source = &source};
         struct engine_run run;
         engine_run_config(&service.config, &options, &run);
         ck_assert_uint_eq(run.requests.count, 3);

@@ -19,8 +19,9 @@ static void keep_request(struct record_sink *sink, const struct record_request *
     base_vec_push(&run->requests, copy);
 }
 
-static size_t keep_list(struct engine_run *run, struct engine_step *step, size_t at, const struct record_list_item *items,
-                        size_t count, const struct record_list_item **out)
+static size_t keep_list(struct engine_run *run, struct engine_step *step, size_t at,
+                        const struct record_list_item *items, size_t count,
+                        const struct record_list_item **out)
 {
     *out = step->items + at;
     for (size_t i = 0; i < count; i++) {
@@ -34,7 +35,8 @@ static void keep_step(struct record_sink *sink, const struct record_step *row)
 {
     struct engine_run *run = (struct engine_run *)(void *)sink;
     struct engine_step step = {.row = *row};
-    size_t count = row->scheduled_count + row->admitted_count + row->preempted_count + row->finished_count;
+    size_t count =
+        row->scheduled_count + row->admitted_count + row->preempted_count + row->finished_count;
     step.items = base_arena_array(&run->arena, count + 1, sizeof *step.items);
     size_t at = keep_list(run, &step, 0, row->scheduled, row->scheduled_count, &step.row.scheduled);
     at = keep_list(run, &step, at, row->admitted, row->admitted_count, &step.row.admitted);
@@ -59,7 +61,8 @@ struct list_source {
     int64_t count, at;
 };
 
-static void fill_request(const struct ref_input *input, int64_t index, int64_t arrival_ns, struct workload_request *out)
+static void fill_request(const struct ref_input *input, int64_t index, int64_t arrival_ns,
+                         struct workload_request *out)
 {
     const struct ref_request_in *in = &input->requests[index];
     *out = (struct workload_request){.arrival_ns = arrival_ns,
@@ -78,7 +81,8 @@ static void fill_request(const struct ref_input *input, int64_t index, int64_t a
     out->answer_first = 1000000000 + 100000 * index;
 }
 
-static enum kvsim_status list_next(void *context, struct workload_request *out, bool *more, struct kvsim_error *err)
+static enum kvsim_status list_next(void *context, struct workload_request *out, bool *more,
+                                   struct kvsim_error *err)
 {
     (void)err;
     struct list_source *source = context;
@@ -90,8 +94,9 @@ static enum kvsim_status list_next(void *context, struct workload_request *out, 
     return KVSIM_OK;
 }
 
-static enum kvsim_status list_done(void *context, uint32_t client, int64_t at_ns, struct workload_request *out,
-                                   bool *more, struct kvsim_error *err)
+static enum kvsim_status list_done(void *context, uint32_t client, int64_t at_ns,
+                                   struct workload_request *out, bool *more,
+                                   struct kvsim_error *err)
 {
     (void)err;
     const struct ref_input *input = ((struct list_source *)context)->input;
@@ -105,16 +110,20 @@ static enum kvsim_status list_done(void *context, uint32_t client, int64_t at_ns
     return KVSIM_OK;
 }
 
-static void order_requests(const struct ref_input *input, struct base_arena *arena, struct list_source *source)
+static void order_requests(const struct ref_input *input, struct base_arena *arena,
+                           struct list_source *source)
 {
     *source = (struct list_source){.input = input};
-    source->order = base_arena_array(arena, (size_t)input->request_count + 1, sizeof *source->order);
+    source->order =
+        base_arena_array(arena, (size_t)input->request_count + 1, sizeof *source->order);
     for (int64_t i = 0; i < input->request_count; i++) {
         if (input->requests[i].after >= 0) {
             continue;
         }
         int64_t at = source->count++;
-        for (; at > 0 && input->requests[source->order[at - 1]].arrival_ns > input->requests[i].arrival_ns; at--) {
+        for (; at > 0 &&
+               input->requests[source->order[at - 1]].arrival_ns > input->requests[i].arrival_ns;
+             at--) {
             source->order[at] = source->order[at - 1];
         }
         source->order[at] = i;
@@ -133,7 +142,8 @@ static bool has_followers(const struct ref_input *input)
     return false;
 }
 
-static void fill_config(const struct ref_input *input, struct cost_options *cost, struct serve_config *out)
+static void fill_config(const struct ref_input *input, struct cost_options *cost,
+                        struct serve_config *out)
 {
     const struct ref_engine *engine = &input->engine;
     const double ns = (double)REF_TICKS_PER_NS;
@@ -146,9 +156,10 @@ static void fill_config(const struct ref_input *input, struct cost_options *cost
                                  .reserved_blocks = engine->kind == REF_ORCA ? 0 : 1,
                                  .replica_count = 1};
     if (engine->kind == REF_ORCA) {
-        static const enum kv_policy policies[] = {KV_RESERVED_MAX, KV_RESERVED_POW2, KV_RESERVED_EXACT, KV_CONCAT,
-                                                  KV_NO_CACHE};
-        static const enum kv_placement placements[] = {KV_ANY_BLOCKS, KV_FIRST_FIT, KV_BEST_FIT, KV_BUDDY};
+        static const enum kv_policy policies[] = {KV_RESERVED_MAX, KV_RESERVED_POW2,
+                                                  KV_RESERVED_EXACT, KV_CONCAT, KV_NO_CACHE};
+        static const enum kv_placement placements[] = {KV_ANY_BLOCKS, KV_FIRST_FIT, KV_BEST_FIT,
+                                                       KV_BUDDY};
         out->scheduler = &sched_orca;
         out->kv_policy = policies[engine->reservation];
         out->kv_placement = placements[engine->allocator];
@@ -177,7 +188,8 @@ static void fill_config(const struct ref_input *input, struct cost_options *cost
         .order = engine->policy == REF_PRIORITY ? SCHED_PRIORITY : SCHED_FCFS,
         .watermark = {engine->watermark_num, engine->watermark_den > 0 ? engine->watermark_den : 1},
         .reserve_full_isl = engine->scheduler_reserve_full_isl,
-        .unchunked_misfit = engine->unchunked_misfit == REF_MISFIT_SKIP ? SCHED_MISFIT_SKIP : SCHED_MISFIT_STOP,
+        .unchunked_misfit =
+            engine->unchunked_misfit == REF_MISFIT_SKIP ? SCHED_MISFIT_SKIP : SCHED_MISFIT_STOP,
         .free_order = engine->free_order == REF_FREE_OLD ? SCHED_FREE_OLD : SCHED_FREE_NEW,
         .count_every_lookup = engine->count_every_lookup,
         .preempted_budget_returned = !engine->preempt_keeps_budget,
@@ -194,7 +206,8 @@ static void fill_config(const struct ref_input *input, struct cost_options *cost
     out->warmup.kind = SERVE_WARMUP_REQUESTS; // 0 requests: everything counts
 }
 
-void engine_run_config(const struct serve_config *config, const struct engine_options *wanted, struct engine_run *out)
+void engine_run_config(const struct serve_config *config, const struct engine_options *wanted,
+                       struct engine_run *out)
 {
     *out = (struct engine_run){.sink = {.ops = &keeping,
                                         .request_limit = wanted->request_rows,
@@ -214,7 +227,8 @@ void engine_run_config(const struct serve_config *config, const struct engine_op
     }
 }
 
-void engine_run_reference_input(const struct ref_input *input, enum serve_mode mode, struct engine_run *out)
+void engine_run_reference_input(const struct ref_input *input, enum serve_mode mode,
+                                struct engine_run *out)
 {
     struct base_arena arena;
     base_arena_init(&arena);
@@ -224,8 +238,10 @@ void engine_run_reference_input(const struct ref_input *input, enum serve_mode m
     struct cost_options cost;
     struct serve_config config;
     fill_config(input, &cost, &config);
-    struct engine_options wanted = {
-        .mode = mode, .request_rows = UINT64_MAX, .wants_steps = mode == SERVE_STEP, .source = &source};
+    struct engine_options wanted = {.mode = mode,
+                                    .request_rows = UINT64_MAX,
+                                    .wants_steps = mode == SERVE_STEP,
+                                    .source = &source};
     engine_run_config(&config, &wanted, out);
     base_arena_release(&arena);
 }
@@ -251,7 +267,8 @@ struct diff {
 static void compare(struct diff *diff, const char *what, int64_t expected, int64_t found)
 {
     if (expected != found && diff->text[0] == '\0') {
-        snprintf(diff->text, diff->bytes, "%s %" PRId64 ": %s: expected %" PRId64 ", found %" PRId64, diff->where,
+        snprintf(diff->text, diff->bytes,
+                 "%s %" PRId64 ": %s: expected %" PRId64 ", found %" PRId64, diff->where,
                  diff->number, what, expected, found);
     }
 }
@@ -260,8 +277,9 @@ static void compare_wide(struct diff *diff, const char *what, base_i128 expected
 {
     char a[48], b[48];
     if (expected != found && diff->text[0] == '\0') {
-        snprintf(diff->text, diff->bytes, "%s %" PRId64 ": %s: expected %s, found %s", diff->where, diff->number, what,
-                 base_i128_print(expected, a, sizeof a), base_i128_print(found, b, sizeof b));
+        snprintf(diff->text, diff->bytes, "%s %" PRId64 ": %s: expected %s, found %s", diff->where,
+                 diff->number, what, base_i128_print(expected, a, sizeof a),
+                 base_i128_print(found, b, sizeof b));
     }
 }
 
@@ -279,7 +297,8 @@ static void compare_ids(struct diff *diff, const char *what, const int64_t *expe
     }
 }
 
-static void compare_step(struct diff *diff, const struct ref_step *expected, const struct record_step *row)
+static void compare_step(struct diff *diff, const struct ref_step *expected,
+                         const struct record_step *row)
 {
     compare(diff, "sched_ns", expected->sched_ns, row->sched_ns);
     compare(diff, "start_ns", expected->start_ns, row->start_ns);
@@ -293,25 +312,34 @@ static void compare_step(struct diff *diff, const struct ref_step *expected, con
     compare(diff, "used_blocks", expected->used_blocks, row->used_blocks);
     compare(diff, "running_end", expected->running_end, row->running_end);
     compare(diff, "free_blocks_end", expected->free_blocks_end, row->free_blocks_end);
-    compare(diff, "lower_bound", expected->ledger_tokens[REF_LOWER_BOUND], row->ledger_bytes[KV_LEDGER_LOWER_BOUND]);
+    compare(diff, "lower_bound", expected->ledger_tokens[REF_LOWER_BOUND],
+            row->ledger_bytes[KV_LEDGER_LOWER_BOUND]);
     compare(diff, "block_rounding", expected->ledger_tokens[REF_BLOCK_ROUNDING],
             row->ledger_bytes[KV_LEDGER_BLOCK_ROUNDING]);
     compare(diff, "cached blocks", expected->cached_idle_blocks, row->cached_blocks);
-    compare(diff, "shared", expected->ledger_tokens[REF_SHARED], row->ledger_bytes[KV_LEDGER_SHARED]);
-    compare(diff, "cached", expected->ledger_tokens[REF_CACHED], row->ledger_bytes[KV_LEDGER_CACHED]);
-    compare(diff, "reserved", expected->ledger_tokens[REF_RESERVED], row->ledger_bytes[KV_LEDGER_RESERVED]);
-    compare(diff, "fragmented", expected->ledger_tokens[REF_FRAGMENTED], row->ledger_bytes[KV_LEDGER_FRAGMENTED]);
-    compare(diff, "held_back", expected->ledger_tokens[REF_HELD_BACK], row->ledger_bytes[KV_LEDGER_HELD_BACK]);
+    compare(diff, "shared", expected->ledger_tokens[REF_SHARED],
+            row->ledger_bytes[KV_LEDGER_SHARED]);
+    compare(diff, "cached", expected->ledger_tokens[REF_CACHED],
+            row->ledger_bytes[KV_LEDGER_CACHED]);
+    compare(diff, "reserved", expected->ledger_tokens[REF_RESERVED],
+            row->ledger_bytes[KV_LEDGER_RESERVED]);
+    compare(diff, "fragmented", expected->ledger_tokens[REF_FRAGMENTED],
+            row->ledger_bytes[KV_LEDGER_FRAGMENTED]);
+    compare(diff, "held_back", expected->ledger_tokens[REF_HELD_BACK],
+            row->ledger_bytes[KV_LEDGER_HELD_BACK]);
     compare(diff, "free", expected->ledger_tokens[REF_FREE], row->ledger_bytes[KV_LEDGER_FREE]);
     compare(diff, "scheduled", expected->scheduled_count, (int64_t)row->scheduled_count);
     for (int64_t i = 0; i < expected->scheduled_count && diff->text[0] == '\0'; i++) {
-        compare(diff, "scheduled request", expected->scheduled[i].request, index_of(row->scheduled[i].id));
+        compare(diff, "scheduled request", expected->scheduled[i].request,
+                index_of(row->scheduled[i].id));
         compare(diff, "scheduled tokens", expected->scheduled[i].tokens, row->scheduled[i].tokens);
     }
-    compare_ids(diff, "admitted", expected->admitted, expected->admitted_count, row->admitted, row->admitted_count);
+    compare_ids(diff, "admitted", expected->admitted, expected->admitted_count, row->admitted,
+                row->admitted_count);
     compare_ids(diff, "preempted", expected->preempted, expected->preempted_count, row->preempted,
                 row->preempted_count);
-    compare_ids(diff, "finished", expected->finished, expected->finished_count, row->finished, row->finished_count);
+    compare_ids(diff, "finished", expected->finished, expected->finished_count, row->finished,
+                row->finished_count);
 }
 
 static enum record_outcome outcome_of(enum ref_outcome outcome)
@@ -330,7 +358,8 @@ static enum record_outcome outcome_of(enum ref_outcome outcome)
     }
 }
 
-static void compare_request(struct diff *diff, const struct ref_request_out *expected, const struct record_request *row)
+static void compare_request(struct diff *diff, const struct ref_request_out *expected,
+                            const struct record_request *row)
 {
     compare(diff, "outcome", (int64_t)outcome_of(expected->outcome), (int64_t)row->outcome);
     compare(diff, "arrival_ns", expected->arrival_ns, row->arrival_ns);
@@ -339,16 +368,21 @@ static void compare_request(struct diff *diff, const struct ref_request_out *exp
     compare(diff, "output_tokens", expected->output_tokens, row->output_tokens);
     compare(diff, "preemptions", expected->preemptions, (int64_t)row->preemptions);
     compare(diff, "queue_ns",
-            expected->first_scheduled_ns >= 0 ? expected->first_scheduled_ns - expected->arrival_ns : -1, row->queue_ns);
+            expected->first_scheduled_ns >= 0 ? expected->first_scheduled_ns - expected->arrival_ns
+                                              : -1,
+            row->queue_ns);
     compare(diff, "computed_tokens", expected->computed_tokens, row->computed_tokens);
     compare(diff, "recomputed_tokens", expected->recomputed_tokens, row->recomputed_tokens);
     compare(diff, "cached_tokens", expected->cached_tokens, row->cached_tokens);
     compare(diff, "cached_tokens_total", expected->cached_tokens_total, row->cached_tokens_total);
     if (expected->outcome == REF_COMPLETED) {
-        compare(diff, "ttft_ns", base_ticks_floor_ns(expected->first_token_ticks - expected->arrival_ticks),
+        compare(diff, "ttft_ns",
+                base_ticks_floor_ns(expected->first_token_ticks - expected->arrival_ticks),
                 row->ttft_ns);
-        compare(diff, "e2e_ns", base_ticks_floor_ns(expected->finish_ticks - expected->arrival_ticks), row->e2e_ns);
-        compare(diff, "finish_reason", expected->finish == REF_FINISH_STOP ? RECORD_FINISH_STOP : RECORD_FINISH_LENGTH,
+        compare(diff, "e2e_ns",
+                base_ticks_floor_ns(expected->finish_ticks - expected->arrival_ticks), row->e2e_ns);
+        compare(diff, "finish_reason",
+                expected->finish == REF_FINISH_STOP ? RECORD_FINISH_STOP : RECORD_FINISH_LENGTH,
                 (int64_t)row->finish_reason);
     }
 }
@@ -376,8 +410,9 @@ void engine_compare_with_reference(const struct ref_input *input, const struct r
     difference[0] = '\0';
     struct diff diff = {difference, bytes, "steps", 0};
     if (run->sink.wants_steps) {
-        int64_t count = expected->step_count < (int64_t)run->steps.count ? expected->step_count
-                                                                         : (int64_t)run->steps.count;
+        int64_t count = expected->step_count < (int64_t)run->steps.count
+                            ? expected->step_count
+                            : (int64_t)run->steps.count;
         for (int64_t i = 0; i < count; i++) {
             diff.where = "step";
             diff.number = i + 1;
@@ -409,22 +444,31 @@ void engine_compare_with_reference(const struct ref_input *input, const struct r
                  whole->shared_blocks * input->engine.block_size);
     compare_wide(&diff, "cached", expected->integrals.ledger_tokens[REF_CACHED],
                  whole->cached_blocks * input->engine.block_size);
-    bool reserves = input->engine.kind == REF_ORCA && input->engine.reservation <= REF_RESERVE_EXACT;
-    compare_wide(&diff, "promised", reserves ? expected->integrals.ledger_tokens[REF_RESERVED] + whole->live_tokens : 0,
+    bool reserves =
+        input->engine.kind == REF_ORCA && input->engine.reservation <= REF_RESERVE_EXACT;
+    compare_wide(&diff, "promised",
+                 reserves ? expected->integrals.ledger_tokens[REF_RESERVED] + whole->live_tokens
+                          : 0,
                  whole->promised_tokens);
     compare_wide(&diff, "fragmented", expected->integrals.ledger_tokens[REF_FRAGMENTED],
                  whole->fragmented_blocks * input->engine.block_size);
-    compare(&diff, "evicted", expected->totals.evicted_blocks, run->result.replicas[0].evicted_blocks);
-    compare(&diff, "lookups", expected->totals.lookup_tokens, run->result.replicas[0].lookup_tokens);
+    compare(&diff, "evicted", expected->totals.evicted_blocks,
+            run->result.replicas[0].evicted_blocks);
+    compare(&diff, "lookups", expected->totals.lookup_tokens,
+            run->result.replicas[0].lookup_tokens);
     compare(&diff, "steps", expected->totals.steps, (int64_t)run->result.replicas[0].steps);
-    compare(&diff, "computed tokens", expected->totals.computed_tokens, run->result.replicas[0].computed_tokens);
-    compare(&diff, "preemptions", expected->totals.preemptions, (int64_t)run->result.replicas[0].preemptions);
-    compare(&diff, "peak used blocks", expected->totals.peak_used_blocks, run->result.replicas[0].peak_used_blocks);
+    compare(&diff, "computed tokens", expected->totals.computed_tokens,
+            run->result.replicas[0].computed_tokens);
+    compare(&diff, "preemptions", expected->totals.preemptions,
+            (int64_t)run->result.replicas[0].preemptions);
+    compare(&diff, "peak used blocks", expected->totals.peak_used_blocks,
+            run->result.replicas[0].peak_used_blocks);
     compare(&diff, "output tokens", expected->totals.output_tokens, run->result.output_tokens);
     compare_wide(&diff, "Little's law", run->result.sojourn_ticks, run->result.in_flight_ticks);
 }
 
-void engine_compare_runs(const struct engine_run *a, const struct engine_run *b, char *difference, size_t bytes)
+void engine_compare_runs(const struct engine_run *a, const struct engine_run *b, char *difference,
+                         size_t bytes)
 {
     result_compare(&a->result, &b->result, difference, bytes);
     struct diff diff = {difference, bytes, "run", 0};

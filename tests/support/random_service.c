@@ -31,8 +31,9 @@ static int64_t one_of(struct dice *dice, const int64_t *values, size_t count)
     return values[between(dice, 0, (int64_t)count - 1)];
 }
 
-#define ONE_OF(dice, ...) \
-    one_of((dice), (const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+#define ONE_OF(dice, ...)                          \
+    one_of((dice), (const int64_t[]){__VA_ARGS__}, \
+           sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
 
 /* ---- the engine ---- */
 
@@ -43,7 +44,8 @@ static void roll_scheduler(struct dice *dice, struct service *service)
     sched->max_num_batched_tokens = ONE_OF(dice, 7, 16, 64, 256, 2048);
     sched->max_model_len = ONE_OF(dice, 200, 500, 1000);
     sched->long_prefill_token_threshold = one_in(dice, 4) ? between(dice, 1, 40) : 0;
-    sched->enable_chunked_prefill = !one_in(dice, 5) || sched->max_num_batched_tokens < sched->max_model_len;
+    sched->enable_chunked_prefill =
+        !one_in(dice, 5) || sched->max_num_batched_tokens < sched->max_model_len;
     sched->unchunked_misfit = one_in(dice, 2) ? SCHED_MISFIT_STOP : SCHED_MISFIT_SKIP;
     sched->order = one_in(dice, 4) ? SCHED_PRIORITY : SCHED_FCFS;
     sched->watermark = (struct base_rational){one_in(dice, 3) ? between(dice, 1, 10) : 0, 100};
@@ -69,8 +71,9 @@ static void roll_cost(struct dice *dice, struct service *service)
     switch (between(dice, 0, 2)) {
     case 0:
         // Whole milliseconds: many things happen at one instant.
-        *cost = (struct cost_options){
-            .level = COST_FIXED, .has_level = true, .fixed_step_ns = between(dice, 1, 20) * 1000000};
+        *cost = (struct cost_options){.level = COST_FIXED,
+                                      .has_level = true,
+                                      .fixed_step_ns = between(dice, 1, 20) * 1000000};
         break;
     case 1:
         *cost = (struct cost_options){.level = COST_AFFINE, .has_level = true};
@@ -112,8 +115,11 @@ static void roll_class(struct dice *dice, struct random_service *random, size_t 
                                       .cv = 1,
                                       .min = 1,
                                       .max = 600};
-    struct rng_dist_options output = {
-        .kind = RNG_GEOMETRIC, .has_mean = true, .has_max = true, .mean = (double)between(dice, 2, 150), .max = 600};
+    struct rng_dist_options output = {.kind = RNG_GEOMETRIC,
+                                      .has_mean = true,
+                                      .has_max = true,
+                                      .mean = (double)between(dice, 2, 150),
+                                      .max = 600};
     *class = (struct workload_class){.name = name,
                                      .weight = (double)between(dice, 1, 3),
                                      .priority = (int32_t)between(dice, 0, 2),
@@ -142,7 +148,8 @@ static void roll_process(struct dice *dice, struct random_service *random)
 {
     struct workload_spec *workload = &random->service.config.workload;
     double rate = (double)ONE_OF(dice, 4, 15, 50, 200, 1000);
-    workload->process = (enum workload_process)between(dice, WORKLOAD_POISSON, WORKLOAD_CLOSED_LOOP);
+    workload->process =
+        (enum workload_process)between(dice, WORKLOAD_POISSON, WORKLOAD_CLOSED_LOOP);
     workload->rate_per_s = rate;
     workload->burstiness = (double)ONE_OF(dice, 1, 4);
     workload->cv = 2;
@@ -152,8 +159,10 @@ static void roll_process(struct dice *dice, struct random_service *random)
     workload->states = random->states;
     workload->state_count = 2;
     random->stages[0] = (struct workload_stage){.rate_per_s = rate, .duration_ns = 2000000000};
-    random->stages[1] = (struct workload_stage){
-        .rate_per_s = rate, .rate_end_per_s = rate / 4, .duration_ns = 4000000000, .deterministic = one_in(dice, 2)};
+    random->stages[1] = (struct workload_stage){.rate_per_s = rate,
+                                                .rate_end_per_s = rate / 4,
+                                                .duration_ns = 4000000000,
+                                                .deterministic = one_in(dice, 2)};
     workload->stages = random->stages;
     workload->stage_count = 2;
     workload->concurrency = (uint32_t)ONE_OF(dice, 1, 3, 20, 80);
@@ -181,8 +190,8 @@ static void roll_workload(struct dice *dice, struct random_service *random)
 static void roll_statistics(struct dice *dice, struct random_service *random)
 {
     struct serve_config *config = &random->service.config;
-    config->warmup.kind = ONE_OF(dice, SERVE_WARMUP_DEFAULT, SERVE_WARMUP_SHARE, SERVE_WARMUP_REQUESTS,
-                                 SERVE_WARMUP_TIME);
+    config->warmup.kind = ONE_OF(dice, SERVE_WARMUP_DEFAULT, SERVE_WARMUP_SHARE,
+                                 SERVE_WARMUP_REQUESTS, SERVE_WARMUP_TIME);
     config->warmup.share = 0.2;
     config->warmup.requests = between(dice, 0, 40);
     config->warmup.time_ns = between(dice, 0, 2000) * 1000000;

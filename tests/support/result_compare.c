@@ -20,8 +20,8 @@ static void same(struct check *check, const char *what, base_i128 a, base_i128 b
 {
     char x[48], y[48];
     if (a != b && check->text[0] == '\0') {
-        snprintf(check->text, check->bytes, "%s%s: %s and %s", check->place, what, base_i128_print(a, x, sizeof x),
-                 base_i128_print(b, y, sizeof y));
+        snprintf(check->text, check->bytes, "%s%s: %s and %s", check->place, what,
+                 base_i128_print(a, x, sizeof x), base_i128_print(b, y, sizeof y));
     }
 }
 
@@ -34,7 +34,8 @@ static void at_most(struct check *check, const char *what, base_i128 a, base_i12
     }
 }
 
-static void same_bytes(struct check *check, const char *what, const void *a, const void *b, size_t bytes)
+static void same_bytes(struct check *check, const char *what, const void *a, const void *b,
+                       size_t bytes)
 {
     bool equal = (a == NULL) == (b == NULL) && (a == NULL || memcmp(a, b, bytes) == 0);
     if (!equal && check->text[0] == '\0') {
@@ -44,7 +45,8 @@ static void same_bytes(struct check *check, const char *what, const void *a, con
 
 /* ---- parts of a result ---- */
 
-static void same_integrals(struct check *check, const struct serve_integrals *a, const struct serve_integrals *b)
+static void same_integrals(struct check *check, const struct serve_integrals *a,
+                           const struct serve_integrals *b)
 {
     same(check, "live tokens", a->live_tokens, b->live_tokens);
     same(check, "used blocks", a->used_blocks, b->used_blocks);
@@ -65,7 +67,8 @@ static void same_integrals(struct check *check, const struct serve_integrals *a,
     }
 }
 
-static void same_replica(struct check *check, const struct serve_replica_result *a, const struct serve_replica_result *b)
+static void same_replica(struct check *check, const struct serve_replica_result *a,
+                         const struct serve_replica_result *b)
 {
     same(check, "steps", a->steps, b->steps);
     same(check, "computed tokens", a->computed_tokens, b->computed_tokens);
@@ -82,9 +85,10 @@ static void same_replica(struct check *check, const struct serve_replica_result 
     same_integrals(check, &a->window, &b->window);
 }
 
-// Exact values lie in the order in which they came, which is no part of the result: they are compared by some quantiles,
-// beside all buckets.
-static void same_hist(struct check *check, const char *what, const struct stats_hist *a, const struct stats_hist *b)
+// Exact values lie in the order in which they came, which is no part of the result: they are
+// compared by some quantiles, beside all buckets.
+static void same_hist(struct check *check, const char *what, const struct stats_hist *a,
+                      const struct stats_hist *b)
 {
     same(check, what, a->count, b->count);
     same(check, what, a->sum_ticks, b->sum_ticks);
@@ -99,7 +103,8 @@ static void same_hist(struct check *check, const char *what, const struct stats_
     }
 }
 
-static void same_class(struct check *check, const struct serve_class_result *a, const struct serve_class_result *b)
+static void same_class(struct check *check, const struct serve_class_result *a,
+                       const struct serve_class_result *b)
 {
     same(check, "arrived", a->arrived, b->arrived);
     same(check, "completed", a->completed, b->completed);
@@ -122,7 +127,8 @@ static void same_cohort(struct check *check, const char *what, const struct stat
     }
 }
 
-void result_compare(const struct serve_result *a, const struct serve_result *b, char *difference, size_t bytes)
+void result_compare(const struct serve_result *a, const struct serve_result *b, char *difference,
+                    size_t bytes)
 {
     difference[0] = '\0';
     struct check check = {.text = difference, .bytes = bytes};
@@ -170,7 +176,8 @@ void result_compare(const struct serve_result *a, const struct serve_result *b, 
 
 /* ---- identities ---- */
 
-static void check_time(struct check *check, const struct serve_integrals *integrals, base_i128 ticks)
+static void check_time(struct check *check, const struct serve_integrals *integrals,
+                       base_i128 ticks)
 {
     base_i128 limits = 0, bounds[2] = {0};
     for (size_t i = 0; i < SERVE_LIMIT_COUNT; i++) {
@@ -187,21 +194,23 @@ static void check_time(struct check *check, const struct serve_integrals *integr
     at_most(check, "busy time", integrals->busy, ticks);
 }
 
-static void check_pool(struct check *check, const struct serve_config *config, const struct serve_replica_result *replica,
-                       base_i128 ticks)
+static void check_pool(struct check *check, const struct serve_config *config,
+                       const struct serve_replica_result *replica, base_i128 ticks)
 {
-    int64_t usable = config->pool_blocks - config->reserved_blocks, block = config->sched.block_size;
+    int64_t usable = config->pool_blocks - config->reserved_blocks,
+            block = config->sched.block_size;
     at_most(check, "peak of used blocks", replica->peak_used_blocks, usable);
     at_most(check, "mean of used blocks", replica->whole.used_blocks, usable * ticks);
-    at_most(check, "tokens in blocks", replica->whole.live_tokens, replica->whole.used_blocks * block);
+    at_most(check, "tokens in blocks", replica->whole.live_tokens,
+            replica->whole.used_blocks * block);
     // A sequence leaves less than a block empty.
     at_most(check, "slots of blocks", replica->whole.used_blocks * block,
             replica->whole.live_tokens + replica->whole.running * (block - 1));
     at_most(check, "peak of running", replica->peak_running, config->sched.max_num_seqs);
 }
 
-void result_check_identities(const struct serve_config *config, const struct serve_result *result, char *broken,
-                             size_t bytes)
+void result_check_identities(const struct serve_config *config, const struct serve_result *result,
+                             char *broken, size_t bytes)
 {
     broken[0] = '\0';
     struct check check = {.text = broken, .bytes = bytes};
@@ -217,10 +226,11 @@ void result_check_identities(const struct serve_config *config, const struct ser
     }
     same(&check, "arrived by class and in all", arrived, result->arrived);
     same(&check, "ended by class and in all", by_class + unfinished, ended);
-    same(&check, "unfinished requests of a whole run", result->status == SERVE_DONE ? unfinished : 0, 0);
+    same(&check, "unfinished requests of a whole run",
+         result->status == SERVE_DONE ? unfinished : 0, 0);
     if (unfinished == 0) {
-        same(&check, "sum of times in the system and integral of requests in it", result->sojourn_ticks,
-             result->in_flight_ticks);
+        same(&check, "sum of times in the system and integral of requests in it",
+             result->sojourn_ticks, result->in_flight_ticks);
     }
     base_i128 listed = 0;
     for (size_t i = 0; i < result->replica_count; i++) {
@@ -233,9 +243,11 @@ void result_check_identities(const struct serve_config *config, const struct ser
         check_pool(&check, config, replica, result->end_ticks);
     }
     check.place[0] = '\0';
-    same(&check, "routed, refused and arrived", routed + result->outcomes[RECORD_OUTCOME_REJECTED], result->arrived);
+    same(&check, "routed, refused and arrived", routed + result->outcomes[RECORD_OUTCOME_REJECTED],
+         result->arrived);
     at_most(&check, "requests in the system and in lists", result->in_flight_ticks, listed);
-    if (result->outcomes[RECORD_OUTCOME_TIMED_OUT] + result->outcomes[RECORD_OUTCOME_ABORTED] == 0) {
+    if (result->outcomes[RECORD_OUTCOME_TIMED_OUT] + result->outcomes[RECORD_OUTCOME_ABORTED] ==
+        0) {
         same(&check, "requests in lists and in the system", listed, result->in_flight_ticks);
     }
 }

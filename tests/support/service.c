@@ -26,7 +26,8 @@ static void require_ok(enum kvsim_status status, const struct kvsim_error *err)
     }
 }
 
-struct rng_dist service_dist(struct service *service, const struct rng_dist_options *options, bool whole)
+struct rng_dist service_dist(struct service *service, const struct rng_dist_options *options,
+                             bool whole)
 {
     struct rng_dist dist;
     struct kvsim_error err = {0};
@@ -39,7 +40,8 @@ struct rng_dist service_fixed(double value)
     struct rng_dist dist;
     struct kvsim_error err = {0};
     struct rng_dist_options options = {.kind = RNG_FIXED, .value = value};
-    require_ok(rng_dist_init(&dist, &options, true, NULL, &err), &err); // a fixed value has no table
+    require_ok(rng_dist_init(&dist, &options, true, NULL, &err),
+               &err); // a fixed value has no table
     return dist;
 }
 
@@ -52,7 +54,8 @@ void service_init(struct service *service)
     memset(config->hash, '0', sizeof config->hash - 1);
     config->yaml = "";
     config->model_name = config->engine_name = config->kv_cache_dtype = "made by hand";
-    config->tensor_parallel = config->pipeline_parallel = config->data_parallel = config->gpu_count_per_replica = 1;
+    config->tensor_parallel = config->pipeline_parallel = config->data_parallel =
+        config->gpu_count_per_replica = 1;
     config->reserved_blocks = 1;
     config->sched = (struct sched_options){.max_num_seqs = 1024,
                                            .max_num_batched_tokens = 8192,
@@ -127,7 +130,8 @@ void service_set_pool(struct service *service, int64_t blocks, int64_t block_tok
 
 void service_set_fixed_step(struct service *service, int64_t step_ns, int64_t seats)
 {
-    service->cost = (struct cost_options){.level = COST_FIXED, .has_level = true, .fixed_step_ns = step_ns};
+    service->cost =
+        (struct cost_options){.level = COST_FIXED, .has_level = true, .fixed_step_ns = step_ns};
     service->config.sched.max_num_seqs = seats;
     service->config.cost.max_decode_seqs = (uint32_t)seats;
 }
@@ -152,7 +156,8 @@ void service_set_llama_8b(struct service *service, bool is_async)
     config->hardware = &h100;
     config->model_name = model_llama_8b.name;
     config->hardware_name = h100.name;
-    service->cost = (struct cost_options){.level = COST_DATASHEET, .has_level = true, .host_overlap = true};
+    service->cost =
+        (struct cost_options){.level = COST_DATASHEET, .has_level = true, .host_overlap = true};
     config->cost.model = &model_llama_8b;
     config->cost.hardware = &h100;
     config->cost.cuda_graphs = true;

@@ -1,5 +1,6 @@
 /*
- * service.h - a service made by hand, without a scenario: a config that tests then change to what they are about.
+ * service.h - a service made by hand, without a scenario: a config that tests then change to what
+ * they are about.
  *
  * The config points into the service; a service must not be copied or moved.
  */
@@ -14,7 +15,8 @@ struct service {
     struct base_arena arena; /* tables of distributions */
 };
 
-/* One replica with room for everybody, blocks of 16 tokens of one byte, one step a millisecond, one replication. */
+/* One replica with room for everybody, blocks of 16 tokens of one byte, one step a millisecond, one
+ * replication. */
 void service_init(struct service *service);
 void service_release(struct service *service);
 
@@ -29,6 +31,7 @@ void service_set_async(struct service *service, bool is_async);
 void service_set_pool(struct service *service, int64_t blocks, int64_t block_tokens);
 
 struct rng_dist service_fixed(double value);
-struct rng_dist service_dist(struct service *service, const struct rng_dist_options *options, bool whole);
+struct rng_dist service_dist(struct service *service, const struct rng_dist_options *options,
+                             bool whole);
 
 #endif

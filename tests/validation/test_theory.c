@@ -1,18 +1,21 @@
 /*
  * Queueing theory: the engine as a server whose mean times are known.
  *
- * One seat, fixed step s, one prompt token and O output tokens: a request holds the engine for exactly O steps, and the
- * next one begins at the very instant at which it ends. An idle engine begins at once. So this is M/G/1, first come first
- * served, with service O s and no discretization at all: W = lambda E[S^2] / (2 (1 - rho)) (Pollaczek-Khinchine).
+ * One seat, fixed step s, one prompt token and O output tokens: a request holds the engine for
+ * exactly O steps, and the next one begins at the very instant at which it ends. An idle engine
+ * begins at once. So this is M/G/1, first come first served, with service O s and no discretization
+ * at all: W = lambda E[S^2] / (2 (1 - rho)) (Pollaczek-Khinchine).
  *
- * c seats, the step lasting s whatever the batch: a request that comes while a step runs waits for its end even if a seat
- * is free, and then for a free seat. An own simulation of 30 lines, step by step with its own random numbers, has the same
- * rules; and for many steps a request M/M/c (Erlang C) is met within one step.
+ * c seats, the step lasting s whatever the batch: a request that comes while a step runs waits for
+ * its end even if a seat is free, and then for a free seat. An own simulation of 30 lines, step by
+ * step with its own random numbers, has the same rules; and for many steps a request M/M/c (Erlang
+ * C) is met within one step.
  *
- * A step that costs c for every sequence in it is processor sharing: E[T] = E[S] / (1 - rho) for any distribution of S,
- * up to the step that an arrival waits for.
+ * A step that costs c for every sequence in it is processor sharing: E[T] = E[S] / (1 - rho) for
+ * any distribution of S, up to the step that an arrival waits for.
  *
- * Values are means over replications, intervals Student's t at 99.9 %, narrow enough to tell a wrong formula.
+ * Values are means over replications, intervals Student's t at 99.9 %, narrow enough to tell a
+ * wrong formula.
  */
 #include "support/result_compare.h"
 #include "support/service.h"
@@ -44,7 +47,8 @@ static void take(const struct record_run *run, const char *name, const char *sta
     out->count = 0;
     for (size_t i = 0; i < run->replication_metrics.count; i++) {
         const struct record_replication_metric *row = &run->replication_metrics.at[i];
-        if (strcmp(row->name, name) == 0 && strcmp(row->statistic, statistic) == 0 && row->class_name[0] == '\0') {
+        if (strcmp(row->name, name) == 0 && strcmp(row->statistic, statistic) == 0 &&
+            row->class_name[0] == '\0') {
             out->values[out->count++] = row->value * unit;
         }
     }
@@ -61,16 +65,19 @@ static void run_study(const struct serve_config *config, struct record_run *out)
     ck_assert_str_eq(record_get_text(out, RECORD_STATUS), "done");
 }
 
-// `theory` lies in the interval, and the interval is narrow: `width` of the value to each side at most.
-static void expect_value(const struct sample *sample, double theory, double width, const char *what, double rho)
+// `theory` lies in the interval, and the interval is narrow: `width` of the value to each side at
+// most.
+static void expect_value(const struct sample *sample, double theory, double width, const char *what,
+                         double rho)
 {
     struct stats_interval interval = stats_interval_t(sample->values, sample->count, 0.999, 0);
     ck_assert_msg(!interval.is_withheld, "%s: no interval", what);
-    ck_assert_msg(interval.low <= theory && theory <= interval.high, "%s at rho %.2f: theory %.6g, found %.6g [%.6g, %.6g]",
-                  what, rho, theory, interval.value, interval.low, interval.high);
+    ck_assert_msg(interval.low <= theory && theory <= interval.high,
+                  "%s at rho %.2f: theory %.6g, found %.6g [%.6g, %.6g]", what, rho, theory,
+                  interval.value, interval.low, interval.high);
     double half = (interval.high - interval.low) / 2;
-    ck_assert_msg(half <= width * theory, "%s at rho %.2f: interval of %.1f %% tells nothing", what, rho,
-                  100 * half / theory);
+    ck_assert_msg(half <= width * theory, "%s at rho %.2f: interval of %.1f %% tells nothing", what,
+                  rho, 100 * half / theory);
 }
 
 static void set_outputs(struct service *service, enum rng_kind kind, double mean)
@@ -85,7 +92,8 @@ static void set_outputs(struct service *service, enum rng_kind kind, double mean
     service->config.workload.classes[0].output = service_dist(service, &output, true);
 }
 
-static void set_load(struct service *service, double rho, double capacity_per_s, uint64_t requests, int64_t replications)
+static void set_load(struct service *service, double rho, double capacity_per_s, uint64_t requests,
+                     int64_t replications)
 {
     service_set_poisson(service, rho * capacity_per_s, requests);
     service->config.replications = replications;
@@ -170,7 +178,11 @@ static struct naive simulate_seats(double rate, double mean_outputs, int request
 {
     static double queue[QUEUE_ROOM];
     struct dice dice = {seed};
-    struct { double arrival; int left; bool counts; } seats[SEATS] = {{0}};
+    struct {
+        double arrival;
+        int left;
+        bool counts;
+    } seats[SEATS] = {{0}};
     double now = 0, next = -log(roll(&dice)) / rate, wait = 0, stay = 0;
     int head = 0, tail = 0, arrived = 0, admitted = 0, counted = 0, busy = 0, ended = 0;
     while (ended < requests) {
@@ -211,12 +223,15 @@ static double mean_and_error(const struct sample *sample, double *error)
 }
 
 // Two means of independent samples, by their standard errors; and those are small.
-static void expect_same_mean(const struct sample *a, const struct sample *b, const char *what, double rho)
+static void expect_same_mean(const struct sample *a, const struct sample *b, const char *what,
+                             double rho)
 {
     double x_error, y_error, x = mean_and_error(a, &x_error), y = mean_and_error(b, &y_error);
     double error = sqrt(x_error * x_error + y_error * y_error);
-    ck_assert_msg(fabs(x - y) <= 3.5 * error, "%s at rho %.2f: %.6g and %.6g, standard error %.3g", what, rho, x, y, error);
-    ck_assert_msg(3.5 * error < 0.2 * y, "%s at rho %.2f: an error of %.3g tells nothing about %.3g", what, rho, error, y);
+    ck_assert_msg(fabs(x - y) <= 3.5 * error, "%s at rho %.2f: %.6g and %.6g, standard error %.3g",
+                  what, rho, x, y, error);
+    ck_assert_msg(3.5 * error < 0.2 * y,
+                  "%s at rho %.2f: an error of %.3g tells nothing about %.3g", what, rho, error, y);
 }
 
 // Erlang's C formula: the mean wait of M/M/c.
@@ -276,7 +291,8 @@ START_TEST(many_small_steps_are_erlang_c)
     double theory = erlang_wait_s(rate, OUTPUTS * STEP_S, SEATS);
     // Waiting for the end of the running step adds up to one step.
     ck_assert_msg(interval.low <= theory + STEP_S && theory <= interval.high,
-                  "M/M/%d at rho %.2f: theory %.4f, found [%.4f, %.4f]", SEATS, rho, theory, interval.low, interval.high);
+                  "M/M/%d at rho %.2f: theory %.4f, found [%.4f, %.4f]", SEATS, rho, theory,
+                  interval.low, interval.high);
     ck_assert_double_lt(interval.high - interval.low, 0.3 * theory);
     record_run_free(&run);
     service_release(&service);
@@ -294,7 +310,8 @@ START_TEST(a_step_that_costs_by_sequence_is_processor_sharing)
     struct service service;
     service_init(&service);
     service.cost = (struct cost_options){.level = COST_AFFINE, .has_level = true};
-    service.cost.affine.per_decode_seq_ns = service.cost.affine.per_prefill_token_ns = per_seq_s * 1e9;
+    service.cost.affine.per_decode_seq_ns = service.cost.affine.per_prefill_token_ns =
+        per_seq_s * 1e9;
     set_outputs(&service, sharing_kinds[_i], OUTPUTS);
     set_load(&service, rho, 1 / mean_s, 5000, REPLICATIONS);
     struct record_run run;
@@ -303,8 +320,8 @@ START_TEST(a_step_that_costs_by_sequence_is_processor_sharing)
     take(&run, "e2e", "mean", 1e-3, &stay);
     struct stats_interval interval = stats_interval_t(stay.values, stay.count, 0.999, 0);
     double theory = mean_s / (1 - rho);
-    // An arrival waits for the running step, of as many sequences as there are: rho / (1 - rho) in the mean, a little
-    // more when one comes. That is the discretization.
+    // An arrival waits for the running step, of as many sequences as there are: rho / (1 - rho) in
+    // the mean, a little more when one comes. That is the discretization.
     double running_step_s = per_seq_s * (1 + rho) / (1 - rho);
     ck_assert_msg(interval.low <= theory + running_step_s && theory <= interval.high,
                   "sharing: theory %.5f, found [%.5f, %.5f]", theory, interval.low, interval.high);

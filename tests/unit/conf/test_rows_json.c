@@ -14,7 +14,8 @@ END_TEST
 
 START_TEST(later_objects_may_have_keys_of_their_own)
 {
-    struct conf_rows *rows = table_open("{\"a\":1}\n{\"b\":2,\"a\":3}\n{\"a\":4,\"c-d\":5}\n{\"c_d\":6}\n");
+    struct conf_rows *rows =
+        table_open("{\"a\":1}\n{\"b\":2,\"a\":3}\n{\"a\":4,\"c-d\":5}\n{\"c_d\":6}\n");
     struct kvsim_error err = {0};
     bool more;
     ck_assert_int_eq(conf_rows_next(rows, &more, &err), KVSIM_OK);
@@ -67,6 +68,8 @@ END_TEST
 
 int main(void)
 {
-    return unit_run("conf.rows_json", (const TTest *const[]){objects_are_rows, later_objects_may_have_keys_of_their_own, objects_at_fault,
-                                                             deep_values_are_refused, NULL});
+    return unit_run("conf.rows_json",
+                    (const TTest *const[]){objects_are_rows,
+                                           later_objects_may_have_keys_of_their_own,
+                                           objects_at_fault, deep_values_are_refused, NULL});
 }
