@@ -2,6 +2,7 @@
 
 #include "calib/errors.h"
 #include "calib/kv_logs.h"
+#include "calib/kv_shares.h"
 #include "calib/times.h"
 
 #include <math.h>
@@ -112,6 +113,11 @@ const struct calib_group calib_groups[] = {
      .bounds = {.tau = 0.85},
      .file = "times/server-iterations.csv",
      .run = calib_times_steps_calibrated},
+    {.name = "kv-shares",
+     .summary = "share of KV memory that holds tokens, by allocation policy: OPT-13B on an A100-40GB",
+     .bounds = {.mean = 0.10, .worst = 0.25},
+     .file = "kv-shares/shares.csv",
+     .run = calib_kv_shares},
     {.name = NULL},
 };
 

@@ -1,20 +1,18 @@
 #include "catalog/catalog.h"
 
 #include "cost/ops.h"
+#include "kv/reserve.h"
 #include "sched/sched.h"
 #include "workload/workload.h"
 
 #include <stddef.h>
+#include <string.h>
 
+static const struct sched_ops *const scheduler_ops[] = {&sched_vllm_v1, &sched_orca, NULL};
 static const struct base_policy *const schedulers[] = {&sched_vllm_v1.policy, &sched_orca.policy, NULL};
 
 static const struct base_policy *const cost_levels[] = {
     &cost_ops_datasheet.policy, &cost_ops_affine.policy, &cost_ops_fixed.policy, NULL};
-
-static const struct base_choice kv_policies[] = {
-    {"paged", 0, "blocks of block_size tokens, taken as they are needed"},
-    {NULL, 0, NULL},
-};
 
 static const struct base_choice routers[] = {
     {"round_robin", 0, "replicas in turn"},
@@ -26,8 +24,18 @@ static const struct base_choice routers[] = {
 const struct catalog_kind catalog_kinds[] = {
     {.name = "arrival", .key = "workload.arrival.process", .choices = workload_process_choices},
     {.name = "scheduler", .key = "engine.profile", .policies = schedulers},
-    {.name = "kv", .key = "engine.kv_policy", .choices = kv_policies},
+    {.name = "kv", .key = "engine.kv_policy", .choices = kv_policy_choices},
+    {.name = "kv_placement", .key = "engine.kv_placement", .choices = kv_placement_choices},
     {.name = "router", .key = "cluster.router", .choices = routers},
     {.name = "cost", .key = "cost.level", .policies = cost_levels},
     {.name = NULL},
 };
+
+const struct sched_ops *catalog_scheduler(const char *name)
+{
+    for (size_t i = 0; scheduler_ops[i] != NULL; i++) {
+        if (strcmp(scheduler_ops[i]->policy.name, name) == 0)
+            return scheduler_ops[i];
+    }
+    return NULL;
+}

@@ -19,4 +19,8 @@ struct catalog_kind {
 
 extern const struct catalog_kind catalog_kinds[];
 
+struct sched_ops;
+/* The scheduler of an engine profile's `scheduler`, or NULL when it is not simulated. */
+const struct sched_ops *catalog_scheduler(const char *name);
+
 #endif

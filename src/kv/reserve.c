@@ -2,6 +2,25 @@
 
 #include "base/error.h"
 
+const struct base_choice kv_policy_choices[] = {
+    {"paged", KV_PAGED, "blocks of block_size tokens, taken as they are needed"},
+    {"reserved_max", KV_RESERVED_MAX, "room for the longest sequence, at admission"},
+    {"reserved_pow2", KV_RESERVED_POW2, "room for the prompt and the answer's next power of two, at admission"},
+    {"reserved_exact", KV_RESERVED_EXACT, "room for the prompt and the answer as it will be, at admission"},
+    {"concat", KV_CONCAT, "a tensor per sequence, grown by a new one and a copy at every step"},
+    {"no_cache", KV_NO_CACHE, "nothing is kept: every step computes all contexts again"},
+    {"unlimited", KV_UNLIMITED, "paged, in a pool that holds every seat at its longest"},
+    {NULL, 0, NULL},
+};
+
+const struct base_choice kv_placement_choices[] = {
+    {"blocks", KV_ANY_BLOCKS, "any free blocks"},
+    {"first_fit", KV_FIRST_FIT, "contiguous, in the lowest hole that is long enough"},
+    {"best_fit", KV_BEST_FIT, "contiguous, in the shortest hole that is long enough"},
+    {"buddy", KV_BUDDY, "contiguous, powers of two of a block"},
+    {NULL, 0, NULL},
+};
+
 static int64_t next_power_of_two(int64_t value)
 {
     int64_t power = 1;

@@ -16,7 +16,11 @@
 #ifndef KVSIM_KV_RESERVE_H
 #define KVSIM_KV_RESERVE_H
 
+#include "base/field.h"
 #include "kv/paged.h"
+
+/* Values of engine.kv_policy and engine.kv_placement, in the order of their enums; ended by a name of NULL. */
+extern const struct base_choice kv_policy_choices[], kv_placement_choices[];
 
 /* True when a sequence gets all its memory at admission. */
 static inline bool kv_policy_reserves(enum kv_policy policy)

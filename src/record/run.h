@@ -154,7 +154,9 @@ struct record_value {
     X(USD_PER_MTOK_TOTAL, "usd_per_mtok_total", RECORD_REAL, "usd",                                \
       "GPU cost / all tokens in millions")                                                         \
     X(ENERGY_PER_OUTPUT_TOKEN_J, "energy_per_output_token_j", RECORD_REAL, "J",                    \
-      "rated power x busy time")
+      "rated power x busy time")                                                                   \
+    X(COPIED_BYTES, "copied_bytes", RECORD_REAL, "bytes",                                          \
+      "rewritten by caches that grow by concatenation; NULL elsewhere")
 
 #define RECORD_SUMMARY_ENUM(identifier, column, kind, unit, help) RECORD_##identifier,
 enum record_summary { RECORD_SUMMARY_TABLE(RECORD_SUMMARY_ENUM) RECORD_SUMMARY_COUNT };

@@ -4,6 +4,7 @@
 #include "scenario/parts.h"
 
 #include "base/error.h"
+#include "catalog/catalog.h"
 #include "spec/hardware.h"
 
 #include <inttypes.h>
@@ -35,7 +36,7 @@ static bool read_parts(struct scenario_load *load)
 static bool check_profile(struct scenario_load *load)
 {
     const struct conf_node *node = conf_get(load->engine, "profile");
-    if (strcmp(load->profile.scheduler, "vllm_v1") == 0 || load->purpose == SCENARIO_FOR_SIZE)
+    if (catalog_scheduler(load->profile.scheduler) != NULL || load->purpose == SCENARIO_FOR_SIZE)
         return true;
     return scenario_fail(load->reader, node, "engine.profile", "unsupported-profile",
                          "the scheduler '%.60s' of %.60s is not simulated by this version; kvsim size knows its memory",
@@ -276,6 +277,7 @@ static void fill_sched(struct scenario_load *load)
         .preempted_budget_returned = switches->preempted_budget_returned,
         .reject_over_length = switches->reject_over_length,
     };
+    scenario_kv_policy_options(load, &load->scenario->config.sched);
 }
 
 bool scenario_engine_resolve(struct scenario_load *load)
@@ -293,6 +295,7 @@ bool scenario_engine_resolve(struct scenario_load *load)
     resolve_batch(load);
     scenario_sizing_share(load);
     scenario_sizing_block(load);
+    ok = scenario_kv_policy_resolve(load) && ok;
     fill_sched(load);
     config->tensor_parallel = (uint32_t)opts->tensor_parallel;
     config->pipeline_parallel = (uint32_t)opts->pipeline_parallel;

@@ -3,6 +3,7 @@
  */
 #include "scenario/parts.h"
 
+#include "kv/reserve.h"
 #include "sched/options.h"
 
 #define AT(member) .offset = offsetof(struct scenario_engine_opts, member)
@@ -16,11 +17,6 @@ static const struct base_choice preemption_choices[] = {
     {"recompute", 0, "blocks are freed, the sequence is computed again"},
     {0},
 };
-static const struct base_choice kv_policy_choices[] = {
-    {"paged", 0, "blocks of block_size tokens, taken as they are needed"},
-    {0},
-};
-
 static const struct base_field engine_fields[] = {
     {.key = "profile",
      .type = BASE_TEXT,
@@ -129,6 +125,12 @@ static const struct base_field engine_fields[] = {
      .choices = kv_policy_choices,
      .def = "paged",
      .help = "how KV memory is allocated"},
+    {.key = "kv_placement",
+     .type = BASE_CHOICE,
+     AT(kv_placement),
+     .choices = kv_placement_choices,
+     .def = "blocks",
+     .help = "where a reservation lies: in any free blocks, or contiguous"},
     {.key = "enforce_eager",
      .type = BASE_BOOL,
      AT(enforce_eager),
@@ -247,7 +249,6 @@ static const struct base_field engine_later[] = {
     LATER("enable_dp_attention", "data-parallel attention is not simulated yet"),
     LATER("kv_eviction", "eviction belongs to prefix caching, which is not simulated yet"),
     LATER("victim", "the victim is the engine's own choice"),
-    LATER("kv_placement", "contiguous allocation is not simulated yet"),
     LATER("kv_tiers", "offload tiers are not simulated yet"),
     LATER("max_loras",
           "LoRA is not simulated yet; its bytes can be stated in engine.memory.non_torch"),
@@ -410,12 +411,16 @@ static const struct base_field switch_fields[] = {
      SWITCH(reject_over_length),
      .def = "false",
      .help = "P > max_model_len - max_tokens is rejected, as the API server does"},
+    {.key = "static_batch",
+     .type = BASE_BOOL,
+     SWITCH(static_batch),
+     .def = "false",
+     .help = "a batch is formed only when nothing runs"},
     {0},
 };
 
 static const struct base_field switch_later[] = {
     LATER("two_step_lookahead", "a switch of TensorRT-LLM, not of this engine profile"),
-    LATER("static_batch", "static batching is not simulated yet"),
     {0},
 };
 

@@ -34,7 +34,7 @@ struct scenario_activation_opts {
 
 struct scenario_switch_opts {
     bool reserve_full_isl, preempted_budget_returned, count_every_lookup, reserve_for_loads,
-        reject_over_length;
+        reject_over_length, static_batch;
     int free_order, unchunked_misfit, priority_tie, window_retention;
 };
 
@@ -50,7 +50,7 @@ struct scenario_engine_opts {
     bool enable_chunked_prefill, enable_prefix_caching, async_scheduling, enforce_eager,
         startup_check, disable_hybrid_kv_cache_manager, enable_expert_parallel, kv_unified,
         swa_full;
-    int scheduling_policy, preemption, kv_policy;
+    int scheduling_policy, preemption, kv_policy, kv_placement;
     const struct conf_node *kv_cache_dtype, *memory, *switches;
     struct scenario_memory_opts memory_opts;
     struct scenario_switch_opts switch_opts;
@@ -66,7 +66,7 @@ struct scenario_reserve_opts {
 struct scenario_sizing_opts {
     int pool, printed, log;
     struct base_list before, beside;
-    bool windows, spare_page, latent_with_value, concatenates, by_tokens, clamps;
+    bool windows, spare_page, latent_with_value, by_tokens, clamps;
     int64_t state_blocks, state_blocks_cached, request_table_bytes, latent_block, index_block,
         latent_align, cell_padding, chunked_above;
     struct base_rational wiggle;
@@ -162,6 +162,10 @@ struct scenario_load {
 /* engine.c: what does not need the model, then what does. */
 bool scenario_engine_read(struct scenario_load *load);
 bool scenario_engine_resolve(struct scenario_load *load);
+/* kv_policy.c: allocation policy and scheduler: before the pool is known, into the scheduler's options, after it. */
+bool scenario_kv_policy_resolve(struct scenario_load *load);
+void scenario_kv_policy_options(const struct scenario_load *load, struct sched_options *options);
+bool scenario_kv_policy_pool(struct scenario_load *load);
 /* sizing.c: what the profile says of memory; own spellings of the engine's keys; into the waterfall's inputs. */
 bool scenario_sizing_read(struct scenario_load *load);
 void scenario_sizing_chunking(struct scenario_load *load);

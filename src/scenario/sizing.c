@@ -15,18 +15,59 @@
 #define RESERVE(member) .offset = offsetof(struct scenario_reserve_opts, member)
 
 static const struct base_field reserve_fields[] = {
-    {.key = "base", .type = BASE_REAL, .unit = BASE_PLAIN_BYTES, RESERVE(base), .max = 1e15, .def = "0", .help = "whatever the engine does"},
-    {.key = "per_batched_token", .type = BASE_REAL, .unit = BASE_PLAIN_BYTES, RESERVE(per_token), .max = 1e12, .def = "0",
+    {.key = "base",
+     .type = BASE_REAL,
+     .unit = BASE_PLAIN_BYTES,
+     RESERVE(base),
+     .max = 1e15,
+     .def = "0",
+     .help = "whatever the engine does"},
+    {.key = "per_batched_token",
+     .type = BASE_REAL,
+     .unit = BASE_PLAIN_BYTES,
+     RESERVE(per_token),
+     .max = 1e12,
+     .def = "0",
      .help = "for each token of a chunk"},
-    {.key = "least_batched_tokens", .type = BASE_INT, .unit = BASE_TOKENS, RESERVE(least_tokens), .max = 1e9, .def = "0",
+    {.key = "least_batched_tokens",
+     .type = BASE_INT,
+     .unit = BASE_TOKENS,
+     RESERVE(least_tokens),
+     .max = 1e9,
+     .def = "0",
      .help = "chunks below count as this"},
-    {.key = "per_gpu", .type = BASE_REAL, .unit = BASE_PLAIN_BYTES, RESERVE(per_gpu), .max = 1e12, .def = "0", .help = "for each rank"},
-    {.key = "per_captured_sequence", .type = BASE_REAL, .unit = BASE_PLAIN_BYTES, RESERVE(per_captured), .max = 1e12, .def = "0",
+    {.key = "per_gpu",
+     .type = BASE_REAL,
+     .unit = BASE_PLAIN_BYTES,
+     RESERVE(per_gpu),
+     .max = 1e12,
+     .def = "0",
+     .help = "for each rank"},
+    {.key = "per_captured_sequence",
+     .type = BASE_REAL,
+     .unit = BASE_PLAIN_BYTES,
+     RESERVE(per_captured),
+     .max = 1e12,
+     .def = "0",
      .help = "for each sequence of the largest graph"},
-    {.key = "least", .type = BASE_REAL, .unit = BASE_PLAIN_BYTES, RESERVE(least), .max = 1e15, .def = "0", .help = "at least this ..."},
-    {.key = "least_from", .type = BASE_REAL, .unit = BASE_PLAIN_BYTES, RESERVE(least_from), .max = 1e15, .def = "0",
+    {.key = "least",
+     .type = BASE_REAL,
+     .unit = BASE_PLAIN_BYTES,
+     RESERVE(least),
+     .max = 1e15,
+     .def = "0",
+     .help = "at least this ..."},
+    {.key = "least_from",
+     .type = BASE_REAL,
+     .unit = BASE_PLAIN_BYTES,
+     RESERVE(least_from),
+     .max = 1e15,
+     .def = "0",
      .help = "... on cards larger than this"},
-    {.key = "shares_by_gpus", .type = BASE_NODE, RESERVE(by_gpus), .help = "fractions by the number of ranks, in place of all this"},
+    {.key = "shares_by_gpus",
+     .type = BASE_NODE,
+     RESERVE(by_gpus),
+     .help = "fractions by the number of ranks, in place of all this"},
     {0},
 };
 
@@ -54,40 +95,130 @@ static const struct base_choice log_choices[] = {
 };
 
 static const struct base_field sizing_fields[] = {
-    {.key = "pool", .type = BASE_CHOICE, SIZING(pool), .choices = pool_choices, .def = "blocks", .help = "what the pool is"},
-    {.key = "log", .type = BASE_CHOICE, SIZING(log), .choices = log_choices, .def = "none", .help = "wording of the start-up log"},
-    {.key = "before", .type = BASE_TEXTS, SIZING(before), .help = "parts taken from the memory before the fraction"},
-    {.key = "beside", .type = BASE_TEXTS, SIZING(beside), .help = "parts that must fit what the fraction leaves"},
-    {.key = "printed_tokens", .type = BASE_CHOICE, SIZING(printed), .choices = printed_choices, .def = "blocks",
+    {.key = "pool",
+     .type = BASE_CHOICE,
+     SIZING(pool),
+     .choices = pool_choices,
+     .def = "blocks",
+     .help = "what the pool is"},
+    {.key = "log",
+     .type = BASE_CHOICE,
+     SIZING(log),
+     .choices = log_choices,
+     .def = "none",
+     .help = "wording of the start-up log"},
+    {.key = "before",
+     .type = BASE_TEXTS,
+     SIZING(before),
+     .help = "parts taken from the memory before the fraction"},
+    {.key = "beside",
+     .type = BASE_TEXTS,
+     SIZING(beside),
+     .help = "parts that must fit what the fraction leaves"},
+    {.key = "printed_tokens",
+     .type = BASE_CHOICE,
+     SIZING(printed),
+     .choices = printed_choices,
+     .def = "blocks",
      .help = "how the start-up log counts tokens"},
-    {.key = "concurrency_by_tokens", .type = BASE_BOOL, SIZING(by_tokens), .def = "false",
-     .help = "max_concurrency is printed as tokens / max_model_len, not by whole blocks of a sequence"},
-    {.key = "clamps_length", .type = BASE_BOOL, SIZING(clamps), .def = "false",
+    {.key = "concurrency_by_tokens",
+     .type = BASE_BOOL,
+     SIZING(by_tokens),
+     .def = "false",
+     .help =
+         "max_concurrency is printed as tokens / max_model_len, not by whole blocks of a sequence"},
+    {.key = "clamps_length",
+     .type = BASE_BOOL,
+     SIZING(clamps),
+     .def = "false",
      .help = "a max_model_len above the pool is shortened, not refused"},
-    {.key = "windows", .type = BASE_BOOL, SIZING(windows), .def = "true", .help = "windowed layers and states have tables of their own"},
-    {.key = "state_blocks", .type = BASE_INT, .unit = BASE_COUNT, SIZING(state_blocks), .min = 1, .max = 16, .def = "1",
+    {.key = "windows",
+     .type = BASE_BOOL,
+     SIZING(windows),
+     .def = "true",
+     .help = "windowed layers and states have tables of their own"},
+    {.key = "state_blocks",
+     .type = BASE_INT,
+     .unit = BASE_COUNT,
+     SIZING(state_blocks),
+     .min = 1,
+     .max = 16,
+     .def = "1",
      .help = "blocks of one state while prefix caching is off"},
-    {.key = "state_blocks_cached", .type = BASE_INT, .unit = BASE_COUNT, SIZING(state_blocks_cached), .min = 1, .max = 16, .def = "1",
+    {.key = "state_blocks_cached",
+     .type = BASE_INT,
+     .unit = BASE_COUNT,
+     SIZING(state_blocks_cached),
+     .min = 1,
+     .max = 16,
+     .def = "1",
      .help = "blocks of one state while it is on"},
-    {.key = "spare_page", .type = BASE_BOOL, SIZING(spare_page), .def = "false", .help = "one page more than the pool is allocated"},
-    {.key = "request_table_bytes", .type = BASE_INT, .unit = BASE_PLAIN_BYTES, SIZING(request_table_bytes), .max = 64, .def = "0",
+    {.key = "spare_page",
+     .type = BASE_BOOL,
+     SIZING(spare_page),
+     .def = "false",
+     .help = "one page more than the pool is allocated"},
+    {.key = "request_table_bytes",
+     .type = BASE_INT,
+     .unit = BASE_PLAIN_BYTES,
+     SIZING(request_table_bytes),
+     .max = 64,
+     .def = "0",
      .help = "per position of max_model_len and sequence"},
-    {.key = "latent_block_size", .type = BASE_INT, .unit = BASE_TOKENS, SIZING(latent_block), .max = 1e6, .def = "0",
+    {.key = "latent_block_size",
+     .type = BASE_INT,
+     .unit = BASE_TOKENS,
+     SIZING(latent_block),
+     .max = 1e6,
+     .def = "0",
      .help = "block size of MLA models, where it is not stated"},
-    {.key = "index_block_size", .type = BASE_INT, .unit = BASE_TOKENS, SIZING(index_block), .max = 1e6, .def = "0",
+    {.key = "index_block_size",
+     .type = BASE_INT,
+     .unit = BASE_TOKENS,
+     SIZING(index_block),
+     .max = 1e6,
+     .def = "0",
      .help = "block size of models with index keys, where it is not stated"},
-    {.key = "latent_align", .type = BASE_INT, .unit = BASE_PLAIN_BYTES, SIZING(latent_align), .max = 4096, .def = "0",
+    {.key = "latent_align",
+     .type = BASE_INT,
+     .unit = BASE_PLAIN_BYTES,
+     SIZING(latent_align),
+     .max = 4096,
+     .def = "0",
      .help = "an MLA entry is padded to a multiple"},
-    {.key = "latent_with_value", .type = BASE_BOOL, SIZING(latent_with_value), .def = "false", .help = "the latent is stored again as V"},
-    {.key = "cell_padding", .type = BASE_INT, .unit = BASE_TOKENS, SIZING(cell_padding), .min = 1, .max = 65536, .def = "256",
+    {.key = "latent_with_value",
+     .type = BASE_BOOL,
+     SIZING(latent_with_value),
+     .def = "false",
+     .help = "the latent is stored again as V"},
+    {.key = "cell_padding",
+     .type = BASE_INT,
+     .unit = BASE_TOKENS,
+     SIZING(cell_padding),
+     .min = 1,
+     .max = 65536,
+     .def = "256",
      .help = "cells come in multiples"},
-    {.key = "chunked_above", .type = BASE_INT, .unit = BASE_TOKENS, SIZING(chunked_above), .max = 1e12, .def = "0",
+    {.key = "chunked_above",
+     .type = BASE_INT,
+     .unit = BASE_TOKENS,
+     SIZING(chunked_above),
+     .max = 1e12,
+     .def = "0",
      .help = "prompts are chunked from this max_model_len, where it is not said"},
-    {.key = "concatenates", .type = BASE_BOOL, SIZING(concatenates), .def = "false",
-     .help = "a step holds the old and the new tensor of one layer, and K and V repeated to all query heads"},
-    {.key = "wiggle", .type = BASE_RATIONAL, .unit = BASE_RATIO, SIZING(wiggle), .max = 1, .min_open = true, .def = "1",
+    {.key = "wiggle",
+     .type = BASE_RATIONAL,
+     .unit = BASE_RATIO,
+     SIZING(wiggle),
+     .max = 1,
+     .min_open = true,
+     .def = "1",
      .help = "share of what is free that becomes the pool, whatever the fraction"},
-    {.key = "reserve", .type = BASE_SUB, SIZING(reserve), .sub = reserve_fields, .help = "a fraction that is not stated: (memory - reserve) / memory"},
+    {.key = "reserve",
+     .type = BASE_SUB,
+     SIZING(reserve),
+     .sub = reserve_fields,
+     .help = "a fraction that is not stated: (memory - reserve) / memory"},
     {0},
 };
 
@@ -96,40 +227,94 @@ static const struct base_field sizing_fields[] = {
 #define RUNTIME(member) .offset = offsetof(struct scenario_runtime_opts, member)
 
 static const struct base_field runtime_fields[] = {
-    {.key = "logit", .type = BASE_REAL, .unit = BASE_PLAIN_BYTES, RUNTIME(logit), .max = 1e6, .def = "0",
+    {.key = "logit",
+     .type = BASE_REAL,
+     .unit = BASE_PLAIN_BYTES,
+     RUNTIME(logit),
+     .max = 1e6,
+     .def = "0",
      .help = "sampler: per row and entry of the vocabulary"},
-    {.key = "hidden_copies", .type = BASE_REAL, RUNTIME(copies), .max = 1e3, .def = "0", .help = "hidden-wide tensors beside the widest layer"},
-    {.key = "moe_chunk", .type = BASE_INT, .unit = BASE_TOKENS, RUNTIME(moe_chunk), .max = 1e9, .def = "0", .help = "tokens that experts take at once"},
-    {.key = "context", .type = BASE_REAL, .unit = BASE_PLAIN_BYTES, RUNTIME(context), .max = 1e12, .def = "0", .help = "non-torch memory of one rank"},
-    {.key = "collective", .type = BASE_REAL, .unit = BASE_PLAIN_BYTES, RUNTIME(collective), .max = 1e12, .def = "0",
+    {.key = "hidden_copies",
+     .type = BASE_REAL,
+     RUNTIME(copies),
+     .max = 1e3,
+     .def = "0",
+     .help = "hidden-wide tensors beside the widest layer"},
+    {.key = "moe_chunk",
+     .type = BASE_INT,
+     .unit = BASE_TOKENS,
+     RUNTIME(moe_chunk),
+     .max = 1e9,
+     .def = "0",
+     .help = "tokens that experts take at once"},
+    {.key = "context",
+     .type = BASE_REAL,
+     .unit = BASE_PLAIN_BYTES,
+     RUNTIME(context),
+     .max = 1e12,
+     .def = "0",
+     .help = "non-torch memory of one rank"},
+    {.key = "collective",
+     .type = BASE_REAL,
+     .unit = BASE_PLAIN_BYTES,
+     RUNTIME(collective),
+     .max = 1e12,
+     .def = "0",
      .help = "further with tensor parallelism"},
-    {.key = "collective_pcie", .type = BASE_REAL, .unit = BASE_PLAIN_BYTES, RUNTIME(collective_pcie), .max = 1e12, .def = "0",
+    {.key = "collective_pcie",
+     .type = BASE_REAL,
+     .unit = BASE_PLAIN_BYTES,
+     RUNTIME(collective_pcie),
+     .max = 1e12,
+     .def = "0",
      .help = "the same where GPUs have no link but PCIe"},
-    {.key = "graph", .type = BASE_REAL, .unit = BASE_PLAIN_BYTES, RUNTIME(graph), .max = 1e12, .def = "0", .help = "of a layer at a capture size"},
-    {.key = "graph_max_batch", .type = BASE_INT, .unit = BASE_COUNT, RUNTIME(graph_batch), .max = 1e6, .def = "0", .help = "largest capture size"},
-    {.key = "graph_charged_share", .type = BASE_REAL, .unit = BASE_RATIO, RUNTIME(graph_share), .max = 1, .def = "1",
+    {.key = "graph",
+     .type = BASE_REAL,
+     .unit = BASE_PLAIN_BYTES,
+     RUNTIME(graph),
+     .max = 1e12,
+     .def = "0",
+     .help = "of a layer at a capture size"},
+    {.key = "graph_max_batch",
+     .type = BASE_INT,
+     .unit = BASE_COUNT,
+     RUNTIME(graph_batch),
+     .max = 1e6,
+     .def = "0",
+     .help = "largest capture size"},
+    {.key = "graph_charged_share",
+     .type = BASE_REAL,
+     .unit = BASE_RATIO,
+     RUNTIME(graph_share),
+     .max = 1,
+     .def = "1",
      .help = "estimate that is charged, of what capture takes"},
     {0},
 };
 
-const struct scenario_section scenario_sizing_section = {"sizing", sizing_fields, NULL, "how memory becomes a pool"};
-const struct scenario_section scenario_reserve_section = {"sizing.reserve", reserve_fields, NULL, "the default fraction"};
-const struct scenario_section scenario_runtime_section = {"runtime", runtime_fields, NULL, "memory beside weights and KV"};
+const struct scenario_section scenario_sizing_section = {"sizing", sizing_fields, NULL,
+                                                         "how memory becomes a pool"};
+const struct scenario_section scenario_reserve_section = {"sizing.reserve", reserve_fields, NULL,
+                                                          "the default fraction"};
+const struct scenario_section scenario_runtime_section = {"runtime", runtime_fields, NULL,
+                                                          "memory beside weights and KV"};
 
 /* ---- reading ---- */
 
-static bool read_part(const struct scenario_load *load, const char *key, const struct scenario_section *section, void *out)
+static bool read_part(const struct scenario_load *load, const char *key,
+                      const struct scenario_section *section, void *out)
 {
     struct conf_node *map = conf_get(load->profile.tree, key);
     // Of a copy: reading puts the defaults into the tree, and the profile's tree is shared.
-    map = conf_is_null(map) ? conf_new_map(load->reader->arena) : conf_copy(load->reader->arena, map);
+    map =
+        conf_is_null(map) ? conf_new_map(load->reader->arena) : conf_copy(load->reader->arena, map);
     struct scenario_reader quiet = *load->reader;
     quiet.params = NULL;
     return scenario_read_map(&quiet, map, section, key, out);
 }
 
-static bool place_parts(struct scenario_load *load, const struct base_list *names, enum kv_place place,
-                        struct kv_sizing *sizing)
+static bool place_parts(struct scenario_load *load, const struct base_list *names,
+                        enum kv_place place, struct kv_sizing *sizing)
 {
     static const char *const parts[KV_PART_COUNT + 1] = {
         [KV_PART_WEIGHTS] = "weights",       [KV_PART_ACTIVATION] = "activation",
@@ -143,8 +328,8 @@ static bool place_parts(struct scenario_load *load, const struct base_list *name
         while (part < KV_PART_COUNT && !base_key_equal(parts[part], at[i]))
             part++;
         if (part == KV_PART_COUNT)
-            return scenario_fail(load->reader, conf_get(load->profile.tree, "sizing"), "sizing", "bad-choice",
-                                 "'%.40s' is no part of the memory", at[i]);
+            return scenario_fail(load->reader, conf_get(load->profile.tree, "sizing"), "sizing",
+                                 "bad-choice", "'%.40s' is no part of the memory", at[i]);
         sizing->place[part] = place;
     }
     return true;
@@ -172,10 +357,12 @@ bool scenario_sizing_read(struct scenario_load *load)
 void scenario_sizing_chunking(struct scenario_load *load)
 {
     const struct conf_node *said = conf_get(load->engine, "enable_chunked_prefill");
-    if (load->sizing.chunked_above == 0 || scenario_is_stated(said) || load->opts.max_model_len <= load->sizing.chunked_above)
+    if (load->sizing.chunked_above == 0 || scenario_is_stated(said) ||
+        load->opts.max_model_len <= load->sizing.chunked_above)
         return;
     load->opts.enable_chunked_prefill = true;
-    scenario_param_derived(load->reader, "engine.enable_chunked_prefill.used", "true", "", SPEC_CALCULATED,
+    scenario_param_derived(load->reader, "engine.enable_chunked_prefill.used", "true", "",
+                           SPEC_CALCULATED,
                            "the release chunks prompts of long contexts by itself");
 }
 
@@ -188,8 +375,8 @@ static double share_by_gpus(const struct conf_node *map, double gpus)
         double from = 0, value = 0;
         struct kvsim_error err;
         if (base_parse_real(map->keys[i]->text, BASE_COUNT, &from, &err) == KVSIM_OK &&
-            base_parse_real(map->items[i]->text, BASE_RATIO, &value, &err) == KVSIM_OK && from <= gpus &&
-            from >= best_gpus) {
+            base_parse_real(map->items[i]->text, BASE_RATIO, &value, &err) == KVSIM_OK &&
+            from <= gpus && from >= best_gpus) {
             best_gpus = from;
             share = value;
         }
@@ -208,7 +395,8 @@ static double default_share(const struct scenario_load *load)
         return share_by_gpus(reserve->by_gpus, gpus);
     double tokens = fmax((double)opts->max_num_batched_tokens, (double)reserve->least_tokens);
     double captured = fmin((double)load->runtime.graph_batch, (double)opts->max_num_seqs);
-    double bytes = reserve->base + reserve->per_token * tokens + reserve->per_gpu * gpus + reserve->per_captured * captured;
+    double bytes = reserve->base + reserve->per_token * tokens + reserve->per_gpu * gpus +
+                   reserve->per_captured * captured;
     if (memory > reserve->least_from)
         bytes = fmax(bytes, reserve->least);
     return bytes < memory ? round((memory - bytes) / memory * 1000) / 1000 : 0;
@@ -227,9 +415,10 @@ void scenario_sizing_share(struct scenario_load *load)
         if (stated && value > 0)
             *share = (struct base_rational){llround(value * THOUSANDTHS), THOUSANDTHS};
         char text[32];
-        scenario_param_derived(load->reader, "engine.gpu_memory_utilization.used",
-                               base_print_real((double)share->num / (double)share->den, text, sizeof text), "",
-                               SPEC_CALCULATED, "the release's rule for a fraction that is not stated");
+        scenario_param_derived(
+            load->reader, "engine.gpu_memory_utilization.used",
+            base_print_real((double)share->num / (double)share->den, text, sizeof text), "",
+            SPEC_CALCULATED, "the release's rule for a fraction that is not stated");
     }
     if (wiggle->den != 0 && wiggle->num != wiggle->den) {
         share->num *= wiggle->num;
@@ -251,7 +440,8 @@ void scenario_sizing_respell(struct scenario_load *load, struct conf_node *engin
         const char *dot = strchr(common, '.');
         struct conf_node *map = engine;
         if (dot != NULL) { // "kv_cache_dtype.k": one half of a pair
-            const char *outer = base_arena_copy_n(load->reader->arena, common, (size_t)(dot - common));
+            const char *outer =
+                base_arena_copy_n(load->reader->arena, common, (size_t)(dot - common));
             map = conf_get(engine, outer);
             if (map == NULL || map->kind != CONF_MAP) {
                 map = conf_new_map(load->reader->arena);
@@ -279,16 +469,19 @@ static int64_t block_tokens(const struct scenario_load *load)
         if (model->groups[i].kind == SPEC_KV_INDEX)
             return load->sizing.index_block;
     }
-    return model->is_mla && load->sizing.latent_block != 0 ? load->sizing.latent_block : load->opts.block_size;
+    return model->is_mla && load->sizing.latent_block != 0 ? load->sizing.latent_block
+                                                           : load->opts.block_size;
 }
 
 /* A cache of cells ends a sequence where its slot ends. */
 static void clamp_to_slot(struct scenario_load *load)
 {
-    int64_t streams = load->opts.kv_unified ? 1 : load->opts.max_num_seqs, pad = load->sizing.cell_padding;
+    int64_t streams = load->opts.kv_unified ? 1 : load->opts.max_num_seqs,
+            pad = load->sizing.cell_padding;
     int64_t slot = (load->opts.ctx_size + streams - 1) / streams;
     slot = (slot + pad - 1) / pad * pad;
-    if (load->sizing_rule.pool == KV_POOL_CELLS && load->opts.ctx_size != 0 && slot < load->opts.max_model_len)
+    if (load->sizing_rule.pool == KV_POOL_CELLS && load->opts.ctx_size != 0 &&
+        slot < load->opts.max_model_len)
         load->opts.max_model_len = slot;
 }
 
@@ -301,8 +494,9 @@ void scenario_sizing_block(struct scenario_load *load)
         return;
     load->opts.block_size = tokens;
     char text[32];
-    scenario_param_derived(load->reader, "engine.block_size.used", base_print_real((double)tokens, text, sizeof text),
-                           "tokens", SPEC_CALCULATED, "the kernels for this kind of attention");
+    scenario_param_derived(load->reader, "engine.block_size.used",
+                           base_print_real((double)tokens, text, sizeof text), "tokens",
+                           SPEC_CALCULATED, "the kernels for this kind of attention");
 }
 
 /* Beside the cache of all layers, per token: one layer twice, and its K and V once for each query head. */
@@ -313,7 +507,8 @@ static uint64_t transient_bytes(const struct scenario_load *load)
     uint64_t heads = (uint64_t)model->q_head_count, layer = 0;
     for (size_t i = 0; i < model->group_count; i++) {
         const struct spec_kv_group *group = &model->groups[i];
-        uint64_t bytes = (uint64_t)group->kv_head_count * (group->k_dim + group->v_dim) * ELEMENT_BYTES;
+        uint64_t bytes =
+            (uint64_t)group->kv_head_count * (group->k_dim + group->v_dim) * ELEMENT_BYTES;
         layer = bytes > layer ? bytes : layer;
     }
     return layer + heads * 2 * model->head_dim * ELEMENT_BYTES;
@@ -347,8 +542,9 @@ void scenario_sizing_fill(struct scenario_load *load, struct kv_waterfall_inputs
     inputs->gpu_memory_utilization = opts->gpu_memory_utilization;
     inputs->pages.hybrid = sizing->windows && !opts->disable_hybrid_kv_cache_manager;
     inputs->pages.state_blocks_per_sequence =
-        (uint32_t)(opts->enable_prefix_caching ? sizing->state_blocks_cached : sizing->state_blocks);
-    if (sizing->concatenates)
+        (uint32_t)(opts->enable_prefix_caching ? sizing->state_blocks_cached
+                                               : sizing->state_blocks);
+    if (opts->kv_policy == KV_CONCAT)
         inputs->pages.transient_bytes_per_token = transient_bytes(load);
     inputs->sizing = load->sizing_rule;
     inputs->sizing.cells = (struct kv_cells_options){
@@ -365,13 +561,15 @@ void scenario_sizing_fill(struct scenario_load *load, struct kv_waterfall_inputs
         inputs->runtime = runtime_rule(load);
         enum spec_claim claim = SPEC_ASSUMED;
         inputs->runtime_source = "predicted from model, step and ranks";
-        scenario_provenance_find(load->reader->provenance, "runtime", &claim, &inputs->runtime_source);
+        scenario_provenance_find(load->reader->provenance, "runtime", &claim,
+                                 &inputs->runtime_source);
     }
     if (sizing->request_table_bytes != 0) {
         enum { SPARE_POSITIONS = 4 };
         inputs->request_tables = (struct kv_waterfall_bytes){
             .is_set = true,
-            .bytes = sizing->request_table_bytes * (opts->max_num_seqs + 1) * (opts->max_model_len + SPARE_POSITIONS),
+            .bytes = sizing->request_table_bytes * (opts->max_num_seqs + 1) *
+                     (opts->max_model_len + SPARE_POSITIONS),
             .claim = SPEC_CALCULATED,
             .source = "one position of max_model_len for each sequence",
         };

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What copying costs a step where caches grow by concatenation, in ticks (2^-20 ns) per token; see serve/copy.h. */
+/* What copying costs a step where caches grow by concatenation, in ticks (2^-20 ns) per token. */
 struct serve_copy_ticks {
     int64_t per_cached_token;  /* in the cache before the step: the old tensor is read and written */
     int64_t per_context_token; /* after the step: K and V repeated to all query heads */

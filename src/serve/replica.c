@@ -17,7 +17,7 @@ static void init_pool(struct serve_replica *replica, const struct serve_config *
         kv_space_init(&replica->space, config->kv_placement, pool->free_blocks);
     }
     if (config->sched.enable_prefix_caching) {
-        base_require(config->kv_policy == KV_PAGED);
+        base_require(config->kv_policy == KV_PAGED || config->kv_policy == KV_UNLIMITED);
         pool->prefix = &replica->prefix;
         kv_prefix_init(&replica->prefix, config->sched.block_size, pool->free_blocks,
                        config->sched.free_order == SCHED_FREE_OLD);
@@ -243,6 +243,30 @@ static struct serve_flight *spare_flight(struct serve_replica *replica)
     return replica->flights[0].is_active ? &replica->flights[1] : &replica->flights[0];
 }
 
+// Where caches grow by concatenation: what a step rewrites, and how long that takes. Linear in the contexts.
+static int64_t copied_tokens(const struct cost_shape *shape)
+{
+    return shape->prefill_cached_tokens + shape->decode_context_tokens - shape->decode_seq_count;
+}
+
+static int64_t copy_ticks(const struct serve_replica *replica, const struct cost_shape *shape)
+{
+    const struct serve_copy_ticks *copy = &replica->serve->config->copy;
+    int64_t context = shape->prefill_cached_tokens + shape->prefill_tokens + shape->decode_context_tokens;
+    return copy->per_cached_token * copied_tokens(shape) + copy->per_context_token * context;
+}
+
+// The next piece of a ramp, copies included: they grow along a line as well.
+static void ramp_piece(struct serve_replica *replica, const struct cost_ramp *ramp, int64_t max_steps,
+                       struct cost_piece *piece)
+{
+    const struct serve_copy_ticks *copy = &replica->serve->config->copy;
+    struct cost_shape shape = {.decode_seq_count = ramp->seq_count, .decode_context_tokens = ramp->context_tokens};
+    cost_ramp_piece(replica->cost, ramp, max_steps, piece);
+    piece->first_ticks += copy_ticks(replica, &shape);
+    piece->delta_ticks += (copy->per_cached_token + copy->per_context_token) * ramp->seq_count;
+}
+
 static void price(struct serve_replica *replica, struct serve_flight *flight, base_i128 start)
 {
     const struct cost_shape *shape = &flight->plan.shape;
@@ -250,12 +274,12 @@ static void price(struct serve_replica *replica, struct serve_flight *flight, ba
     if (shape->prefill_tokens == 0) {
         struct cost_ramp ramp = {.seq_count = shape->decode_seq_count, .context_tokens = shape->decode_context_tokens};
         struct cost_piece piece;
-        cost_ramp_piece(replica->cost, &ramp, 1, &piece);
+        ramp_piece(replica, &ramp, 1, &piece);
         flight->ticks = piece.first_ticks;
         flight->bound = piece.bound;
     } else {
         struct cost_result result = cost_step(replica->cost, shape);
-        flight->ticks = result.ticks;
+        flight->ticks = result.ticks + copy_ticks(replica, shape);
         flight->bound = result.bound;
     }
     flight->end_ticks = start + flight->ticks;
@@ -331,6 +355,9 @@ static struct serve_flight *decide(struct serve_replica *replica, base_i128 now)
     take_state(replica);
     serve_tally_note_peak(&replica->tally);
     replica->steps++;
+    if (replica->pool.policy == KV_CONCAT) {
+        replica->copied_tokens += copied_tokens(&plan->shape);
+    }
     replica->computed_tokens += plan->token_count;
     replica->prefill_tokens += plan->shape.prefill_tokens;
     if (replica->serve->sink != NULL && replica->serve->sink->wants_steps) {
@@ -377,7 +404,7 @@ static void take_stretch(struct serve_replica *replica, struct serve_flight *new
     bool is_last = false;
     while (!is_last) {
         struct cost_piece piece;
-        cost_ramp_piece(replica->cost, &ramp, limit - done, &piece);
+        ramp_piece(replica, &ramp, limit - done, &piece);
         base_i128 start = replica->tally.since_ticks;
         int64_t count = intervals_until(&piece, next_event - start);
         if (done > 0) {
@@ -399,6 +426,10 @@ static void take_stretch(struct serve_replica *replica, struct serve_flight *new
     running->end_ticks = replica->tally.since_ticks;
     running->start_ticks = running->end_ticks - running->ticks;
     if (done > 1) {
+        if (replica->pool.policy == KV_CONCAT) {
+            replica->copied_tokens += (done - 1) * newest->plan.shape.decode_context_tokens +
+                                      (done - 1) * (done - 2) / 2 * front->count;
+        }
         sched_advance(&replica->sched, &newest->plan, done - 1);
         if (running != newest) {
             running->plan.number += (uint64_t)(done - 1);

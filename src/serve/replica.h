@@ -53,6 +53,7 @@ struct serve_replica {
     /* With --steps: ids thrown out since the last row, turns that scheduled nothing included. */
     struct { struct record_list_item *at; size_t count, capacity; } thrown_out;
     struct base_arena thrown_out_texts;
+    int64_t copied_tokens;            /* concat: in the cache before a step that rewrote them */
     int64_t computed_tokens, prefill_tokens, emitted_tokens; /* emitted: by steps that have ended */
 };
 

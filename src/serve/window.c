@@ -248,6 +248,7 @@ void serve_window_end(struct serve *serve, base_i128 now)
         out->peak_running = replica->tally.peak_running;
         out->peak_waiting = replica->tally.peak_waiting;
         out->steps = replica->steps;
+        out->copied_tokens = replica->copied_tokens;
         out->computed_tokens = replica->computed_tokens;
         out->prefill_tokens = replica->prefill_tokens;
         out->preemptions = replica->preemptions;

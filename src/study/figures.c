@@ -144,6 +144,9 @@ FIGURE(usage_mean, window_mean(r, of_used) / (usable_blocks(c) * c->replica_coun
 FIGURE(allocated_mean, window_mean(r, of_used) * (double)c->layout.block_bytes)
 FIGURE(lower_bound_mean, window_mean(r, of_live) * (double)c->layout.lower_bound_bytes_per_token)
 FIGURE(no_swap, 0.0 * (double)r->arrived)
+SUM_REPLICAS(copied_tokens, replica->copied_tokens)
+FIGURE(copied_bytes, c->kv_policy == KV_CONCAT ? copied_tokens(c, r) * (double)c->layout.lower_bound_bytes_per_token
+                                               : (double)NAN)
 SUM_REPLICAS(evicted_blocks, replica->evicted_blocks)
 SUM_REPLICAS(lookup_tokens, replica->lookup_tokens)
 SUM_REPLICAS(hit_tokens, replica->hit_tokens)
@@ -256,6 +259,7 @@ static const struct figure figures[] = {
     {.column = RECORD_PREEMPTIONS, .of = preemptions},
     {.column = RECORD_RECOMPUTED_TOKENS, .of = recomputed_tokens},
     {.column = RECORD_SWAPPED_BYTES, .of = no_swap},
+    {.column = RECORD_COPIED_BYTES, .of = copied_bytes},
     {.column = RECORD_EVICTED_BLOCKS, .of = evicted_blocks},
     {.column = RECORD_LOOKUP_TOKENS, .of = lookup_tokens},
     {.column = RECORD_PREFIX_HIT_RATE, .of = hit_rate},

@@ -1,0 +1,266 @@
+/*
+ * kv_policy.c - engine.kv_policy, engine.kv_placement and the scheduler: which go together, and what they make of block
+ * size, prefix caching, pool and the cost of a step.
+ */
+#include "scenario/parts.h"
+
+#include "base/error.h"
+#include "catalog/catalog.h"
+#include "cost/rates.h"
+#include "kv/reserve.h"
+#include "sched/sched.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+static enum kv_policy policy_of(const struct scenario_load *load)
+{
+    return (enum kv_policy)load->opts.kv_policy;
+}
+
+static const char *policy_name(const struct scenario_load *load)
+{
+    return kv_policy_choices[load->opts.kv_policy].name;
+}
+
+static bool fail_key(struct scenario_load *load, const char *key, const char *code, const char *hint, const char *what)
+{
+    const struct conf_node *node = conf_get(load->engine, key);
+    return scenario_fail_hint(load->reader, node != NULL ? node : load->engine,
+                              scenario_join(load->reader->arena, "engine", key), code, hint,
+                              "'%s' %s with kv_policy '%s' under %s", key, what, policy_name(load), load->profile.name);
+}
+
+// What the policy makes of a key that nobody stated, in the tree too, so that the resolved scenario can be read again.
+static void put_derived(struct scenario_load *load, const char *key, const char *value)
+{
+    struct conf_node *node = conf_new_scalar(load->reader->arena, value);
+    node->origin = CONF_ORIGIN_DEFAULT;
+    conf_put(load->reader->arena, load->engine, key, node);
+    scenario_param_derived(load->reader, base_arena_printf(load->reader->arena, "engine.%s.used", key), value, "",
+                           SPEC_CALCULATED, "follows from engine.kv_policy");
+}
+
+/* ---- the scheduler ---- */
+
+static const struct sched_ops *scheduler_of(const struct scenario_load *load)
+{
+    const struct sched_ops *ops = catalog_scheduler(load->profile.scheduler);
+    // Iterations with blocks taken as they are needed have to throw somebody out when they run short: that is vLLM's way.
+    if (ops == &sched_orca && policy_of(load) == KV_PAGED)
+        return &sched_vllm_v1;
+    // A context that is computed again at every step can't be cut into chunks.
+    if (ops == &sched_vllm_v1 && policy_of(load) == KV_NO_CACHE)
+        return &sched_orca;
+    return ops;
+}
+
+/* Keys of one scheduler are errors under another one, where stated; the profile's leave the tree. */
+static bool drop_unused(struct scenario_load *load, struct conf_node *map, const char *path, const char *const *keys,
+                        const char *scheduler)
+{
+    bool ok = true;
+    for (size_t i = 0; map != NULL && keys[i] != NULL; i++) {
+        const struct conf_node *node = conf_get(map, keys[i]);
+        if (node == NULL)
+            continue;
+        if (!scenario_is_stated(node)) {
+            scenario_drop(map, keys[i]);
+            continue;
+        }
+        ok = scenario_fail(load->reader, node, scenario_join(load->reader->arena, path, keys[i]), "unused-key",
+                           "'%s' is not used by the scheduler '%s'", keys[i], scheduler);
+    }
+    return ok;
+}
+
+static bool check_scheduler_keys(struct scenario_load *load, const struct sched_ops *ops)
+{
+    static const char *const v1[] = {"long_prefill_token_threshold", "enable_chunked_prefill", "watermark", NULL};
+    static const char *const v1_switches[] = {"scheduler_reserve_full_isl", "free_order", "unchunked_misfit",
+                                              "preempted_budget_returned", "priority_tie", NULL};
+    static const char *const orca_switches[] = {"static_batch", NULL};
+    struct conf_node *switches = conf_get(load->engine, "switch");
+    const struct sched_ops *own = catalog_scheduler(load->profile.scheduler);
+    if (ops == &sched_orca) {
+        bool ok = drop_unused(load, load->engine, "engine", v1, ops->policy.name);
+        return drop_unused(load, switches, "engine.switch", v1_switches, ops->policy.name) && ok;
+    }
+    if (own == &sched_orca && load->opts.switch_opts.static_batch)
+        return scenario_fail_hint(load->reader, conf_get(load->engine, "kv_policy"), "engine.kv_policy", "conflict",
+                                  "set engine.switch.static_batch to false, or choose another kv_policy",
+                                  "a static batch cannot throw anyone out, which paged allocation needs");
+    return own == &sched_orca || drop_unused(load, switches, "engine.switch", orca_switches, ops->policy.name);
+}
+
+/* ---- before the pool ---- */
+
+static bool check_placement(struct scenario_load *load)
+{
+    bool reserves = kv_policy_reserves(policy_of(load));
+    if (reserves || load->opts.kv_placement == KV_ANY_BLOCKS)
+        return true;
+    if (!scenario_is_stated(conf_get(load->engine, "kv_placement"))) {
+        put_derived(load, "kv_placement", "blocks"); // the profile's, for its own policy
+        load->opts.kv_placement = KV_ANY_BLOCKS;
+        return true;
+    }
+    return fail_key(load, "kv_placement", "unused-key", "it places reservations: kv_policy reserved_max, reserved_pow2 or reserved_exact",
+                    "has nothing to place");
+}
+
+static bool resolve_reuse(struct scenario_load *load)
+{
+    if (policy_of(load) == KV_PAGED || policy_of(load) == KV_UNLIMITED || !load->opts.enable_prefix_caching)
+        return true;
+    if (scenario_is_stated(conf_get(load->engine, "enable_prefix_caching")))
+        return fail_key(load, "enable_prefix_caching", "conflict", "blocks are shared under paged allocation only",
+                        "cannot be");
+    load->opts.enable_prefix_caching = false;
+    put_derived(load, "enable_prefix_caching", "false");
+    return true;
+}
+
+/* A tensor is as long as its sequence: there are no blocks. */
+static bool resolve_block(struct scenario_load *load)
+{
+    if (policy_of(load) != KV_CONCAT || load->opts.block_size == 1)
+        return true;
+    if (scenario_is_stated(conf_get(load->engine, "block_size")))
+        return fail_key(load, "block_size", "conflict", "leave it out: a tensor grows token by token", "has no meaning");
+    load->opts.block_size = 1;
+    put_derived(load, "block_size", "1");
+    return true;
+}
+
+static bool resolve_async(struct scenario_load *load)
+{
+    if (policy_of(load) != KV_NO_CACHE || !load->opts.async_scheduling)
+        return true;
+    if (scenario_is_stated(conf_get(load->engine, "async_scheduling")))
+        return fail_key(load, "async_scheduling", "conflict", "leave it out or set it to false", "is not simulated");
+    load->opts.async_scheduling = false;
+    put_derived(load, "async_scheduling", "false");
+    return true;
+}
+
+static bool check_unlimited(struct scenario_load *load)
+{
+    if (policy_of(load) != KV_UNLIMITED || !load->pool_is_stated)
+        return true;
+    return fail_key(load, "kv_policy", "conflict", "leave the size of the pool out", "contradicts a stated pool");
+}
+
+bool scenario_kv_policy_resolve(struct scenario_load *load)
+{
+    struct serve_config *config = &load->scenario->config;
+    config->scheduler = scheduler_of(load);
+    config->kv_policy = policy_of(load);
+    bool ok = check_placement(load);
+    config->kv_placement = (enum kv_placement)load->opts.kv_placement;
+    ok = resolve_reuse(load) && ok;
+    ok = resolve_block(load) && ok;
+    ok = resolve_async(load) && ok;
+    ok = check_unlimited(load) && ok;
+    bool runs = load->purpose == SCENARIO_FOR_RUN || load->purpose == SCENARIO_FOR_CHECK;
+    return (!runs || check_scheduler_keys(load, config->scheduler)) && ok;
+}
+
+void scenario_kv_policy_options(const struct scenario_load *load, struct sched_options *options)
+{
+    options->static_batch = load->opts.switch_opts.static_batch;
+    if (load->scenario->config.scheduler == &sched_orca)
+        options->max_num_batched_tokens = INT64_MAX / 2; // there is no budget
+    const struct sched_ops *own = catalog_scheduler(load->profile.scheduler);
+    if (own == &sched_orca && load->scenario->config.scheduler == &sched_vllm_v1) {
+        // Iteration-level scheduling with paged memory: whole prompts, no budget.
+        options->enable_chunked_prefill = false;
+        options->max_num_batched_tokens = INT64_MAX / 2;
+        options->reserve_full_isl = true;
+        options->preempted_budget_returned = true;
+    }
+}
+
+/* ---- the pool ---- */
+
+/* Every seat at its longest: no request ever waits for memory. */
+static void make_unlimited(struct scenario_load *load)
+{
+    struct serve_config *config = &load->scenario->config;
+    int64_t blocks = (load->opts.max_model_len + load->opts.block_size - 1) / load->opts.block_size;
+    config->pool_blocks = config->reserved_blocks + blocks * load->opts.max_num_seqs;
+    config->waterfall.starts = true;
+    scenario_caveat(load->reader, "kv_unlimited",
+                    "kv_policy 'unlimited': the pool of %" PRId64 " blocks holds every seat at its longest; the card has %" PRId64,
+                    config->pool_blocks, config->waterfall.kv_pool_blocks);
+}
+
+/* The longest sequence must have a place among buddies too. */
+static bool check_buddies(struct scenario_load *load)
+{
+    struct serve_config *config = &load->scenario->config;
+    bool places = kv_policy_reserves(config->kv_policy) && config->kv_placement == KV_BUDDY;
+    if (!places || !config->waterfall.starts || !load->opts.startup_check)
+        return true;
+    struct kv_space space;
+    int64_t blocks = (load->opts.max_model_len + load->opts.block_size - 1) / load->opts.block_size;
+    kv_space_init(&space, KV_BUDDY, config->pool_blocks - config->reserved_blocks);
+    bool fits = kv_space_fits(&space, blocks);
+    int64_t needed = kv_space_units_for(&space, blocks), largest = kv_space_largest(&space);
+    kv_space_release(&space);
+    if (fits)
+        return true;
+    return scenario_fail_hint(load->reader, conf_get(load->engine, "kv_placement"), "engine.kv_placement", "cannot-start",
+                              "a shorter max_model_len, or first_fit",
+                              "one sequence of max_model_len %" PRId64 " needs %" PRId64
+                              " blocks as a power of two; the largest buddy of the pool has %" PRId64,
+                              load->opts.max_model_len, needed, largest);
+}
+
+/*
+ * A cache that grows by concatenation is copied at every step: torch.cat reads the old tensor and writes the new one. Where
+ * query heads share KV heads, K and V are written once for each query head and read there instead.
+ */
+static void price_copies(struct scenario_load *load)
+{
+    const struct scenario *scenario = load->scenario;
+    struct serve_config *config = &load->scenario->config;
+    if (!scenario->has_hardware || scenario->hardware.memory_bytes_per_s <= 0) {
+        scenario_caveat(load->reader, "copies_free", "kv_policy 'concat': without hardware copies are counted, and take no time");
+        return;
+    }
+    double bytes = (double)config->layout.slot_bytes / (double)config->layout.gpu_count;
+    double bytes_per_s = scenario->hardware.memory_bytes_per_s * cost_defaults.stream_fraction;
+    double ticks_per_byte = 1e9 * (double)BASE_TICKS_PER_NS / bytes_per_s;
+    const struct spec_model *model = &scenario->model;
+    double repeats = model->kv_head_count > 0 ? (double)model->q_head_count / (double)model->kv_head_count : 1;
+    config->copy.per_cached_token = llround(2 * bytes * ticks_per_byte);
+    config->copy.per_context_token = repeats > 1 ? llround(2 * repeats * bytes * ticks_per_byte) : 0;
+}
+
+/* What a step holds beside the cache belongs to whoever grows: the ledger's line `replicated`, as in `kvsim size`. */
+static void add_transients(struct spec_kv_layout *layout, const struct kv_pages *pages)
+{
+    uint64_t bytes = pages->transient_bytes_per_token * layout->gpu_count;
+    layout->slot_bytes += bytes;
+    layout->block_bytes += bytes * layout->block_tokens;
+    layout->groups[0].replicated_bytes += bytes;
+    layout->groups[0].slot_bytes += bytes;
+    layout->groups[0].block_bytes += bytes * layout->groups[0].block_tokens;
+}
+
+bool scenario_kv_policy_pool(struct scenario_load *load)
+{
+    struct serve_config *config = &load->scenario->config;
+    if (config->kv_policy == KV_UNLIMITED)
+        make_unlimited(load);
+    if (config->kv_policy == KV_NO_CACHE)
+        scenario_caveat(load->reader, "no_cache_activations",
+                        "kv_policy 'no_cache': a step computes all contexts at once; that its activations fit is not checked");
+    if (config->kv_policy == KV_CONCAT) {
+        price_copies(load);
+        add_transients(&config->layout, &config->waterfall.pages);
+    }
+    return check_buddies(load);
+}
