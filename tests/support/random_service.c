@@ -52,6 +52,8 @@ static void roll_scheduler(struct dice *dice, struct service *service)
     sched->reserve_full_isl = one_in(dice, 3);
     sched->preempted_budget_returned = !one_in(dice, 4);
     sched->reject_over_length = one_in(dice, 4);
+    sched->enable_prefix_caching = one_in(dice, 3); // a resumed victim finds its own blocks
+    sched->free_order = one_in(dice, 2) ? SCHED_FREE_NEW : SCHED_FREE_OLD;
     service->config.cost.max_decode_seqs = (uint32_t)sched->max_num_seqs;
     service_set_async(service, one_in(dice, 2));
 }
