@@ -1,9 +1,10 @@
 /*
  * Candidates one after the other, each with its highest load and its size for the demand; then the order of merit.
  */
-#include "study/plan_int.h"
+#include "study/plan.h"
 
 #include "study/cell.h"
+#include "study/plan_int.h"
 
 #include <math.h>
 #include <stdlib.h>
