@@ -32,7 +32,8 @@ static enum kvsim_status merge(const struct cli_args *args, struct store **sourc
 int cli_merge(const struct cli_args *args)
 {
     struct kvsim_error err;
-    struct store **sources = base_alloc(base_mul_size(args->operands.count, sizeof(struct store *)));
+    struct store **sources =
+        base_alloc(base_mul_size(args->operands.count, sizeof(struct store *)));
     struct store *target = NULL;
     enum kvsim_status status = merge(args, sources, &target, &err);
     for (size_t i = 0; i < args->operands.count; i++)

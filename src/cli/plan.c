@@ -61,9 +61,11 @@ static enum kvsim_status read_options(struct session *session, struct kvsim_erro
     session->axes.is_zipped = args->is_zipped;
     enum kvsim_status status = read_demand(session, err);
     if (status == KVSIM_OK)
-        status = read_real("confidence", args->confidence, BASE_RATIO, 0.5, 1, &session->confidence, err);
+        status = read_real("confidence", args->confidence, BASE_RATIO, 0.5, 1, &session->confidence,
+                           err);
     if (status == KVSIM_OK)
-        status = read_real("precision", args->precision, BASE_RATIO, 0, 1, &session->half_width, err);
+        status =
+            read_real("precision", args->precision, BASE_RATIO, 0, 1, &session->half_width, err);
     if (status == KVSIM_OK)
         status = read_real("growth", args->growth, BASE_RATIO, 0, 100, &session->growth, err);
     for (size_t i = 0; i < args->axes.count && status == KVSIM_OK; i++)
@@ -93,20 +95,20 @@ static enum kvsim_status make_plan(struct session *session, struct kvsim_diags *
 {
     const struct cli_args *args = session->args;
     const char *path = args->operands.at[0];
-    struct study_plan_request request = {
-        .path = strcmp(path, "-") == 0 ? "/dev/stdin" : path,
-        .overrides = args->overrides.at,
-        .override_count = args->overrides.count,
-        .axes = session->axes.count > 0 ? &session->axes : NULL,
-        .jobs = args->jobs == CLI_UNSET ? 0 : (unsigned)args->jobs,
-        .store = session->store,
-        .confidence = session->confidence,
-        .half_width = session->half_width,
-        .demand = session->demand,
-        .growth_per_month = session->growth,
-        .spare_replicas = args->spare == CLI_UNSET ? 0 : args->spare,
-        .progress = show_progress,
-        .progress_context = session};
+    struct study_plan_request request = {.path = strcmp(path, "-") == 0 ? "/dev/stdin" : path,
+                                         .overrides = args->overrides.at,
+                                         .override_count = args->overrides.count,
+                                         .axes = session->axes.count > 0 ? &session->axes : NULL,
+                                         .jobs = args->jobs == CLI_UNSET ? 0 : (unsigned)args->jobs,
+                                         .store = session->store,
+                                         .confidence = session->confidence,
+                                         .half_width = session->half_width,
+                                         .demand = session->demand,
+                                         .growth_per_month = session->growth,
+                                         .spare_replicas =
+                                             args->spare == CLI_UNSET ? 0 : args->spare,
+                                         .progress = show_progress,
+                                         .progress_context = session};
     cli_progress_begin(&session->progress, !args->is_quiet);
     if (session->store != NULL)
         session->progress.after_interrupt = "the runs so far are stored and will be used again";

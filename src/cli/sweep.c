@@ -106,7 +106,8 @@ static enum kvsim_status simulate(struct session *session, struct kvsim_diags *d
                                           .overrides = args->overrides.at,
                                           .override_count = args->overrides.count,
                                           .axes = &session->axes,
-                                          .jobs = args->jobs == CLI_UNSET ? 0 : (unsigned)args->jobs,
+                                          .jobs =
+                                              args->jobs == CLI_UNSET ? 0 : (unsigned)args->jobs,
                                           .shard = session->shard,
                                           .shard_count = session->shard_count,
                                           .store = session->store,
@@ -116,8 +117,7 @@ static enum kvsim_status simulate(struct session *session, struct kvsim_diags *d
     if (session->store != NULL)
         session->progress.after_interrupt =
             "what was decided is stored: the same command goes on there";
-    enum kvsim_status status =
-        study_sweep(&request, &session->sweep, &session->counts, diags, err);
+    enum kvsim_status status = study_sweep(&request, &session->sweep, &session->counts, diags, err);
     cli_progress_end(&session->progress);
     return status;
 }

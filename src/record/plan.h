@@ -17,12 +17,12 @@ const char *record_load_unit(enum record_load load); /* "1/s", "", "" */
 struct record_probe {
     double load;
     int64_t replicas, replications;
-    bool is_met;           /* every target holds for the mean over replications */
-    bool is_met_surely;    /* ... and for the bound of its one-sided interval */
+    bool is_met;        /* every target holds for the mean over replications */
+    bool is_met_surely; /* ... and for the bound of its one-sided interval */
     bool is_overloaded;
-    double margin;         /* log of the worst figure over its bound; below 0 = met */
-    int64_t run_id;        /* 0: not stored */
-    const char *worst;     /* the target that is nearest to its bound, or furthest beyond */
+    double margin;     /* log of the worst figure over its bound; below 0 = met */
+    int64_t run_id;    /* 0: not stored */
+    const char *worst; /* the target that is nearest to its bound, or furthest beyond */
     struct record_value summary[RECORD_SUMMARY_COUNT];
 };
 
@@ -44,11 +44,12 @@ struct record_candidate {
     double usd_per_gpu_hour; /* NaN: unknown */
 
     /* The highest load of the configuration with its own replicas. */
-    double max_load, ci_low, ci_high; /* interval of the load at which the targets are just met; NaN: withheld */
-    double sure_load;                 /* met at the stated confidence */
-    double max_rate;                  /* requests per second at that load */
-    const char *limit;                /* the target that breaks first, or "stability" */
-    const char *binding_limit;        /* what binds there */
+    double max_load, ci_low,
+        ci_high;       /* interval of the load at which the targets are just met; NaN: withheld */
+    double sure_load;  /* met at the stated confidence */
+    double max_rate;   /* requests per second at that load */
+    const char *limit; /* the target that breaks first, or "stability" */
+    const char *binding_limit; /* what binds there */
 
     /* For the demand. */
     int64_t replicas, gpus; /* 0: no demand, or it cannot be met */
@@ -73,7 +74,7 @@ struct record_plan {
     struct base_arena arena;
     const char *scenario;
     enum record_load load;
-    double demand;        /* requests per second; NaN: none */
+    double demand; /* requests per second; NaN: none */
     double confidence, growth_per_month;
     int64_t spare_replicas;
     bool is_zipped;

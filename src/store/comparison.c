@@ -72,9 +72,9 @@ enum kvsim_status store_write_comparison(struct store *store,
     int64_t table_count = 0, count = 0;
     enum kvsim_status status = store_connect_to_read(store, &is_empty, err);
     if (status == KVSIM_OK && !is_empty)
-        status = store_query_int(
-            store, "SELECT count(*) FROM sqlite_schema WHERE name = 'comparison'", &table_count,
-            err);
+        status =
+            store_query_int(store, "SELECT count(*) FROM sqlite_schema WHERE name = 'comparison'",
+                            &table_count, err);
     if (status == KVSIM_OK && table_count > 0)
         status = count_rows(store, comparison, &count, err);
     // Runs never change, and so does what follows from them.

@@ -89,7 +89,8 @@ static void read_summary_row(struct record_run *run, sqlite3_stmt *stmt)
         const char *name = sqlite3_column_name(stmt, i);
         enum record_summary at = record_summary_find(name);
         if (at < RECORD_SUMMARY_COUNT)
-            run->summary[at] = store_read_value(&run->arena, stmt, i, record_summary_columns[at].kind);
+            run->summary[at] =
+                store_read_value(&run->arena, stmt, i, record_summary_columns[at].kind);
         else if (strcmp(name, "run_id") == 0)
             run->run_id = sqlite3_column_int64(stmt, i);
         else if (strcmp(name, "created_at") == 0)

@@ -92,8 +92,9 @@ enum kvsim_status store_insert_begin(struct store *store, struct store_insert *i
                                      struct base_text *sql, struct kvsim_error *err);
 void store_insert_null(struct store_insert *insert);
 void store_insert_integer(struct store_insert *insert, int64_t value);
-void store_insert_real(struct store_insert *insert, double value);     /* NaN is NULL */
-void store_insert_text(struct store_insert *insert, const char *value); /* NULL is ''; must live on */
+void store_insert_real(struct store_insert *insert, double value); /* NaN is NULL */
+void store_insert_text(struct store_insert *insert,
+                       const char *value); /* NULL is ''; must live on */
 void store_insert_value(struct store_insert *insert, const struct record_value *value);
 void store_insert_row(struct store_insert *insert);
 enum kvsim_status store_insert_end(struct store *store, struct store_insert *insert,

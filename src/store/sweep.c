@@ -128,9 +128,9 @@ static enum kvsim_status connect_to_sweeps(struct store *store, bool *is_empty,
     enum kvsim_status status = store_connect_to_read(store, is_empty, err);
     int64_t table_count = 0;
     if (status == KVSIM_OK && !*is_empty)
-        status = store_query_int(
-            store, "SELECT count(*) FROM sqlite_schema WHERE name = 'sweep_grid'", &table_count,
-            err);
+        status =
+            store_query_int(store, "SELECT count(*) FROM sqlite_schema WHERE name = 'sweep_grid'",
+                            &table_count, err);
     *is_empty = *is_empty || table_count == 0;
     return status;
 }
@@ -182,8 +182,8 @@ static void read_point(struct record_sweep *sweep, struct record_point *point, s
     for (; at < sqlite3_column_count(stmt); at++) {
         enum record_summary column = record_summary_find(sqlite3_column_name(stmt, at));
         if (column < RECORD_SUMMARY_COUNT)
-            point->summary[column] = store_read_value(&sweep->arena, stmt, at,
-                                                      record_summary_columns[column].kind);
+            point->summary[column] =
+                store_read_value(&sweep->arena, stmt, at, record_summary_columns[column].kind);
     }
 }
 

@@ -58,7 +58,7 @@ size_t study_axes_base_point(const struct study_axes *axes, size_t base);
 
 /* What the two special axes need of the scenario without them. */
 struct study_base_facts {
-    bool has_length_limit;     /* run.requests or run.duration is stated */
+    bool has_length_limit; /* run.requests or run.duration is stated */
     int64_t max_model_tokens;
     size_t class_count;
     bool has_classes;          /* stated as a list */

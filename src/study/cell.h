@@ -28,9 +28,10 @@ struct study_cell {
     bool rows_unwanted; /* see scenario_request */
 
     enum study_cell_state state;
-    struct scenario *scenario; /* NULL where it could not be resolved, and after study_cell_forget() */
-    char name[120];            /* the scenario's */
-    char hash[33];             /* "" where it could not be resolved */
+    struct scenario
+        *scenario;  /* NULL where it could not be resolved, and after study_cell_forget() */
+    char name[120]; /* the scenario's */
+    char hash[33];  /* "" where it could not be resolved */
     char reason[400];
     struct kvsim_diags *diags; /* STUDY_CELL_INVALID */
     enum kvsim_status status;  /* of the diagnostics */

@@ -45,7 +45,8 @@ static void find_series(const struct record_run *run, const struct record_metric
     out->count = 0;
     for (size_t i = 0; i < run->replication_metrics.count; i++) {
         const struct record_replication_metric *row = &run->replication_metrics.at[i];
-        if (strcmp(row->name, metric->name) == 0 && strcmp(row->statistic, metric->statistic) == 0 &&
+        if (strcmp(row->name, metric->name) == 0 &&
+            strcmp(row->statistic, metric->statistic) == 0 &&
             strcmp(row->class_name, metric->class_name) == 0)
             base_vec_push(out, row->value);
     }
@@ -57,16 +58,36 @@ enum side { SIDE_NONE, SIDE_HIGH, SIDE_LOW };
 static enum side good_side(const char *name)
 {
     static const char *const high[] = {
-        "request_throughput",         "output_throughput",          "prompt_throughput",
-        "total_token_throughput",     "request_goodput",            "slo_attainment",
-        "output_throughput_per_gpu",  "output_throughput_per_user", "completed",
+        "request_throughput",
+        "output_throughput",
+        "prompt_throughput",
+        "total_token_throughput",
+        "request_goodput",
+        "slo_attainment",
+        "output_throughput_per_gpu",
+        "output_throughput_per_user",
+        "completed",
         "prefix_hit_rate",
     };
     static const char *const low[] = {
-        "ttft",        "tpot",       "itl",      "e2e",     "queue",       "preemptions",
-        "recomputed_tokens", "failed", "rejected", "unservable", "timed_out", "aborted",
-        "usd_per_mtok_input", "usd_per_mtok_output", "usd_per_mtok_total",
-        "energy_per_output_token", "waiting", "swapped_bytes",
+        "ttft",
+        "tpot",
+        "itl",
+        "e2e",
+        "queue",
+        "preemptions",
+        "recomputed_tokens",
+        "failed",
+        "rejected",
+        "unservable",
+        "timed_out",
+        "aborted",
+        "usd_per_mtok_input",
+        "usd_per_mtok_output",
+        "usd_per_mtok_total",
+        "energy_per_output_token",
+        "waiting",
+        "swapped_bytes",
     };
     for (size_t i = 0; i < sizeof high / sizeof *high; i++) {
         if (strcmp(high[i], name) == 0)
@@ -135,8 +156,9 @@ static void compare_figure(const struct record_metric *a, const struct record_me
     size_t count = of_a->count < of_b->count ? of_a->count : of_b->count;
     bool is_paired = out->is_paired && of_a->count == of_b->count;
     struct stats_difference difference =
-        is_paired ? stats_difference_paired(of_a->at, of_b->at, count, CONFIDENCE)
-                  : stats_difference_welch(of_a->at, of_a->count, of_b->at, of_b->count, CONFIDENCE);
+        is_paired
+            ? stats_difference_paired(of_a->at, of_b->at, count, CONFIDENCE)
+            : stats_difference_welch(of_a->at, of_a->count, of_b->at, of_b->count, CONFIDENCE);
     row.n = (int64_t)count;
     take_interval(&difference, is_withheld(a) || is_withheld(b), &row);
     row.verdict = are_equal(of_a, of_b) ? RECORD_EQUAL : judge(&row);

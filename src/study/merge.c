@@ -59,8 +59,7 @@ static enum kvsim_status load_shards(struct merge *merge, const char *sweep_id,
     enum kvsim_status status = KVSIM_OK;
     for (size_t i = 0; i < merge->source_count && status == KVSIM_OK; i++) {
         bool found = false;
-        status =
-            store_load_sweep(merge->sources[i], sweep_id, &shards->parts[i], &found, err);
+        status = store_load_sweep(merge->sources[i], sweep_id, &shards->parts[i], &found, err);
         if (found && shards->head == NULL)
             shards->head = &shards->parts[i];
     }
@@ -112,7 +111,8 @@ static enum kvsim_status write_batch(struct merge *merge, const struct shards *s
 {
     enum kvsim_status status = KVSIM_OK;
     if (batch->count > 0)
-        status = store_write_points(merge->target, shards->head, batch->decisions, batch->count, err);
+        status =
+            store_write_points(merge->target, shards->head, batch->decisions, batch->count, err);
     for (size_t i = 0; i < batch->run_count; i++)
         record_run_free(&batch->runs[i]);
     if (status == KVSIM_OK) {
@@ -148,7 +148,8 @@ static enum kvsim_status add_point(struct merge *merge, const struct shards *sha
         decision->same_as = find_in_batch(batch, point->hash);
         point->run_id = target_run_id;
     }
-    if (status == KVSIM_OK && source_run_id > 0 && target_run_id == 0 && decision->same_as == NULL) {
+    if (status == KVSIM_OK && source_run_id > 0 && target_run_id == 0 &&
+        decision->same_as == NULL) {
         struct record_run *run = &batch->runs[batch->run_count++];
         record_run_init(run);
         status = store_load_run(merge->sources[found->source], source_run_id, run, err);
@@ -178,7 +179,8 @@ static enum kvsim_status write_shards(struct merge *merge, const struct shards *
 static enum kvsim_status merge_sweep(struct merge *merge, const char *sweep_id,
                                      struct kvsim_error *err)
 {
-    struct shards shards = {.parts = base_alloc(base_mul_size(merge->source_count, sizeof *shards.parts))};
+    struct shards shards = {
+        .parts = base_alloc(base_mul_size(merge->source_count, sizeof *shards.parts))};
     for (size_t i = 0; i < merge->source_count; i++)
         record_sweep_init(&shards.parts[i]);
     record_sweep_init(&shards.target);

@@ -14,8 +14,8 @@
 struct facts {
     enum record_load load;
     bool replaces_arrival, is_whole, can_replicate;
-    double start;        /* the load of the first probe */
-    double demand;       /* NaN: the scenario has none */
+    double start;  /* the load of the first probe */
+    double demand; /* NaN: the scenario has none */
     uint64_t requests;
     struct workload_stage *stages; /* of a profile */
     size_t stage_count;
@@ -94,12 +94,21 @@ static enum kvsim_status take_facts(const struct serve_config *config, struct re
 static void init_candidate(struct record_candidate *candidate)
 {
     double none = (double)NAN;
-    *candidate = (struct record_candidate){.reason = "", .model = "", .hardware = "", .limit = "",
-                                           .binding_limit = "", .usd_per_gpu_hour = none,
-                                           .ci_low = none, .ci_high = none, .max_rate = none,
-                                           .usd_per_hour = none, .usd_per_mtok_output = none,
-                                           .headroom = none, .gpu_hours_elastic = none,
-                                           .gpu_hours_static = none, .months_to_breach = none};
+    *candidate = (struct record_candidate){.reason = "",
+                                           .model = "",
+                                           .hardware = "",
+                                           .limit = "",
+                                           .binding_limit = "",
+                                           .usd_per_gpu_hour = none,
+                                           .ci_low = none,
+                                           .ci_high = none,
+                                           .max_rate = none,
+                                           .usd_per_hour = none,
+                                           .usd_per_mtok_output = none,
+                                           .headroom = none,
+                                           .gpu_hours_elastic = none,
+                                           .gpu_hours_static = none,
+                                           .months_to_breach = none};
 }
 
 struct candidate_work {
@@ -327,10 +336,10 @@ static void describe_stages(struct record_plan *plan, const struct facts *facts)
     double per_replica = best->sure_load / (double)best->base_replicas;
     for (size_t i = 0; i < facts->stage_count && per_replica > 0; i++) {
         double peak = stage_peak(&facts->stages[i]);
-        struct record_plan_stage stage = {
-            .peak_rate = peak,
-            .duration_s = (double)facts->stages[i].duration_ns / 1e9,
-            .replicas = (int64_t)fmax(1, ceil(peak / per_replica - 1e-9))};
+        struct record_plan_stage stage = {.peak_rate = peak,
+                                          .duration_s = (double)facts->stages[i].duration_ns / 1e9,
+                                          .replicas =
+                                              (int64_t)fmax(1, ceil(peak / per_replica - 1e-9))};
         base_vec_push(&plan->stages, stage);
     }
 }

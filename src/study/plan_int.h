@@ -21,11 +21,11 @@ struct study_plan_search {
     struct study_probe_base base;
     struct kvsim_diags *diags;
     size_t candidate_number;
-    bool is_whole;         /* loads are whole numbers: clients */
-    bool can_replicate;    /* more replications have other random numbers */
-    int64_t replications;  /* of the probes to come; 0: the scenario's */
-    double start;          /* the scenario's own load */
-    double most;           /* beyond it nothing is asked: more clients than requests */
+    bool is_whole;        /* loads are whole numbers: clients */
+    bool can_replicate;   /* more replications have other random numbers */
+    int64_t replications; /* of the probes to come; 0: the scenario's */
+    double start;         /* the scenario's own load */
+    double most;          /* beyond it nothing is asked: more clients than requests */
     struct {
         struct study_plan_point *at;
         size_t count, capacity;

@@ -28,7 +28,8 @@ static double round_load(const struct study_plan_search *search, double load)
     return strtod(text, NULL);
 }
 
-static const struct study_plan_point *find_point(const struct study_plan_search *search, double load)
+static const struct study_plan_point *find_point(const struct study_plan_search *search,
+                                                 double load)
 {
     for (size_t i = 0; i < search->points.count; i++) {
         const struct study_plan_point *point = &search->points.at[i];
@@ -44,9 +45,9 @@ static void tell_progress(const struct study_plan_search *search)
     const struct study_plan_request *request = search->request;
     if (request->progress == NULL)
         return;
-    struct study_plan_progress progress = {
-        search->candidate_number, search->plan->candidate_count,
-        search->plan->runs_simulated + search->plan->runs_taken_up};
+    struct study_plan_progress progress = {search->candidate_number, search->plan->candidate_count,
+                                           search->plan->runs_simulated +
+                                               search->plan->runs_taken_up};
     request->progress(request->progress_context, &progress);
 }
 
@@ -62,8 +63,8 @@ enum kvsim_status study_plan_ask(struct study_plan_search *search, double load, 
         *out = *known;
         return KVSIM_OK;
     }
-    enum kvsim_status status = study_probe(&search->base, &ask, &search->plan->arena, &answer,
-                                           search->diags, err);
+    enum kvsim_status status =
+        study_probe(&search->base, &ask, &search->plan->arena, &answer, search->diags, err);
     if (status == KVSIM_OK && answer.is_refused)
         status = base_fail(err, KVSIM_ERR_REFUSED, "%s", answer.reason);
     if (status != KVSIM_OK)
@@ -118,7 +119,8 @@ static enum kvsim_status find_bracket(struct study_plan_search *search, double s
         take(bracket, &point);
         if ((bracket->has_met && bracket->has_missed) || (!point.is_met && i == HALVINGS_MAX))
             break;
-        double next = round_load(search, point.is_met ? fmin(load * factor, search->most) : load / factor);
+        double next =
+            round_load(search, point.is_met ? fmin(load * factor, search->most) : load / factor);
         if (!(next < load) && !(next > load))
             break; // one client is the least there is
         load = next;
@@ -163,7 +165,8 @@ static enum kvsim_status close_bracket(struct study_plan_search *search, struct 
                                        struct kvsim_error *err)
 {
     enum kvsim_status status = KVSIM_OK;
-    for (int step = 0; step < STEPS_MAX && status == KVSIM_OK && !is_closed(search, bracket); step++) {
+    for (int step = 0; step < STEPS_MAX && status == KVSIM_OK && !is_closed(search, bracket);
+         step++) {
         double load = round_load(search, next_load(bracket, step));
         struct study_plan_point point;
         if (!(load > bracket->met.load) || !(load < bracket->missed.load)) {
@@ -283,7 +286,8 @@ static enum kvsim_status find_sure_load(struct study_plan_search *search,
         if (!(load > 0) || (search->is_whole && load < 1))
             break;
     }
-    for (size_t i = 0; i < search->points.count; i++) { // a higher one that was asked on the way may do
+    for (size_t i = 0; i < search->points.count;
+         i++) { // a higher one that was asked on the way may do
         const struct study_plan_point *point = &search->points.at[i];
         if (point->is_met_surely && point->load <= bracket->met.load &&
             point->replications == bracket->met.replications)
@@ -318,7 +322,7 @@ static void take_limit(struct study_plan_search *search, const struct bracket *b
         candidate->limit = missed->worst;
         candidate->binding_limit = limit->kind == RECORD_TEXT ? limit->text : "";
     }
-    candidate->max_rate = search->base.load == RECORD_LOAD_RATE ? candidate->max_load
+    candidate->max_rate = search->base.load == RECORD_LOAD_RATE       ? candidate->max_load
                           : rate != NULL && rate->kind == RECORD_REAL ? rate->real
                                                                       : (double)NAN;
 }

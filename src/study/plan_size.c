@@ -75,7 +75,8 @@ static double demand_margin(const struct record_candidate *candidate, double dem
 {
     for (size_t i = 0; i < candidate->probes.count; i++) {
         const struct record_probe *probe = &candidate->probes.at[i];
-        if (probe->replicas == candidate->replicas && !(probe->load < demand) && !(probe->load > demand))
+        if (probe->replicas == candidate->replicas && !(probe->load < demand) &&
+            !(probe->load > demand))
             return probe->margin;
     }
     return (double)NAN;
@@ -93,7 +94,9 @@ static double headroom(const struct study_plan_search *search, double demand)
                             : (double)NAN;
     if (!isnan(equivalent))
         return candidate->max_load / equivalent - 1;
-    return candidate->sure_load / (double)candidate->base_replicas * (double)candidate->replicas / demand - 1;
+    return candidate->sure_load / (double)candidate->base_replicas * (double)candidate->replicas /
+               demand -
+           1;
 }
 
 static void price(struct study_plan_search *search, double demand)

@@ -84,7 +84,8 @@ struct figure {
 
 static struct figure find_figure(const struct record_run *run, const struct spec_slo *slo)
 {
-    const char *name = spec_metric_name(slo->metric), *statistic = spec_statistic_name(slo->statistic),
+    const char *name = spec_metric_name(slo->metric),
+               *statistic = spec_statistic_name(slo->statistic),
                *class_name = slo->class_name != NULL ? slo->class_name : "";
     double sum = 0, squares = 0;
     size_t count = 0;
@@ -113,7 +114,8 @@ static void judge_slo(const struct spec_slo *slo, const struct record_run *run, 
 {
     struct figure figure = find_figure(run, slo);
     double bound_ms = (double)slo->bound_ns / 1e6;
-    double margin = isnan(figure.mean) ? BEYOND : -HUGE_VAL; // a figure of 0 is as far below as can be
+    double margin =
+        isnan(figure.mean) ? BEYOND : -HUGE_VAL; // a figure of 0 is as far below as can be
     if (figure.mean > 0)
         margin = log(figure.mean / bound_ms);
     double upper = figure.mean;
@@ -142,7 +144,7 @@ static const char *missed_require(const struct serve_config *config, const struc
             const char *line = run->slo_lines.at[k];
             if (strncmp(line, config->requires[i].text, length) == 0 &&
                 base_starts_with(line + length, ": missed"))
-                return config->requires[i].text;
+            return config->requires[i].text;
         }
     }
     return NULL;
@@ -212,9 +214,10 @@ static enum kvsim_status ask_cell(const struct study_probe_base *base, struct st
     return status;
 }
 
-enum kvsim_status study_probe(const struct study_probe_base *base, const struct study_probe_ask *ask,
-                              struct base_arena *arena, struct study_probe_answer *out,
-                              struct kvsim_diags *diags, struct kvsim_error *err)
+enum kvsim_status study_probe(const struct study_probe_base *base,
+                              const struct study_probe_ask *ask, struct base_arena *arena,
+                              struct study_probe_answer *out, struct kvsim_diags *diags,
+                              struct kvsim_error *err)
 {
     struct overrides overrides = {0};
     *out = (struct study_probe_answer){.probe = {.load = ask->load}, .reason = ""};

@@ -40,15 +40,16 @@ struct study_probe_ask {
 struct study_probe_answer {
     struct record_probe probe; /* texts in the arena given */
     double standard_error;     /* of the margin; NaN with one replication */
-    bool is_hard;              /* overloaded or a requirement missed: the margin says no more than "beyond" */
-    bool was_taken_up;         /* from the database */
-    bool is_refused;           /* cannot start: `reason` */
+    bool is_hard; /* overloaded or a requirement missed: the margin says no more than "beyond" */
+    bool was_taken_up; /* from the database */
+    bool is_refused;   /* cannot start: `reason` */
     const char *reason;
 };
 
 /* `diags` (may be filled) has what is wrong with the scenario. */
-enum kvsim_status study_probe(const struct study_probe_base *base, const struct study_probe_ask *ask,
-                              struct base_arena *arena, struct study_probe_answer *out,
-                              struct kvsim_diags *diags, struct kvsim_error *err) KVSIM_MUST_CHECK;
+enum kvsim_status study_probe(const struct study_probe_base *base,
+                              const struct study_probe_ask *ask, struct base_arena *arena,
+                              struct study_probe_answer *out, struct kvsim_diags *diags,
+                              struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 #endif

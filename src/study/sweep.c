@@ -30,7 +30,8 @@ struct work {
     struct study_sweep_counts *counts;
     struct kvsim_diags *diags;
     struct base_arena arena; /* of overrides */
-    struct study_cell *bases; /* one for each combination of ordinary keys, where special axes need them */
+    struct study_cell
+        *bases; /* one for each combination of ordinary keys, where special axes need them */
     struct study_base_facts *facts;
     size_t base_count;
     struct study_cell *cells; /* one for each point */
@@ -209,9 +210,11 @@ static void name_axes(struct work *work)
         for (size_t k = 0; k < axes->count; k++) {
             // No stored text holds a folder of this machine.
             const char *value = study_axes_value(axes, i, k), *slash = strrchr(value, '/');
-            bool is_path = slash != NULL && (base_ends_with(value, ".yaml") || base_ends_with(value, ".json") ||
-                                             base_ends_with(value, ".csv"));
-            sweep->points[i].values[k] = base_arena_copy(&sweep->arena, is_path ? slash + 1 : value);
+            bool is_path =
+                slash != NULL && (base_ends_with(value, ".yaml") ||
+                                  base_ends_with(value, ".json") || base_ends_with(value, ".csv"));
+            sweep->points[i].values[k] =
+                base_arena_copy(&sweep->arena, is_path ? slash + 1 : value);
         }
     }
 }

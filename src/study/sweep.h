@@ -29,9 +29,10 @@ struct study_sweep_request {
     const struct scenario_override *overrides; /* for all points */
     size_t override_count;
     const struct study_axes *axes;
-    unsigned jobs;               /* 0 = as many as there are processors */
-    size_t shard, shard_count;   /* this call's part of the points: shard 1 ... shard_count; 0 of 0 = all */
-    struct store *store;         /* NULL: nothing is stored or taken up */
+    unsigned jobs; /* 0 = as many as there are processors */
+    size_t shard,
+        shard_count;     /* this call's part of the points: shard 1 ... shard_count; 0 of 0 = all */
+    struct store *store; /* NULL: nothing is stored or taken up */
     void (*progress)(void *context, const struct study_sweep_progress *progress); /* may be NULL */
     void *progress_context;
 };

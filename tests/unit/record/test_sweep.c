@@ -7,8 +7,7 @@
 
 START_TEST(values_have_the_type_of_their_text)
 {
-    struct record_point point = {
-        .values = {"1024", "0.9", "8/s", "fp8", "90%", "inf"}};
+    struct record_point point = {.values = {"1024", "0.9", "8/s", "fp8", "90%", "inf"}};
     ck_assert_int_eq(record_point_value(&point, 0).kind, RECORD_INTEGER);
     ck_assert_int_eq(record_point_value(&point, 0).integer, 1024);
     ck_assert_int_eq(record_point_value(&point, 1).kind, RECORD_REAL);
@@ -52,8 +51,7 @@ END_TEST
 
 int main(void)
 {
-    return unit_run("record.sweep",
-                    (const TTest *const[]){values_have_the_type_of_their_text,
-                                           figures_are_copied_with_their_texts, states_have_names,
-                                           NULL});
+    return unit_run("record.sweep", (const TTest *const[]){values_have_the_type_of_their_text,
+                                                           figures_are_copied_with_their_texts,
+                                                           states_have_names, NULL});
 }

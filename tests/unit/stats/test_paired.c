@@ -50,7 +50,8 @@ START_TEST(welch_by_hand)
     struct stats_difference d = stats_difference_welch(a, 3, b, 4, 0.95);
     double va = 1.0 / 3, vb = 5.0 / 3, df = (va + vb) * (va + vb) / (va * va / 2 + vb * vb / 3);
     ck_assert_double_eq_tol(d.difference, 3, 1e-12);
-    ck_assert_double_eq_tol(d.high - d.difference, stats_t_quantile(0.975, df) * sqrt(va + vb), 1e-9);
+    ck_assert_double_eq_tol(d.high - d.difference, stats_t_quantile(0.975, df) * sqrt(va + vb),
+                            1e-9);
 }
 END_TEST
 
@@ -82,10 +83,10 @@ END_TEST
 
 int main(void)
 {
-    return unit_run("stats.paired",
-                    (const TTest *const[]){
-                        quantiles_are_those_of_the_tables, paired_interval_by_hand,
-                        pairing_is_narrower_than_welch_where_pairs_move_together, welch_by_hand,
-                        more_replications_would_show_a_small_difference,
-                        what_cannot_be_judged_is_withheld, NULL});
+    return unit_run(
+        "stats.paired",
+        (const TTest *const[]){quantiles_are_those_of_the_tables, paired_interval_by_hand,
+                               pairing_is_narrower_than_welch_where_pairs_move_together,
+                               welch_by_hand, more_replications_would_show_a_small_difference,
+                               what_cannot_be_judged_is_withheld, NULL});
 }

@@ -43,7 +43,8 @@ static void execute(const char *path, const char *sql)
 /* Two axes, four points. */
 static void make_sweep(struct record_sweep *sweep)
 {
-    static const char *const values[][2] = {{"1", "fp8"}, {"1", "auto"}, {"2", "fp8"}, {"2", "auto"}};
+    static const char *const values[][2] = {
+        {"1", "fp8"}, {"1", "auto"}, {"2", "fp8"}, {"2", "auto"}};
     record_sweep_init(sweep);
     strcpy(sweep->sweep_id, "s0123456789ab");
     sweep->scenario = "made";
@@ -79,9 +80,10 @@ START_TEST(points_come_back_as_they_went)
     sweep.points[1].status = RECORD_POINT_SLO_MISSED;
     sweep.points[2].status = RECORD_POINT_REFUSED;
     sweep.points[2].reason = "cannot start: it's too big";
-    const struct store_decision decisions[] = {{.point = &sweep.points[0], .run = &run},
-                                               {.point = &sweep.points[1], .same_as = &sweep.points[0]},
-                                               {.point = &sweep.points[2]}};
+    const struct store_decision decisions[] = {
+        {.point = &sweep.points[0], .run = &run},
+        {.point = &sweep.points[1], .same_as = &sweep.points[0]},
+        {.point = &sweep.points[2]}};
     write_ok(store, &sweep, decisions, 3);
     ck_assert_int_eq(sweep.points[0].run_id, 1);
     ck_assert_int_eq(sweep.points[1].run_id, 1);
@@ -103,8 +105,11 @@ START_TEST(points_come_back_as_they_went)
                      record_get_text(&run, RECORD_MODEL));
     store_close(store);
     ck_assert_int_eq(query("x.db", "SELECT count(*) FROM sweep_grid WHERE value_1 = 1"), 2);
-    ck_assert_int_eq(query("x.db", "SELECT count(*) FROM sweep_grid WHERE run_id IS NULL AND model IS NULL"), 1);
-    ck_assert_int_eq(query("x.db", "SELECT count(*) FROM sweep_grid WHERE axis_3 IS NULL AND value_3 IS NULL"), 3);
+    ck_assert_int_eq(
+        query("x.db", "SELECT count(*) FROM sweep_grid WHERE run_id IS NULL AND model IS NULL"), 1);
+    ck_assert_int_eq(
+        query("x.db", "SELECT count(*) FROM sweep_grid WHERE axis_3 IS NULL AND value_3 IS NULL"),
+        3);
     record_run_free(&run);
     record_sweep_free(&sweep);
     record_sweep_free(&back);
@@ -246,18 +251,30 @@ START_TEST(a_comparison_is_stored_once)
     record_comparison_init(&comparison);
     comparison.a.run_id = 1;
     comparison.b.run_id = 2;
-    struct record_difference row = {.name = "ttft", .statistic = "p99", .class_name = "", .unit = "ms",
-                                    .a = 1, .b = 2, .difference = 1, .ci_low = (double)NAN,
-                                    .ci_high = (double)NAN, .ratio = 2, .n = 3,
-                                    .more_replications = -1, .method = "none",
+    struct record_difference row = {.name = "ttft",
+                                    .statistic = "p99",
+                                    .class_name = "",
+                                    .unit = "ms",
+                                    .a = 1,
+                                    .b = 2,
+                                    .difference = 1,
+                                    .ci_low = (double)NAN,
+                                    .ci_high = (double)NAN,
+                                    .ratio = 2,
+                                    .n = 3,
+                                    .more_replications = -1,
+                                    .method = "none",
                                     .verdict = RECORD_NO_INTERVAL};
     base_vec_push(&comparison.figures, row);
     for (int i = 0; i < 2; i++)
-        ck_assert_msg(store_write_comparison(store, &comparison, &err) == KVSIM_OK, "%s", err.message);
+        ck_assert_msg(store_write_comparison(store, &comparison, &err) == KVSIM_OK, "%s",
+                      err.message);
     store_close(store);
     ck_assert_int_eq(query("x.db", "SELECT count(*) FROM run_compare"), 1);
-    ck_assert_int_eq(query("x.db", "SELECT ratio = 2 AND ci_low IS NULL AND more_replications IS NULL "
-                                   "AND verdict = 'no_interval' FROM run_compare"), 1);
+    ck_assert_int_eq(query("x.db",
+                           "SELECT ratio = 2 AND ci_low IS NULL AND more_replications IS NULL "
+                           "AND verdict = 'no_interval' FROM run_compare"),
+                     1);
     record_comparison_free(&comparison);
     scratch_leave();
 }

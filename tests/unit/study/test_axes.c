@@ -122,7 +122,8 @@ START_TEST(context_fixes_lengths_and_concurrency_closes_the_loop)
     add(&axes, "context=200,2k,8k");
     study_axes_overrides(&axes, 1, &facts, &axes.arena, &overrides, &refusal);
     ck_assert_ptr_null(refusal);
-    ck_assert_str_eq(find(&overrides, "workload.arrival"), "{process: closed_loop, concurrency: 8}");
+    ck_assert_str_eq(find(&overrides, "workload.arrival"),
+                     "{process: closed_loop, concurrency: 8}");
     ck_assert_str_eq(find(&overrides, "workload.output_tokens"), "248");
     ck_assert_str_eq(find(&overrides, "workload.prompt_tokens"), "1800");
     ck_assert_str_eq(find(&overrides, "run.requests"), "2000"); // nothing else ends the loop
@@ -165,11 +166,10 @@ END_TEST
 int main(void)
 {
     return unit_run("study.axes",
-                    (const TTest *const[]){crossed_points_run_over_the_last_axis_first,
-                                           zipped_axes_run_side_by_side,
-                                           ranges_are_read_in_the_unit_of_the_key,
-                                           wrong_forms_are_usage_errors,
-                                           bases_are_the_combinations_of_ordinary_keys,
-                                           context_fixes_lengths_and_concurrency_closes_the_loop,
-                                           classes_keep_their_own_answers, NULL});
+                    (const TTest *const[]){
+                        crossed_points_run_over_the_last_axis_first, zipped_axes_run_side_by_side,
+                        ranges_are_read_in_the_unit_of_the_key, wrong_forms_are_usage_errors,
+                        bases_are_the_combinations_of_ordinary_keys,
+                        context_fixes_lengths_and_concurrency_closes_the_loop,
+                        classes_keep_their_own_answers, NULL});
 }
