@@ -256,7 +256,7 @@ static bool read_number(const char *text, double *out)
     return end != text && *end == '\0' && isfinite(*out) && *out >= 0;
 }
 
-bool bench_options_parse(int count, char **words, struct bench_options *out)
+bool bench_options_parse(int count, const char *const *words, struct bench_options *out)
 {
     *out = (struct bench_options){.seconds = 240};
     for (int i = 1; i < count; i++) {

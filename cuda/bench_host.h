@@ -73,7 +73,7 @@ struct bench_options {
     bool is_quick, wants_help;
 };
 /* False with a message on stderr for a word that is not an option. */
-bool bench_options_parse(int count, char **words, struct bench_options *out);
+bool bench_options_parse(int count, const char *const *words, struct bench_options *out);
 
 /* Points of a plan: sizes that spread over what serving meets, smallest first. Returns how many. */
 int bench_plan_rows(bool is_quick, int64_t *rows, int max);             /* m of products */

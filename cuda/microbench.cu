@@ -668,7 +668,7 @@ int main(int count, char **words)
     bench b = {};
     char text[5][128];
     int devices = 0;
-    if (!bench_options_parse(count, words, &b.options))
+    if (!bench_options_parse(count, (const char *const *)words, &b.options))
         return 2;
     if (b.options.wants_help) {
         puts("usage: kvsim-microbench [--output FILE.csv] [--device N] [--seconds S] [--quick]\n"

@@ -20,19 +20,19 @@ END_TEST
 
 START_TEST(bf16_is_nearest_even)
 {
-    ck_assert_float_eq(bench_bf16_round(1.0F), 1.0F);
-    ck_assert_float_eq(bench_bf16_round(1.0F + 0x1p-8F), 1.0F);           // a tie: to even
-    ck_assert_float_eq(bench_bf16_round(1.0F + 0x1.8p-7F), 1.0F + 0x1p-6F); // a tie: up to even
-    ck_assert_float_eq(bench_bf16_round(-3.14159F), -3.140625F);
+    ck_assert_double_eq((double)bench_bf16_round(1.0F), (double)(1.0F));
+    ck_assert_double_eq((double)bench_bf16_round(1.0F + 0x1p-8F), (double)(1.0F));           // a tie: to even
+    ck_assert_double_eq((double)bench_bf16_round(1.0F + 0x1.8p-7F), (double)(1.0F + 0x1p-6F)); // a tie: up to even
+    ck_assert_double_eq((double)bench_bf16_round(-3.14159F), (double)(-3.140625F));
 }
 END_TEST
 
 /* Every one of the 254 numbers comes back, and every real goes to the nearest. */
 START_TEST(fp8_is_e4m3)
 {
-    ck_assert_float_eq(bench_fp8_to(0x7e), 448.0F);
-    ck_assert_float_eq(bench_fp8_to(0x01), 0x1p-9F);
-    ck_assert_float_eq(bench_fp8_to(0x38), 1.0F);
+    ck_assert_double_eq((double)bench_fp8_to(0x7e), (double)(448.0F));
+    ck_assert_double_eq((double)bench_fp8_to(0x01), (double)(0x1p-9F));
+    ck_assert_double_eq((double)bench_fp8_to(0x38), (double)(1.0F));
     ck_assert(isnan(bench_fp8_to(0x7f)));
     ck_assert_uint_eq(bench_fp8_from(1000.0F), 0x7e);
     ck_assert_uint_eq(bench_fp8_from(-1000.0F), 0xfe);
@@ -85,12 +85,12 @@ START_TEST(attention_by_hand)
     const float q[] = {1, 1, 1, 1}, same[] = {2, 2, 2}, v[] = {3, 6, 9};
     float out[4];
     bench_attention_reference(&shape, q, same, v, out);
-    ck_assert_float_eq_tol(out[0], 4.5F, 1e-6F); // the first new token sees two keys
-    ck_assert_float_eq_tol(out[1], 4.5F, 1e-6F);
-    ck_assert_float_eq_tol(out[2], 6.0F, 1e-6F);
+    ck_assert_double_eq_tol((double)out[0], 4.5, 1e-6); // the first new token sees two keys
+    ck_assert_double_eq_tol((double)out[1], 4.5, 1e-6);
+    ck_assert_double_eq_tol((double)out[2], 6.0, 1e-6);
     const float sharp[] = {0, 100, 0};
     bench_attention_reference(&shape, q, sharp, v, out);
-    ck_assert_float_eq_tol(out[3], 6.0F, 1e-6F);
+    ck_assert_double_eq_tol((double)out[3], 6.0, 1e-6);
 }
 END_TEST
 
@@ -101,7 +101,7 @@ START_TEST(products_by_hand)
     float c[4];
     bench_gemm_reference(2, 2, 2, a, b, c);
     for (int i = 0; i < 4; i++)
-        ck_assert_float_eq(c[i], want[i]);
+        ck_assert_double_eq((double)c[i], (double)(want[i]));
     ck_assert_double_eq(bench_distance(c, want, 4), 0);
     c[2] += 35.5F;
     ck_assert_double_eq_tol(bench_distance(c, want, 4), 1, 0.02);
@@ -113,13 +113,14 @@ END_TEST
 START_TEST(options_are_read_or_refused)
 {
     struct bench_options options;
-    char *good[] = {"x", "--output", "f.csv", "--seconds", "60", "--device", "1", "--quick"};
+    const char *const good[] = {"x", "--output", "f.csv", "--seconds", "60", "--device", "1", "--quick"};
     ck_assert(bench_options_parse(8, good, &options));
     ck_assert_str_eq(options.output, "f.csv");
     ck_assert_double_eq(options.seconds, 60);
     ck_assert_int_eq(options.device, 1);
     ck_assert(options.is_quick);
-    char *bad[] = {"x", "--seconds", "soon"}, *unknown[] = {"x", "--fast"}, *cut[] = {"x", "--output"};
+    const char *const bad[] = {"x", "--seconds", "soon"}, *const unknown[] = {"x", "--fast"},
+                      *const cut[] = {"x", "--output"};
     ck_assert(!bench_options_parse(3, bad, &options));
     ck_assert(!bench_options_parse(2, unknown, &options));
     ck_assert(!bench_options_parse(2, cut, &options));
