@@ -21,8 +21,32 @@ static void add_watermark(struct case_text *text, const struct ref_engine *engin
     case_text_add(text, "\n");
 }
 
+static void add_orca(struct case_text *text, const struct ref_engine *engine)
+{
+    static const char *const policies[] = {"reserved_max", "reserved_pow2", "reserved_exact",
+                                           "concat", "no_cache"};
+    static const char *const placements[] = {"blocks", "first_fit", "best_fit", "buddy"};
+    const bool reserves = engine->reservation <= REF_RESERVE_EXACT;
+    case_text_add(text, "engine:\n  profile: orca-max\n");
+    if (engine->reservation != REF_GROW) { // a tensor has no blocks
+        case_text_add(text, "  block_size: %lld\n", (long long)engine->block_size);
+    }
+    case_text_add(text, "  num_gpu_blocks_override: %lld\n", (long long)engine->num_blocks);
+    case_text_add(text, "  max_model_len: %lld\n", (long long)engine->max_model_len);
+    case_text_add(text, "  max_num_seqs: %lld\n", (long long)engine->max_num_seqs);
+    case_text_add(text, "  kv_policy: %s\n", policies[engine->reservation]);
+    if (reserves) {
+        case_text_add(text, "  kv_placement: %s\n", placements[engine->allocator]);
+    }
+    case_text_add(text, "  switch: {static_batch: %s}\n", truth(engine->is_static));
+}
+
 static void add_engine(struct case_text *text, const struct ref_engine *engine)
 {
+    if (engine->kind == REF_ORCA) {
+        add_orca(text, engine);
+        return;
+    }
     case_text_add(text, "engine:\n  profile: vllm-2026-08\n");
     case_text_add(text, "  block_size: %lld\n", (long long)engine->block_size);
     case_text_add(text, "  num_gpu_blocks_override: %lld\n", (long long)engine->num_blocks);
