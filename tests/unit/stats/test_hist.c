@@ -246,6 +246,70 @@ START_TEST(merging_is_adding_in_any_order)
 }
 END_TEST
 
+/* Everything that can be asked is the same before and after. */
+START_TEST(sorting_changes_nothing_that_is_seen)
+{
+    struct stats_hist plain, sorted;
+    uint64_t state = 5;
+
+    stats_hist_init(&plain);
+    stats_hist_init(&sorted);
+    for (int i = 0; i < 3000; i++) {
+        int64_t value = (int64_t)(dice(&state, 1000) * dice(&state, 1000) * dice(&state, 1000000));
+
+        stats_hist_add(&plain, value, 1);
+        stats_hist_add(&sorted, value, 1);
+    }
+    stats_hist_sort(&sorted);
+    for (int i = 0; i <= 100; i++) {
+        double q = i / 100.0, value = stats_hist_quantile_ns(&plain, q);
+
+        ck_assert_double_eq(stats_hist_quantile_ns(&sorted, q), value);
+        ck_assert_uint_eq(stats_hist_count_at_most(&sorted, (int64_t)value),
+                          stats_hist_count_at_most(&plain, (int64_t)value));
+    }
+    ck_assert_double_eq_tol(stats_hist_variance_ns2(&sorted) / stats_hist_variance_ns2(&plain), 1.0,
+                            1e-12);
+    stats_hist_add(&sorted, 1, 1); /* out of order again */
+    stats_hist_add(&plain, 1, 1);
+    ck_assert_double_eq(stats_hist_quantile_ns(&sorted, 0.3), stats_hist_quantile_ns(&plain, 0.3));
+    ck_assert(same_state(&plain, &sorted));
+    stats_hist_release(&plain);
+    stats_hist_release(&sorted);
+}
+END_TEST
+
+START_TEST(bucketed_ones_keep_no_values)
+{
+    struct stats_hist exact, bucketed, merged;
+    uint64_t state = 9;
+
+    stats_hist_init(&exact);
+    stats_hist_init_bucketed(&bucketed);
+    stats_hist_init(&merged);
+    for (int i = 0; i < 2000; i++) {
+        int64_t value = (int64_t)(1000000 + dice(&state, 1000000));
+
+        stats_hist_add(&exact, value, 1);
+        stats_hist_add(&bucketed, value, 1);
+    }
+    ck_assert(!stats_hist_is_exact(&bucketed) && bucketed.exact == NULL);
+    for (int i = 1; i < 100; i++)
+        ck_assert_double_eq_tol(stats_hist_quantile_ns(&bucketed, i / 100.0) /
+                                    stats_hist_quantile_ns(&exact, i / 100.0),
+                                1.0, 0.005);
+    ck_assert_double_eq_tol(stats_hist_variance_ns2(&bucketed) / stats_hist_variance_ns2(&exact),
+                            1.0, 0.01);
+    stats_hist_add(&merged, 7, 1);
+    stats_hist_merge(&merged, &bucketed);
+    ck_assert(!stats_hist_is_exact(&merged) && merged.exact == NULL);
+    ck_assert_uint_eq(merged.count, 2001);
+    stats_hist_release(&exact);
+    stats_hist_release(&bucketed);
+    stats_hist_release(&merged);
+}
+END_TEST
+
 int main(void)
 {
     return unit_run("stats.hist", (const TTest *const[]){
@@ -257,6 +321,8 @@ int main(void)
                                       a_ramp_is_the_same_as_its_steps,
                                       a_long_ramp_costs_its_buckets,
                                       merging_is_adding_in_any_order,
+                                      sorting_changes_nothing_that_is_seen,
+                                      bucketed_ones_keep_no_values,
                                       NULL,
                                   });
 }

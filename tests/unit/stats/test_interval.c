@@ -155,6 +155,126 @@ START_TEST(small_terms_are_not_lost)
 }
 END_TEST
 
+/* mean 3, half width h = 0.654 of it: beyond what value / sqrt(1 - 2 h) can be, so it stays at sqrt(1 / 0.05). */
+START_TEST(skewed_intervals_reach_further_right)
+{
+    const double near[] = {99, 100, 101, 100, 100}, far[] = {1, 2, 3, 4, 5};
+    struct stats_interval t = stats_interval_t(near, 5, 0.95, 0.0);
+    struct stats_interval skewed = stats_interval_skewed(near, 5, 0.95);
+    double h = t.high / 100.0 - 1.0;
+
+    ck_assert_double_eq(skewed.low, t.low);
+    ck_assert_double_eq_tol(skewed.high, 100.0 / sqrt(1.0 - 2.0 * h), 1e-9);
+    ck_assert_double_eq_tol(skewed.high, t.high, 2.0 * h * h * 100.0);
+    skewed = stats_interval_skewed(far, 5, 0.95);
+    ck_assert_double_eq_tol(skewed.high, 3.0 * sqrt(20.0), 1e-9);
+    skewed = stats_interval_skewed((const double[]){-1, 0, 1}, 3, 0.95);
+    ck_assert_double_eq_tol(skewed.high, -skewed.low, 1e-12);
+    ck_assert(stats_interval_skewed(near, 1, 0.95).is_withheld);
+}
+END_TEST
+
+/* 2,000 times 5 means of skewed values (exponential, cubed): Student t covers too seldom, the skewed interval more often. */
+START_TEST(skewed_intervals_cover_more)
+{
+    int t_covers = 0, skewed_covers = 0;
+
+    for (uint64_t trial = 0; trial < 2000; trial++) {
+        double means[5] = {0};
+
+        for (uint64_t i = 0; i < 5 * 20; i++)
+            means[i / 20] += pow(-log(uniform(trial * 1000 + i)), 3.0) / 20.0;
+        struct stats_interval t = stats_interval_t(means, 5, 0.95, 0.0);
+        struct stats_interval skewed = stats_interval_skewed(means, 5, 0.95);
+
+        t_covers += t.low <= 6.0 && 6.0 <= t.high; /* E X^3 = 3! */
+        skewed_covers += skewed.low <= 6.0 && 6.0 <= skewed.high;
+    }
+    ck_assert_int_lt(t_covers, 1820);
+    ck_assert_int_ge(skewed_covers, t_covers + 60);
+}
+END_TEST
+
+START_TEST(ratios_of_sums)
+{
+    struct stats_interval exact =
+        stats_interval_ratio((const double[]){2, 4, 6}, (const double[]){1, 2, 3}, 3, 0.95);
+
+    ck_assert_double_eq(exact.value, 2.0);
+    ck_assert_double_eq(exact.low, 2.0);
+    ck_assert_double_eq(exact.high, 2.0);
+    /* Equal denominators: the interval of a mean. */
+    struct stats_interval ratio =
+        stats_interval_ratio((const double[]){1, 2, 3, 4, 5}, (const double[]){1, 1, 1, 1, 1}, 5, 0.95);
+    struct stats_interval mean = stats_interval_t((const double[]){1, 2, 3, 4, 5}, 5, 0.95, 0.0);
+
+    ck_assert_double_eq_tol(ratio.low, mean.low, 1e-12);
+    ck_assert_double_eq_tol(ratio.high, mean.high, 1e-12);
+    ck_assert(stats_interval_ratio((const double[]){1, 1}, (const double[]){0, 0}, 2, 0.95).is_withheld);
+}
+END_TEST
+
+/* Parts of an exponential distribution of mean 1, whose percentiles are known: -log(1 - q). */
+static double exponential_at(const void *context, double beyond)
+{
+    return *(const double *)context * -log(beyond);
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+START_TEST(percentiles_are_covered)
+{
+    enum { PARTS = 5, EACH = 1000, TRIALS = 200 };
+    static double values[PARTS][EACH], all[PARTS * EACH];
+    const double q = 0.99;
+    int covers = 0;
+
+    for (uint64_t trial = 0; trial < TRIALS; trial++) {
+        double own[PARTS], beyond[PARTS], sum = 0.0;
+
+        for (uint64_t i = 0; i < (uint64_t)PARTS * EACH; i++)
+            values[i / EACH][i % EACH] = all[i] = -log(uniform(trial * 100000 + i));
+        qsort(all, (size_t)PARTS * EACH, sizeof *all, compare_doubles);
+        double pooled = all[(size_t)(q * PARTS * EACH)], scale = pooled / -log(1.0 - q);
+
+        for (size_t p = 0; p < PARTS; p++) {
+            qsort(values[p], EACH, sizeof *values[p], compare_doubles);
+            own[p] = values[p][(size_t)(q * EACH)];
+            sum += own[p];
+            beyond[p] = 0.0;
+            for (size_t i = 0; i < EACH; i++)
+                beyond[p] += values[p][i] > pooled ? 1.0 / EACH : 0.0;
+        }
+        struct stats_percentile of = {q, sum / PARTS, own, beyond, PARTS, pooled, exponential_at, &scale};
+        struct stats_interval interval = stats_interval_percentile(&of, 0.95);
+
+        ck_assert(!interval.is_withheld && interval.low <= of.value && of.value <= interval.high);
+        ck_assert_str_eq(interval.method, "order_statistics");
+        covers += interval.low <= -log(1.0 - q) && -log(1.0 - q) <= interval.high;
+    }
+    ck_assert_int_ge(covers, TRIALS * 93 / 100 - 4);
+    ck_assert_int_le(covers, TRIALS * 99 / 100);
+}
+END_TEST
+
+START_TEST(equal_parts_have_a_sharp_percentile)
+{
+    double scale = 1.0, value = -log(0.01);
+    const double own[] = {value, value, value}, beyond[] = {0.01, 0.01, 0.01};
+    struct stats_percentile of = {0.99, value, own, beyond, 3, value, exponential_at, &scale};
+    struct stats_interval interval = stats_interval_percentile(&of, 0.95);
+
+    ck_assert_double_eq_tol(interval.low, value, 1e-12);
+    ck_assert_double_eq_tol(interval.high, value, 1e-12);
+    of.count = 1;
+    ck_assert(stats_interval_percentile(&of, 0.95).is_withheld);
+}
+END_TEST
+
 int main(void)
 {
     return unit_run("stats.interval", (const TTest *const[]){
@@ -167,6 +287,11 @@ int main(void)
                                           correlated_noise_is_no_trend,
                                           trends_without_noise,
                                           small_terms_are_not_lost,
+                                          skewed_intervals_reach_further_right,
+                                          skewed_intervals_cover_more,
+                                          ratios_of_sums,
+                                          percentiles_are_covered,
+                                          equal_parts_have_a_sharp_percentile,
                                           NULL,
                                       });
 }
