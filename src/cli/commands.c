@@ -594,8 +594,7 @@ const struct cli_command cli_commands[] = {
          "kvsim size --model llama-3.1-8b --hardware h100-sxm", "the pool and who fits in it",
          "kvsim size --model llama-3.1-70b --hardware h100-sxm --sequences 32 --context 8k",
          "refused, with the numbers and what would start",
-         "kvsim size --model deepseek-v3 --hardware h200-sxm --tp 8 --axis "
-         "engine.kv_cache_dtype=bf16,fp8_ds_mla",
+         "kvsim size --model qwen3-8b --hardware l40s --axis engine.kv_cache_dtype=bf16,fp8",
          "capacity by KV dtype"),
      .run = cli_size},
     {.name = "calibrate",

@@ -168,6 +168,7 @@ static enum kvsim_status weights_part(const struct kv_waterfall_inputs *inputs,
     struct spec_weights_options options = inputs->weights;
     options.tensor_parallel = inputs->kv.tensor_parallel;
     options.pipeline_parallel = inputs->kv.pipeline_parallel;
+    options.stage = inputs->kv.stage;
     uint64_t bytes;
     enum kvsim_status status = spec_weights_bytes_per_gpu(inputs->model, &options, &bytes, err);
     *out = (struct kv_waterfall_bytes){true, (int64_t)bytes, SPEC_CALCULATED,
@@ -493,7 +494,7 @@ static enum kvsim_status make_layout(const struct kv_waterfall_inputs *inputs,
     return status;
 }
 
-enum kvsim_status kv_waterfall_compute(const struct kv_waterfall_inputs *inputs,
+static enum kvsim_status compute_stage(const struct kv_waterfall_inputs *inputs,
                                        struct kv_waterfall *out, struct kvsim_error *err)
 {
     *out = (struct kv_waterfall){.starts = true, .log = inputs->sizing.log};
@@ -521,6 +522,42 @@ enum kvsim_status kv_waterfall_compute(const struct kv_waterfall_inputs *inputs,
         check_card(inputs, &parts, out);
     check_pool(inputs, out);
     return KVSIM_OK;
+}
+
+// Every stage sizes its own pool, and the least number of blocks counts for all.
+static enum kvsim_status compute_stages(const struct kv_waterfall_inputs *inputs,
+                                        struct kv_waterfall *out, struct kvsim_error *err)
+{
+    struct kv_waterfall_inputs of_stage = *inputs;
+    int64_t available_bytes_all = 0, weights_bytes = 0, ranks = inputs->kv.tensor_parallel;
+    for (uint32_t stage = 1; stage <= inputs->kv.pipeline_parallel; stage++) {
+        struct kv_waterfall at;
+        of_stage.kv.stage = stage;
+        enum kvsim_status status = compute_stage(&of_stage, &at, err);
+        if (status != KVSIM_OK)
+            return status;
+        available_bytes_all += at.kv_available_bytes_per_gpu * ranks;
+        weights_bytes += at.weights_bytes / (int64_t)at.layout.gpu_count * ranks;
+        bool tighter = at.kv_pool_blocks < out->kv_pool_blocks ||
+                       (at.kv_pool_blocks == out->kv_pool_blocks &&
+                        at.kv_available_bytes_per_gpu < out->kv_available_bytes_per_gpu);
+        if (stage == 1 || tighter)
+            *out = at;
+    }
+    out->kv_available_bytes = available_bytes_all;
+    out->weights_bytes = weights_bytes;
+    out->stage_remainder_bytes = available_bytes_all - out->kv_pool_bytes;
+    return KVSIM_OK;
+}
+
+enum kvsim_status kv_waterfall_compute(const struct kv_waterfall_inputs *inputs,
+                                       struct kv_waterfall *out, struct kvsim_error *err)
+{
+    if (inputs->kv.pipeline_parallel <= 1 || pool_is_stated(inputs) ||
+        inputs->sizing.pool == KV_POOL_CELLS)
+        return compute_stage(inputs, out, err);
+    *out = (struct kv_waterfall){.starts = true};
+    return compute_stages(inputs, out, err);
 }
 
 enum kvsim_status kv_waterfall_make(const struct kv_waterfall_inputs *inputs,

@@ -212,7 +212,9 @@ struct kv_waterfall {
     double max_concurrency;         /* kv_pool_blocks / sequence_blocks, as vLLM prints it */
     int64_t concurrency_guaranteed; /* whole sequences of max_model_len in the usable blocks */
 
-    int64_t weights_bytes;             /* over all GPUs, 0 where not known */
+    int64_t
+        stage_remainder_bytes; /* other stages' memory that the smallest stage's blocks leave unused */
+    int64_t weights_bytes;     /* over all GPUs, 0 where not known */
     uint64_t demand_lower_bound_bytes; /* demand_sequences x lower bound of demand_tokens */
     int64_t demand_blocks;
     bool fits_demand; /* demand_blocks <= kv_usable_blocks */

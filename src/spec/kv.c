@@ -170,7 +170,8 @@ static enum kvsim_status make_token_slot(const struct spec_model *model,
     if (status == KVSIM_OK)
         status = token_bytes_of(model, group, share.all, &share, layout, options, &once, err);
     if (status == KVSIM_OK)
-        status = token_bytes_of(model, group, share.per_rank, &share, layout, options, &on_rank, err);
+        status =
+            token_bytes_of(model, group, share.per_rank, &share, layout, options, &on_rank, err);
     if (status != KVSIM_OK)
         return status;
 
@@ -210,6 +211,35 @@ static enum kvsim_status make_state_slot(const struct spec_kv_group *group,
     return KVSIM_OK;
 }
 
+static enum kvsim_status find_format(const char *name, struct spec_kv_format *out,
+                                     struct kvsim_error *err)
+{
+    if (spec_kv_format_find(name, out))
+        return KVSIM_OK;
+    base_fail(err, KVSIM_ERR_SCENARIO, "unknown KV dtype '%s'", name);
+    base_error_code(err, "kv-dtype");
+    base_error_key(err, "engine.kv_cache_dtype");
+    return KVSIM_ERR_SCENARIO;
+}
+
+static uint64_t all_layers(const struct spec_model *model)
+{
+    uint64_t layers = model->layer_count;
+    for (size_t i = 0; i < model->group_count && model->only_groups; i++)
+        layers += model->groups[i].layer_count;
+    return layers;
+}
+
+static uint32_t layers_per_gpu(const struct spec_model *model, const struct spec_kv_group *group,
+                               const struct spec_kv_options *options)
+{
+    uint64_t stages = options->pipeline_parallel;
+    if (options->stage == 0)
+        return (uint32_t)div_up(group->layer_count, stages);
+    return (uint32_t)spec_stage_share(group->layer_count, all_layers(model), stages,
+                                      options->stage - 1);
+}
+
 static enum kvsim_status make_slot(const struct spec_model *model,
                                    const struct spec_kv_group *group,
                                    const struct spec_kv_options *options,
@@ -221,11 +251,19 @@ static enum kvsim_status make_slot(const struct spec_model *model,
         .layer_count = group->layer_count,
         .window_tokens = group->window_tokens,
         .block_tokens = group->block_tokens != 0 ? group->block_tokens : options->block_tokens,
-        .layer_count_per_gpu = (uint32_t)div_up(group->layer_count, options->pipeline_parallel),
+        .layer_count_per_gpu = layers_per_gpu(model, group, options),
     };
     if (group->kind == SPEC_KV_STATE)
         return make_state_slot(group, options, slot, err);
-    return make_token_slot(model, group, options, layout, slot, err);
+    const char *own = options->kind_dtype[group->kind];
+    if (own == NULL)
+        return make_token_slot(model, group, options, layout, slot, err);
+    struct spec_kv_layout of_kind = *layout;
+    enum kvsim_status status = find_format(own, &of_kind.k_format, err);
+    of_kind.v_format = of_kind.k_format;
+    if (status == KVSIM_OK)
+        status = make_token_slot(model, group, options, &of_kind, slot, err);
+    return status;
 }
 
 static void add_slot(struct spec_kv_layout *layout, const struct spec_kv_slot *slot)
@@ -254,17 +292,6 @@ static uint32_t replication(const struct spec_model *model, uint32_t ranks)
     return 1;
 }
 
-static enum kvsim_status find_format(const char *name, struct spec_kv_format *out,
-                                     struct kvsim_error *err)
-{
-    if (spec_kv_format_find(name, out))
-        return KVSIM_OK;
-    base_fail(err, KVSIM_ERR_SCENARIO, "unknown KV dtype '%s'", name);
-    base_error_code(err, "kv-dtype");
-    base_error_key(err, "engine.kv_cache_dtype");
-    return KVSIM_ERR_SCENARIO;
-}
-
 static enum kvsim_status check_query_heads(const struct spec_model *model, uint32_t ranks,
                                            struct kvsim_error *err)
 {
@@ -280,9 +307,7 @@ static enum kvsim_status check_query_heads(const struct spec_model *model, uint3
 static enum kvsim_status check_stages(const struct spec_model *model, uint32_t stages,
                                       struct kvsim_error *err)
 {
-    uint64_t layers = model->layer_count;
-    for (size_t i = 0; i < model->group_count && model->only_groups; i++)
-        layers += model->groups[i].layer_count;
+    uint64_t layers = all_layers(model);
     if (stages <= layers)
         return KVSIM_OK;
     base_fail(err, KVSIM_ERR_SCENARIO, "%u pipeline stages for %llu layers", stages,

@@ -65,9 +65,13 @@ struct spec_kv_layout {
 
 struct spec_kv_options {
     uint32_t tensor_parallel, pipeline_parallel;
+    uint32_t stage; /* per_gpu figures are of this pipeline stage, from 1; 0 = of the fullest */
     uint32_t block_tokens;         /* of groups that don't state their own */
     const char *k_dtype, *v_dtype; /* resolved names, not "auto" */
-    bool latent_with_value; /* the latent is stored a second time as V (llama.cpp before its MLA cache) */
+    /* Layers of a kind stored otherwise, by enum spec_kv_kind; NULL: as k_dtype and v_dtype say. */
+    const char *kind_dtype[SPEC_KV_KIND_COUNT];
+    bool
+        latent_with_value; /* the latent is stored a second time as V (llama.cpp before its MLA cache) */
     uint32_t latent_align_bytes; /* an MLA entry is padded to a multiple (vLLM V0: 256); 0 = none */
     const char *state_dtype;     /* of the recurrent part of states: fp32 (also NULL), bf16, fp16 */
 };
@@ -87,10 +91,18 @@ enum kvsim_status spec_kv_layout_make(const struct spec_model *model,
 /* Lower bound of one sequence of `context_tokens`: windows and states taken into account. Exact. */
 uint64_t spec_kv_lower_bound_bytes(const struct spec_kv_layout *layout, uint64_t context_tokens);
 
+/* Layers of a pipeline stage (from 0): vLLM gives every stage layers / stages, what remains to the last stages but the
+ * very last. */
+uint64_t spec_stage_layer_count(uint64_t layers, uint64_t stages, uint64_t stage);
+/* Of `count` layers spread evenly over `layers`, those of a stage (from 0). The order of kinds within a model isn't known
+ * here; the rounding keeps the total exact. */
+uint64_t spec_stage_share(uint64_t count, uint64_t layers, uint64_t stages, uint64_t stage);
+
 /* Weights of one GPU in bytes (the fullest): by format, TP, PP, replicated parts (norms, biases, routers), embedding
  * and head unquantized where the format leaves them. */
 struct spec_weights_options {
     uint32_t tensor_parallel, pipeline_parallel;
+    uint32_t stage; /* from 1; 0 = the fullest */
     bool expert_parallel;
     const char *quantization; /* "none" or a format's name; the checkpoint's own when "auto" */
     const char *dtype;        /* of unquantized parts: bf16, fp16, fp32 */

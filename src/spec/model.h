@@ -23,6 +23,7 @@ enum spec_kv_kind {
     SPEC_KV_STATE,   /* recurrent state: constant bytes per sequence */
     SPEC_KV_INDEX,   /* index keys of sparse attention */
 };
+enum { SPEC_KV_KIND_COUNT = SPEC_KV_INDEX + 1 };
 const char *spec_kv_kind_name(enum spec_kv_kind kind);
 
 enum { SPEC_KV_GROUPS_MAX = 16 };

@@ -236,29 +236,30 @@ static uint64_t vocabulary_bytes(const struct weights *w)
     return plain_bytes(w, rows * w->model->hidden);
 }
 
-// vLLM: every stage layers / stages, what remains to the last stages but the very last.
-static uint64_t stage_layer_count(uint64_t layers, uint64_t stages, uint64_t stage)
+uint64_t spec_stage_layer_count(uint64_t layers, uint64_t stages, uint64_t stage)
 {
     uint64_t extra = layers % stages;
     bool takes_extra = stage + 1 < stages && stage + 1 + extra >= stages;
     return layers / stages + (takes_extra ? 1 : 0);
 }
 
-// Of `count` layers spread evenly over `layers`, those among the first `upto`. The order within a model is not known
-// here; the rounding keeps the total exact.
 static uint64_t count_before(uint64_t count, uint64_t layers, uint64_t upto)
 {
     return layers == 0 ? 0 : count * upto / layers;
 }
 
+uint64_t spec_stage_share(uint64_t count, uint64_t layers, uint64_t stages, uint64_t stage)
+{
+    uint64_t first = 0;
+    for (uint64_t i = 0; i < stage; i++)
+        first += spec_stage_layer_count(layers, stages, i);
+    uint64_t end = first + spec_stage_layer_count(layers, stages, stage);
+    return count_before(count, layers, end) - count_before(count, layers, first);
+}
+
 static uint64_t stage_bytes(const struct weights *w, uint64_t stages, uint64_t stage)
 {
     const struct spec_model *m = w->model;
-    uint64_t first = 0;
-    for (uint64_t i = 0; i < stage; i++)
-        first += stage_layer_count(m->layer_count, stages, i);
-    uint64_t end = first + stage_layer_count(m->layer_count, stages, stage);
-
     const struct {
         uint64_t layers, layer_bytes;
     } parts[] = {
@@ -270,9 +271,8 @@ static uint64_t stage_bytes(const struct weights *w, uint64_t stages, uint64_t s
     };
     uint64_t bytes = 0;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        uint64_t layers = count_before(parts[i].layers, m->layer_count, end) -
-                          count_before(parts[i].layers, m->layer_count, first);
-        bytes += layers * parts[i].layer_bytes;
+        bytes +=
+            spec_stage_share(parts[i].layers, m->layer_count, stages, stage) * parts[i].layer_bytes;
     }
     return bytes;
 }
@@ -407,7 +407,10 @@ enum kvsim_status spec_weights_bytes_per_gpu(const struct spec_model *model,
         *out_bytes = stated_bytes(&weights, stages * weights.ranks);
         return KVSIM_OK;
     }
+    base_require(options->stage <= stages);
     for (uint64_t stage = 0; stage < stages; stage++) {
+        if (options->stage != 0 && stage + 1 != options->stage)
+            continue;
         uint64_t bytes = stage_bytes(&weights, stages, stage) + edge_bytes(&weights, stages, stage);
         *out_bytes = max_u64(*out_bytes, bytes);
     }

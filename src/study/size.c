@@ -20,7 +20,7 @@ static const char *format_bytes(struct base_arena *arena, const struct spec_kv_f
 static const char *print_formula(struct base_arena *arena, const struct serve_config *config,
                                  const struct spec_kv_group *group)
 {
-    const struct spec_kv_layout *layout = &config->layout;
+    const struct spec_kv_layout *layout = &config->waterfall.layout;
     const char *b = format_bytes(arena, &layout->k_format);
     if (group->kind == SPEC_KV_STATE)
         return base_arena_printf(arena, "L %u x state of one sequence", group->layer_count);
@@ -57,7 +57,7 @@ static void compare_to_mha(const struct serve_config *config, struct base_arena 
                            struct record_size *out)
 {
     const struct spec_model *model = config->model;
-    const struct spec_kv_layout *layout = &config->layout;
+    const struct spec_kv_layout *layout = &config->waterfall.layout;
     uint32_t head_dim = model->is_mla ? model->qk_nope_dim : model->head_dim;
     uint64_t layers = 0;
     for (size_t i = 0; i < layout->group_count; i++) {
@@ -79,7 +79,7 @@ static void compare_to_mha(const struct serve_config *config, struct base_arena 
 
 static void split_k_and_v(const struct serve_config *config, struct record_size *out)
 {
-    const struct spec_kv_layout *layout = &config->layout;
+    const struct spec_kv_layout *layout = &config->waterfall.layout;
     double v_bits = 0;
     for (size_t i = 0; i < config->model->group_count; i++) {
         const struct spec_kv_group *group = &config->model->groups[i];
@@ -103,8 +103,8 @@ static void find_slope(const struct serve_config *config, struct record_size *ou
                      : 4 * (int64_t)pages->kinds[i].window_tokens;
     tokens -= tokens % pages->block_tokens;
     struct kv_ledger once, twice;
-    kv_hold_ledger(&config->layout, pages, tokens, 1, &once);
-    kv_hold_ledger(&config->layout, pages, 2 * tokens, 1, &twice);
+    kv_hold_ledger(&config->waterfall.layout, pages, tokens, 1, &once);
+    kv_hold_ledger(&config->waterfall.layout, pages, 2 * tokens, 1, &twice);
     int64_t a = kv_ledger_allocated_bytes(&once), b = kv_ledger_allocated_bytes(&twice);
     out->marginal_bytes_per_token = (b - a) / tokens;
     out->fixed_bytes = a - out->marginal_bytes_per_token * tokens;
@@ -127,7 +127,7 @@ static int64_t group_blocks(const struct kv_pages *pages, const struct spec_kv_s
 static void add_groups(const struct serve_config *config, struct base_arena *arena,
                        struct record_size *out)
 {
-    const struct spec_kv_layout *layout = &config->layout;
+    const struct spec_kv_layout *layout = &config->waterfall.layout;
     const struct kv_pages *pages = &config->waterfall.pages;
     struct record_size_group *groups =
         base_arena_array(arena, layout->group_count + 1, sizeof *groups);
@@ -161,7 +161,7 @@ static void fill_cells_ledger(const struct serve_config *config, int64_t tokens,
                               struct kv_ledger *ledger)
 {
     const struct kv_waterfall *waterfall = &config->waterfall;
-    kv_hold_ledger(&config->layout, &waterfall->pages, tokens, sequences, ledger);
+    kv_hold_ledger(&config->waterfall.layout, &waterfall->pages, tokens, sequences, ledger);
     // All cells are there from the start: what holds no token yet is promised to whoever comes.
     ledger->block_rounding_bytes = ledger->out_of_window_bytes = ledger->padded_bytes = 0;
     ledger->reserved_bytes = 0;
@@ -210,7 +210,7 @@ static void fill_context(const struct serve_config *config, int64_t tokens, int6
     if (is_cells)
         fill_cells_ledger(config, tokens, sequences, &ledger);
     else
-        kv_hold_ledger(&config->layout, pages, tokens, sequences, &ledger);
+        kv_hold_ledger(&config->waterfall.layout, pages, tokens, sequences, &ledger);
     int64_t allocated = kv_ledger_allocated_bytes(&ledger);
     int64_t usable = is_cells ? waterfall->kv_pool_bytes
                               : waterfall->kv_usable_blocks * (int64_t)pages->block_bytes +
@@ -352,8 +352,9 @@ void study_size_make(const struct serve_config *config, const struct study_size_
         .max_model_len = config->sched.max_model_len,
         .max_num_seqs = config->sched.max_num_seqs,
         .max_num_batched_tokens = config->sched.max_num_batched_tokens,
-        .lower_bound_bytes_per_token = (int64_t)config->layout.lower_bound_bytes_per_token,
-        .kv_replication = config->layout.kv_replication,
+        .lower_bound_bytes_per_token =
+            (int64_t)config->waterfall.layout.lower_bound_bytes_per_token,
+        .kv_replication = config->waterfall.layout.kv_replication,
         .block_bytes = (int64_t)waterfall->pages.block_bytes,
         .block_bytes_per_gpu = (int64_t)waterfall->pages.block_bytes_per_gpu,
         .table_count = waterfall->pages.table_count,

@@ -192,6 +192,15 @@ static void note_pool(const struct serve_config *config, const struct record_siz
                      "each KV head or latent is held %lld times: tensor parallelism is wider "
                      "than there are heads to cut",
                      (long long)size->kv_replication));
+    if (size->pipeline_parallel_size > 1 && waterfall->stage_remainder_bytes > 0) {
+        char unused[40];
+        add_line(lines,
+                 base_arena_printf(lines->arena,
+                                   "the stage with the fewest blocks counts: %s of the other "
+                                   "stages' memory stay unused",
+                                   base_print_bytes((double)waterfall->stage_remainder_bytes,
+                                                    unused, sizeof unused)));
+    }
     if (waterfall->pages.padded_layer_count > 0)
         add_line(lines,
                  base_arena_printf(

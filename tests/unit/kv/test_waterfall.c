@@ -233,7 +233,41 @@ START_TEST(lines_and_stages_are_named)
 }
 END_TEST
 
-CHECK_MAIN("kv.waterfall", the_parts_add_up_to_what_the_driver_shows,
+// 61 layers over two stages: 30 and 31, and the embedding or the head on one of them; the least blocks count for both.
+START_TEST(the_smallest_stage_counts)
+{
+    struct kv_waterfall_inputs inputs = inputs_of(&model_deepseek_v3);
+    inputs.kv.tensor_parallel = 8;
+    inputs.kv.pipeline_parallel = 2;
+    struct kv_waterfall both = waterfall_of(&inputs);
+    int64_t least = INT64_MAX, layers = 0;
+    for (uint32_t stage = 1; stage <= 2; stage++) {
+        struct spec_kv_options kv = inputs.kv;
+        struct spec_weights_options weights = {.tensor_parallel = 8,
+                                               .pipeline_parallel = 2,
+                                               .stage = stage,
+                                               .quantization = "none",
+                                               .dtype = "bf16"};
+        struct spec_kv_layout layout;
+        struct kvsim_error err = {0};
+        uint64_t bytes;
+        kv.stage = stage;
+        ck_assert_int_eq(spec_kv_layout_make(&model_deepseek_v3, &kv, &layout, &err), KVSIM_OK);
+        ck_assert_int_eq(spec_weights_bytes_per_gpu(&model_deepseek_v3, &weights, &bytes, &err),
+                         KVSIM_OK);
+        layers += layout.groups[0].layer_count_per_gpu;
+        int64_t rest = both.budget_bytes_per_gpu - (int64_t)bytes -
+                       row_bytes(&both, KV_WF_ACTIVATION) - row_bytes(&both, KV_WF_NON_TORCH);
+        int64_t blocks = rest > 0 ? rest / (int64_t)layout.block_bytes_per_gpu : 0;
+        least = blocks < least ? blocks : least;
+    }
+    ck_assert_int_eq(layers, 61);
+    ck_assert_int_eq(both.kv_pool_blocks, least);
+    check_sum(&both);
+}
+END_TEST
+
+CHECK_MAIN("kv.waterfall", the_smallest_stage_counts, the_parts_add_up_to_what_the_driver_shows,
            figures_are_those_that_engines_print, graphs_are_charged_or_lie_outside,
            ranks_share_weights_and_heads, overrides_replace_what_is_derived,
            unknown_parts_are_zero_and_say_so, states_beside_the_pool_are_a_line,

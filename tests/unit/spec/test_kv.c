@@ -273,7 +273,26 @@ START_TEST(stated_bytes_are_taken_as_they_are)
 }
 END_TEST
 
-CHECK_MAIN("spec.kv", bytes_per_token_of_well_known_models,
+// Layers with a window in one byte, the others as they are: each kind by its own format.
+START_TEST(kinds_may_be_stored_otherwise)
+{
+    struct spec_kv_options opts = options(1, 16, "bf16");
+    struct spec_kv_layout same = layout_of(&model_gemma3_27b, &opts);
+    opts.kind_dtype[SPEC_KV_SLIDING] = "fp8";
+    struct spec_kv_layout mixed = layout_of(&model_gemma3_27b, &opts);
+    for (size_t i = 0; i < same.group_count; i++) {
+        uint64_t share = same.groups[i].kind == SPEC_KV_SLIDING ? 2 : 1;
+        ck_assert_uint_eq(mixed.groups[i].slot_bytes * share, same.groups[i].slot_bytes);
+    }
+    struct spec_kv_layout refused;
+    struct kvsim_error err = {0};
+    opts.kind_dtype[SPEC_KV_SLIDING] = "fp9";
+    ck_assert_int_eq(spec_kv_layout_make(&model_gemma3_27b, &opts, &refused, &err),
+                     KVSIM_ERR_SCENARIO);
+}
+END_TEST
+
+CHECK_MAIN("spec.kv", kinds_may_be_stored_otherwise, bytes_per_token_of_well_known_models,
            formats_of_one_head_have_vector_ds_bytes, latent_blocks_have_vector_ds_bytes,
            scales_stand_apart_from_the_lower_bound, keys_and_values_may_differ,
            heads_are_cut_over_ranks_and_then_repeated, a_latent_is_whole_on_every_rank,
