@@ -98,9 +98,10 @@ void study_host_fill(struct record_run *run, double wall_s, int64_t jobs)
 {
     char text[32] = "";
     struct utsname machine;
-    time_t now = time(NULL);
+    struct timespec now;
     struct tm utc;
-    if (gmtime_r(&now, &utc) != NULL)
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (gmtime_r(&now.tv_sec, &utc) != NULL)
         strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
     run->created_at = base_arena_copy(&run->arena, text);
     run->host = base_arena_copy(&run->arena, uname(&machine) == 0 ? machine.nodename : "");

@@ -5,7 +5,9 @@
 #include "support/scratch.h"
 #include "support/unit.h"
 
+#include "store/comparison.h"
 #include "store/store.h"
+#include "store/sweep.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,10 +174,51 @@ START_TEST(equal_runs_give_equal_dumps_without_run_host)
 }
 END_TEST
 
+/* Both runs as the points of a sweep and the sides of a comparison. */
+static void write_studies(const char *path)
+{
+    struct store *store;
+    struct record_sweep sweep;
+    struct record_comparison comparison;
+    struct store_decision decisions[2];
+    ck_assert_int_eq(store_open(path, STORE_WRITE, &store, &err), KVSIM_OK);
+    record_sweep_init(&sweep);
+    strcpy(sweep.sweep_id, "s0123456789ab");
+    sweep.axis_count = 2;
+    sweep.axes[0] = "concurrency";
+    sweep.axes[1] = "context";
+    record_sweep_make_points(&sweep, 2);
+    for (size_t i = 0; i < 2; i++) {
+        sweep.points[i].values[0] = i == 0 ? "1" : "2";
+        sweep.points[i].values[1] = "1024";
+        sweep.points[i].status = RECORD_POINT_OK;
+        sweep.points[i].run_id = (int64_t)i + 1;
+        decisions[i] = (struct store_decision){.point = &sweep.points[i]};
+    }
+    ck_assert_msg(store_write_points(store, &sweep, decisions, 2, &err) == KVSIM_OK, "%s",
+                  err.message);
+    record_comparison_init(&comparison);
+    comparison.a.run_id = 1;
+    comparison.b.run_id = 2;
+    struct record_difference row = {.name = "ttft",
+                                    .statistic = "p99",
+                                    .class_name = "",
+                                    .unit = "ms",
+                                    .ratio = 2,
+                                    .method = "paired_t",
+                                    .verdict = RECORD_WORSE};
+    base_vec_push(&comparison.figures, row);
+    ck_assert_int_eq(store_write_comparison(store, &comparison, &err), KVSIM_OK);
+    record_comparison_free(&comparison);
+    record_sweep_free(&sweep);
+    store_close(store);
+}
+
 START_TEST(every_ready_question_is_answered)
 {
     scratch_enter();
     write_runs("x.db", 2);
+    write_studies("x.db");
     int code;
     char *names = scratch_run("cd '" KVSIM_TEST_DATA "/results/queries' && ls *.sql", &code);
     ck_assert_int_eq(code, 0);
