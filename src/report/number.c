@@ -85,7 +85,8 @@ char *report_print_interval(double value, double low, double high, char *text, s
 {
     if (isnan(value) || isinf(value) || isnan(low) || isnan(high) || isinf(low) || isinf(high))
         return report_print_rounded(value, 3, text, bytes);
-    double half = (high - low) / 2.0;
+    // The longer side where they differ: what is said holds the interval.
+    double half = fmax(high - value, value - low);
     // Less than a double can tell in a mean of such values: equal replications.
     if (half <= 1e-9 * fabs(value))
         half = 0.0;

@@ -85,7 +85,8 @@ static void judge_targets(const struct serve_config *config, struct record_run *
 static void add_sample_caveats(const struct study_replications *replications, struct record_run *out)
 {
     const struct record_metric *p99 = record_run_metric(out, "ttft", "p99", "");
-    if (replications->count < 2) {
+    const struct record_metric *mean = record_run_metric(out, "ttft", "mean", "");
+    if (replications->count < 2 && (mean == NULL || isnan(mean->ci_low))) {
         record_run_add_caveat(out, "one_replication",
                               "one replication: figures have no confidence interval; a trace has no other one, for "
                               "drawn loads set run.replications");
