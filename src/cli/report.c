@@ -26,7 +26,7 @@ struct session {
     const struct record_run **run_of;
 };
 
-/* A page of a larger grid has the runs of its first points alone: reading all would take longer than they tell. */
+/* A page of a larger grid has the runs of its first points and of the first miss alone: all would take longer than they tell. */
 enum { RUNS_MAX = 400, FIRST_RUNS = 40 };
 
 static const char *db_path_of(const struct cli_args *args)
@@ -127,15 +127,26 @@ static enum kvsim_status load_run_of(struct session *session, size_t at, struct 
     return status;
 }
 
+/* The first point that misses a target, whose levers the page names; count when there is none. */
+static size_t find_first_miss(const struct record_sweep *sweep)
+{
+    size_t at = 0;
+    while (at < sweep->point_count && sweep->points[at].status != RECORD_POINT_SLO_MISSED)
+        at++;
+    return at;
+}
+
 static enum kvsim_status load_runs(struct session *session, struct kvsim_error *err)
 {
     size_t count = session->sweep.point_count;
     size_t wanted = count <= RUNS_MAX ? count : FIRST_RUNS;
+    size_t miss = find_first_miss(&session->sweep);
     enum kvsim_status status = KVSIM_OK;
     session->runs = base_alloc(base_mul_size(count, sizeof *session->runs));
     session->run_of = base_alloc(base_mul_size(count, sizeof *session->run_of));
-    for (size_t i = 0; i < wanted && status == KVSIM_OK; i++) {
-        if (session->sweep.points[i].run_id > 0)
+    for (size_t i = 0; i < count && status == KVSIM_OK; i++) {
+        bool is_wanted = i < wanted || i == miss;
+        if (is_wanted && session->sweep.points[i].run_id > 0)
             status = load_run_of(session, i, err);
     }
     return status;

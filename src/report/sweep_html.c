@@ -58,10 +58,10 @@ static void write_question(const struct report_grid *grid, struct base_text *tex
     base_text_add(text, "?");
 }
 
-/* The one line of a grid with one axis; empty for others. */
+/* The one line of a grid with one axis of numbers; empty for others. */
 static void find_only_line(const struct report_grid *grid, struct report_points *line)
 {
-    if (grid->sweep->axis_count == 1 && grid->sweep->point_count > 0)
+    if (grid->sweep->axis_count == 1 && report_sweep_is_ordered(grid->sweep))
         report_sweep_line(grid->sweep, &grid->sweep->points[0], line);
 }
 
@@ -169,10 +169,12 @@ static void put_counts(struct report_html *html, const struct report_grid *grid)
     report_html_markup(html, "<p class=\"note\">");
     report_html_claim(html, row == NULL ? "simulated" : row->claim,
                       row == NULL ? NULL : row->basis);
-    report_html_printf(html, " %zu points: %zu meet their targets, %zu miss one, %zu cannot start",
-                       sweep->total_count, report_sweep_count(sweep, RECORD_POINT_OK),
-                       report_sweep_count(sweep, RECORD_POINT_SLO_MISSED),
-                       report_sweep_count(sweep, RECORD_POINT_REFUSED));
+    report_html_printf(html, " %zu points", sweep->total_count);
+    if (has_targets(grid))
+        report_html_printf(html, ": %zu meet their targets, %zu miss one",
+                           report_sweep_count(sweep, RECORD_POINT_OK),
+                           report_sweep_count(sweep, RECORD_POINT_SLO_MISSED));
+    report_html_printf(html, ", %zu cannot start", report_sweep_count(sweep, RECORD_POINT_REFUSED));
     if (report_sweep_count(sweep, RECORD_POINT_FAILED) > 0)
         report_html_printf(html, ", %zu failed", report_sweep_count(sweep, RECORD_POINT_FAILED));
     if (open > 0)
@@ -227,11 +229,13 @@ static void put_limit_counts(struct report_html *html, const struct record_sweep
     report_html_markup(html, is_first ? "" : ".</p>\n");
 }
 
-static void put_binding(struct report_html *html, const struct record_sweep *sweep)
+static void put_binding(struct report_html *html, const struct report_grid *grid)
 {
+    const struct record_sweep *sweep = grid->sweep;
     report_html_markup(html, "<div>\n<h2>What binds</h2>\n");
     put_limit_counts(html, sweep, RECORD_POINT_SLO_MISSED, "Where targets are missed: ");
-    put_limit_counts(html, sweep, RECORD_POINT_OK, "Where they are met: ");
+    put_limit_counts(html, sweep, RECORD_POINT_OK,
+                     has_targets(grid) ? "Where they are met: " : "Over the grid: ");
     report_html_markup(html, "<p class=\"note\">In brackets: points.</p>\n</div>\n");
 }
 
@@ -244,7 +248,11 @@ static void put_levers(struct report_html *html, const struct report_grid *grid)
     size_t count = run == NULL ? 0 : report_levers_find(run, levers);
     report_html_markup(html, "<div>\n<h2>What to change</h2>\n");
     if (miss == NULL)
-        report_html_paragraph(html, "", "No target is missed on this grid.");
+        report_html_paragraph(html, "", "%s",
+                              has_targets(grid) ? "No target is missed on this grid."
+                                                : "No SLO was stated, so nothing has to change.");
+    else if (run == NULL)
+        report_html_paragraph(html, "", "The run of the first miss was not read.");
     else if (count == 0)
         report_html_paragraph(html, "", "No single setting is known to lift what binds first.");
     else
@@ -276,7 +284,8 @@ static void put_bests(struct report_html *html, const struct report_grid *grid)
         {"Fastest per user: ", " tokens/s", RECORD_OUTPUT_THROUGHPUT_PER_USER, false},
         {"Cheapest: $", " per million output tokens", RECORD_USD_PER_MTOK_OUTPUT, true},
     };
-    report_html_markup(html, "<div>\n<h2>The best within the targets</h2>\n");
+    report_html_markup(html, has_targets(grid) ? "<div>\n<h2>The best within the targets</h2>\n"
+                                               : "<div>\n<h2>The best points</h2>\n");
     for (size_t i = 0; i < COUNT_OF(bests); i++) {
         const struct record_point *best = find_best(grid->sweep, bests[i].column, bests[i].least);
         if (best == NULL)
@@ -314,7 +323,7 @@ static void put_front(struct report_html *html, const struct report_grid *grid,
         put_map_answer(html, grid);
     put_counts(html, grid);
     report_html_markup(html, "<div class=\"brief\">\n");
-    put_binding(html, grid->sweep);
+    put_binding(html, grid);
     put_levers(html, grid);
     put_bests(html, grid);
     report_html_markup(html, "</div>\n</header>\n");

@@ -220,7 +220,7 @@ static void put_frontier_head(struct report_html *html, const struct report_grid
 void report_grid_frontier(struct report_html *html, const struct report_grid *grid)
 {
     const struct record_sweep *sweep = grid->sweep;
-    if (sweep->axis_count == 0 || sweep->is_zipped || sweep->point_count == 0)
+    if (!report_sweep_is_ordered(sweep))
         return;
     struct report_points line = {0};
     size_t shown = 0;

@@ -1,6 +1,5 @@
 #include "report/sweep_html_int.h"
 
-#include "base/units.h"
 #include "report/number.h"
 #include "report/run_plots.h"
 #include "report/run_view.h"
@@ -97,9 +96,12 @@ static void end_map(struct map *map)
     base_vec_free(&map->columns);
 }
 
-static bool meets(const struct record_point *point)
+/* Whether targets end between two cells: both are decided, and one of them alone meets them. */
+static bool parts(const struct record_point *a, const struct record_point *b)
 {
-    return point != NULL && point->status == RECORD_POINT_OK;
+    bool are_decided =
+        a != NULL && b != NULL && a->status != RECORD_POINT_OPEN && b->status != RECORD_POINT_OPEN;
+    return are_decided && (a->status == RECORD_POINT_OK) != (b->status == RECORD_POINT_OK);
 }
 
 static void add_stroke(struct report_plot *plot, double x0, double y0, double x1, double y1)
@@ -110,20 +112,23 @@ static void add_stroke(struct report_plot *plot, double x0, double y0, double x1
     report_plot_add(plot, "\n");
 }
 
-/* A stroke wherever a cell that meets its targets lies beside one that does not. */
-static void add_frontier(struct map *map)
+/* A stroke wherever a cell that meets its targets lies beside one that does not; false when none does. */
+static bool add_frontier(struct map *map)
 {
+    bool has_any = false;
     for (size_t r = 0; r < map->rows.count; r++) {
         for (size_t c = 0; c < map->columns.count; c++) {
             const struct record_point *here = cell(map, r, c), *right = cell(map, r, c + 1),
                                       *below = cell(map, r + 1, c);
             double x = (double)c, y = (double)r;
-            if (right != NULL && meets(here) != meets(right))
+            has_any |= parts(here, right) || parts(here, below);
+            if (parts(here, right))
                 add_stroke(&map->plot, x + 0.5, y - 0.5, x + 0.5, y + 0.5);
-            if (below != NULL && meets(here) != meets(below))
+            if (parts(here, below))
                 add_stroke(&map->plot, x - 0.5, y + 0.5, x + 0.5, y + 0.5);
         }
     }
+    return has_any;
 }
 
 static void add_cell_label(struct map *map, size_t row, size_t column, const char *text, int colour)
@@ -220,16 +225,17 @@ static void colour_figures(struct map *map, const double scale[2])
     end_cells(map);
 }
 
-static void put_scale_legend(struct report_html *html, const double scale[2], const char *unit)
+static void put_scale_legend(struct report_html *html, const double scale[2], bool has_frontier)
 {
     char low[REPORT_NUMBER_BYTES], high[REPORT_NUMBER_BYTES];
     report_figure_legend(html);
-    report_figure_key(html, REPORT_SCALE, print_short(scale[0], low, sizeof low), unit);
+    report_figure_key(html, REPORT_SCALE, print_short(scale[0], low, sizeof low), "");
     for (int step = 2; step < REPORT_SCALE_COUNT - 1; step += 2)
         report_figure_key(html, REPORT_SCALE + step, "", "");
     report_figure_key(html, REPORT_SCALE + REPORT_SCALE_COUNT - 1,
-                      print_short(scale[1], high, sizeof high), unit);
-    report_figure_key(html, REPORT_BOUND, "where the targets end", "");
+                      print_short(scale[1], high, sizeof high), "");
+    if (has_frontier)
+        report_figure_key(html, REPORT_BOUND, "where the targets end", "");
     report_figure_legend_end(html);
 }
 
@@ -256,7 +262,7 @@ bool report_figure_heat(struct report_html *html, struct report_plotter *plotter
     char words[64], title[128];
     struct map map;
     begin_map(&map, grid, rest);
-    add_frontier(&map);
+    bool has_frontier = add_frontier(&map);
     label_figures(&map, scale);
     colour_figures(&map, scale);
     report_words(column->name, words, sizeof words);
@@ -265,7 +271,7 @@ bool report_figure_heat(struct report_html *html, struct report_plotter *plotter
              column->unit);
     if (!begin_map_figure(html, plotter, &map, "heat", number, title))
         return false;
-    put_scale_legend(html, scale, "");
+    put_scale_legend(html, scale, has_frontier);
     report_figure_end(html, column->help);
     return true;
 }
@@ -349,21 +355,6 @@ bool report_figure_binding(struct report_html *html, struct report_plotter *plot
 
 /* ---- latency along the first axis ---- */
 
-/* The value on the first axis as a number, whatever its unit; NaN for a name. */
-static double axis_number(const struct record_point *point)
-{
-    static const enum base_unit units[] = {BASE_NONE,  BASE_RATE, BASE_TOKENS,
-                                           BASE_BYTES, BASE_TIME, BASE_RATIO};
-    double value = (double)NAN;
-    struct kvsim_error ignored;
-    for (size_t i = 0; i < COUNT_OF(units); i++) {
-        if (base_parse_real(point->values[0], units[i], &value, &ignored) == KVSIM_OK &&
-            isfinite(value))
-            return value;
-    }
-    return (double)NAN;
-}
-
 struct along {
     const struct report_grid *grid;
     enum record_summary column;
@@ -377,7 +368,7 @@ struct along {
 static double place_of(const struct along *along, const struct record_point *point)
 {
     if (along->is_numeric)
-        return axis_number(point);
+        return report_sweep_number(point);
     size_t at = 0;
     while (at < along->values.count &&
            strcmp(along->values.at[at]->values[0], point->values[0]) != 0)
@@ -391,7 +382,7 @@ static void look_at_axis(struct along *along)
     along->is_numeric = true;
     report_sweep_values(along->grid->sweep, 0, &along->values);
     for (size_t i = 0; i < along->values.count; i++) {
-        double value = axis_number(along->values.at[i]);
+        double value = report_sweep_number(along->values.at[i]);
         along->is_numeric = along->is_numeric && !isnan(value);
         low = fmin(low, value);
         high = fmax(high, value);
@@ -517,16 +508,21 @@ static void add_bound_line(struct report_plot *plot, const struct along *along)
     report_plot_add(plot, "\n");
 }
 
-static void add_plot_command(struct report_plot *plot, const bool *has_data, size_t count)
+/* Names have no order that a line could follow: they get dots alone. */
+static void add_plot_command(struct report_plot *plot, const struct along *along,
+                             const bool *has_data, size_t count)
 {
     bool is_first = true;
     for (size_t i = 0; i < count; i++) {
         if (!has_data[i])
             continue;
-        report_plot_add(plot, "%s$line%zu using 1:2 with lines lw 1.6 lc ",
-                        is_first ? "plot " : ", ", i);
-        report_plot_colour(plot, line_colour(i, count));
-        report_plot_add(plot, ", $line%zu using 1:2:3:4 with yerrorbars pt 7 ps 0.6 lw 1.4 lc ", i);
+        report_plot_add(plot, is_first ? "plot " : ", ");
+        if (along->is_numeric) {
+            report_plot_add(plot, "$line%zu using 1:2 with lines lw 1.6 lc ", i);
+            report_plot_colour(plot, line_colour(i, count));
+            report_plot_add(plot, ", ");
+        }
+        report_plot_add(plot, "$line%zu using 1:2:3:4 with yerrorbars pt 7 ps 0.6 lw 1.4 lc ", i);
         report_plot_colour(plot, line_colour(i, count));
         is_first = false;
     }
@@ -571,7 +567,7 @@ static bool plot_along(struct report_plot *plot, const struct along *along,
         if (has_data[i])
             add_line_data(plot, along, &line, i);
     }
-    add_plot_command(plot, has_data, count);
+    add_plot_command(plot, along, has_data, count);
     base_vec_free(&line);
     return has_any;
 }

@@ -1,7 +1,9 @@
 #include "report/sweep_view.h"
 
+#include "base/units.h"
 #include "report/sweep.h"
 
+#include <math.h>
 #include <string.h>
 
 bool report_sweep_is_map(const struct record_sweep *sweep)
@@ -15,6 +17,20 @@ size_t report_sweep_count(const struct record_sweep *sweep, enum record_point_st
     for (size_t i = 0; i < sweep->point_count; i++)
         count += sweep->points[i].status == status;
     return count;
+}
+
+double report_sweep_number(const struct record_point *point)
+{
+    static const enum base_unit units[] = {BASE_NONE,  BASE_RATE, BASE_TOKENS,
+                                           BASE_BYTES, BASE_TIME, BASE_RATIO};
+    double value = (double)NAN;
+    struct kvsim_error ignored;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (base_parse_real(point->values[0], units[i], &value, &ignored) == KVSIM_OK &&
+            isfinite(value))
+            return value;
+    }
+    return (double)NAN;
 }
 
 static bool is_same(const struct record_point *a, const struct record_point *b, size_t axis)
@@ -81,6 +97,14 @@ void report_sweep_add_values(struct base_text *text, const struct record_sweep *
     for (size_t i = first_axis; i < sweep->axis_count; i++)
         base_text_printf(text, "%s%s", i == first_axis ? "" : ", ",
                          report_sweep_value(sweep, point, i, value, sizeof value));
+}
+
+bool report_sweep_is_ordered(const struct record_sweep *sweep)
+{
+    bool is_ordered = sweep->axis_count > 0 && !sweep->is_zipped && sweep->point_count > 0;
+    for (size_t i = 0; i < sweep->point_count && is_ordered; i++)
+        is_ordered = !isnan(report_sweep_number(&sweep->points[i]));
+    return is_ordered;
 }
 
 static bool shares_line(const struct record_sweep *sweep, const struct record_point *a,

@@ -37,6 +37,11 @@ void report_sweep_add_place(struct base_text *text, const struct record_sweep *s
 void report_sweep_add_values(struct base_text *text, const struct record_sweep *sweep,
                              const struct record_point *point, size_t first_axis);
 
+/* The value on the first axis as a number, whatever its unit; NaN for a name. */
+double report_sweep_number(const struct record_point *point);
+/* Whether the first axis has numbers alone, so that "up to" means something along it. */
+bool report_sweep_is_ordered(const struct record_sweep *sweep);
+
 /* The points that differ from `first` on the first axis alone, in its order. */
 void report_sweep_line(const struct record_sweep *sweep, const struct record_point *first,
                        struct report_points *out);

@@ -40,13 +40,13 @@ START_TEST(a_map)
     print_page(made.run_of);
     must_have("meet its SLOs along concurrency × context?");
     must_have("3 of 6 points meet their targets.");
-    must_have("The most output among them is 3,001.5 tokens/s at concurrency 4, context 1k.");
+    must_have("The most output among them is 3,002 tokens/s at concurrency 4, context 1k.");
     must_have("The tightest promise there: ttft p99 is 1,322 ± 20 ms against 2 s.");
     must_have("6 points: 3 meet their targets, 2 miss one, 1 cannot start");
     must_have("Where targets are missed: KV memory (1), seats (max_num_seqs) (1)");
     must_have("Against KV memory, which binds at the first miss");
     must_have("<b>Cheapest: $0.500 per million output tokens</b> at concurrency 1, context 1k.");
-    must_have("<th scope=\"row\" class=\"r\">4</th><td class=\"r\">3,001.5</td>"
+    must_have("<th scope=\"row\" class=\"r\">4</th><td class=\"r\">3,002</td>"
               "<td class=\"r\">4,002 !</td>");
     must_have("<th scope=\"row\" class=\"r\">16</th><td class=\"r\">5,002 !</td>"
               "<td class=\"r\">refused</td>");
@@ -99,6 +99,36 @@ START_TEST(a_line)
     made.sweep.points[0].status = RECORD_POINT_SLO_MISSED;
     print_page(made.run_of);
     must_have("Nowhere from 1/s on: the first value misses.");
+    teardown();
+}
+END_TEST
+
+START_TEST(names_have_no_order)
+{
+    static const char *const names[] = {"h100-sxm", "l40s", "t4", "a100", "h200", "b200"};
+    made_sweep_init_line(&made);
+    made.sweep.axes[0] = "hardware";
+    for (size_t i = 0; i < MADE_SWEEP_POINTS; i++)
+        made.sweep.points[i].values[0] = names[i];
+    print_page(made.run_of);
+    must_have("Where does <span class=\"name\">chat-8k</span> meet its SLOs along hardware?");
+    must_have("3 of 6 points meet their targets.");
+    ck_assert_ptr_null(strstr(page, "Up to"));
+    ck_assert_ptr_null(strstr(page, "Where it ends"));
+    teardown();
+}
+END_TEST
+
+START_TEST(without_targets)
+{
+    made_sweep_init(&made);
+    for (size_t i = 0; i < 5; i++)
+        made.runs[i].summary[RECORD_SLO_MET] = (struct record_value){.kind = RECORD_NULL};
+    print_page(made.run_of);
+    must_have("give along");
+    must_have("points ran; no SLO was stated.");
+    must_have("The best points");
+    ck_assert_ptr_null(strstr(page, "meet their targets, 2 miss"));
     teardown();
 }
 END_TEST
@@ -177,8 +207,8 @@ END_TEST
 int main(void)
 {
     return unit_run("report.sweep_html",
-                    (const TTest *const[]){a_map, where_it_ends_and_why, the_pareto_set, a_line,
-                                           inputs_that_points_share, without_its_runs,
-                                           not_decided_yet, nothing_at_all, texts_are_escaped,
-                                           NULL});
+                    (const TTest *const[]){
+                        a_map, where_it_ends_and_why, the_pareto_set, a_line, names_have_no_order,
+                        without_targets, inputs_that_points_share, without_its_runs,
+                        not_decided_yet, nothing_at_all, texts_are_escaped, NULL});
 }
