@@ -62,17 +62,6 @@ bool kv_reserve_fits(const struct kv_paged *pool, int64_t tokens, int64_t spare_
                                    kv_space_fits(pool->space, blocks));
 }
 
-bool kv_reserve_can_ever_fit(const struct kv_paged *pool, int64_t tokens)
-{
-    int64_t usable = pool->total_blocks - pool->held_back_blocks;
-    int64_t blocks = kv_paged_blocks_for(pool, tokens);
-    if (blocks > usable) {
-        return false;
-    }
-    // The largest range of a buddy space is the highest binary digit of its size.
-    return pool->space == NULL || kv_reserve_blocks(pool, tokens) <= usable;
-}
-
 bool kv_reserve_take(struct kv_paged *pool, int64_t tokens, struct kv_promise *out)
 {
     int64_t blocks = kv_paged_blocks_for(pool, tokens), at = 0;

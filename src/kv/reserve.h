@@ -35,8 +35,6 @@ int64_t kv_reserve_tokens(const struct kv_paged *pool, int64_t prompt_tokens, in
 int64_t kv_reserve_blocks(const struct kv_paged *pool, int64_t tokens);
 /* True when it has a place now, `spare_blocks` staying free. */
 bool kv_reserve_fits(const struct kv_paged *pool, int64_t tokens, int64_t spare_blocks);
-/* True when it would have a place in an empty pool. */
-bool kv_reserve_can_ever_fit(const struct kv_paged *pool, int64_t tokens);
 /* Takes it; false, with nothing changed, when it does not fit. */
 bool kv_reserve_take(struct kv_paged *pool, int64_t tokens, struct kv_promise *out);
 void kv_reserve_give(struct kv_paged *pool, struct kv_promise *promise);

@@ -259,7 +259,6 @@ static const struct figure figures[] = {
     {.column = RECORD_PREEMPTIONS, .of = preemptions},
     {.column = RECORD_RECOMPUTED_TOKENS, .of = recomputed_tokens},
     {.column = RECORD_SWAPPED_BYTES, .of = no_swap},
-    {.column = RECORD_COPIED_BYTES, .of = copied_bytes},
     {.column = RECORD_EVICTED_BLOCKS, .of = evicted_blocks},
     {.column = RECORD_LOOKUP_TOKENS, .of = lookup_tokens},
     {.column = RECORD_PREFIX_HIT_RATE, .of = hit_rate},
@@ -275,6 +274,7 @@ static const struct figure figures[] = {
     {.column = RECORD_USD_PER_MTOK_OUTPUT, .of = usd_output},
     {.column = RECORD_USD_PER_MTOK_TOTAL, .of = usd_total},
     {.column = RECORD_ENERGY_PER_OUTPUT_TOKEN_J, .of = energy_per_token},
+    {.column = RECORD_COPIED_BYTES, .of = copied_bytes},
 };
 
 /* ---- from replications to a value with an interval ---- */
