@@ -3,6 +3,7 @@
 #include "calib/errors.h"
 #include "calib/kv_logs.h"
 #include "calib/kv_shares.h"
+#include "calib/throughput.h"
 #include "calib/times.h"
 
 #include <math.h>
@@ -118,6 +119,18 @@ const struct calib_group calib_groups[] = {
      .bounds = {.mean = 0.10, .worst = 0.25},
      .file = "kv-shares/shares.csv",
      .run = calib_kv_shares},
+    {.name = "throughput",
+     .summary = "offline output tokens/s of TensorRT-LLM, all requests at once, under vLLM 0.19's scheduler",
+     .level = "datasheet",
+     .bounds = {.median = 0.30, .tau = 0.80},
+     .file = "throughput/trtllm.csv",
+     .run = calib_throughput},
+    {.name = "fp8-kv-slope",
+     .summary = "time per token of context of a lone request: fp8 KV over bf16 KV, vLLM",
+     .level = "datasheet",
+     .bounds = {.mean = 0.15},
+     .file = "throughput/fp8-kv.csv",
+     .run = calib_fp8_slope},
     {.name = NULL},
 };
 

@@ -6,6 +6,7 @@
 #include "report/number.h"
 #include "report/table.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,27 +61,29 @@ static void cell_share(struct report_page *page, double share)
 static void print_groups(struct report_page *page, const struct calib_group_result *results,
                          size_t count)
 {
-    static const char *const names[] = {"group",           "cases", "agree",  "median error",
-                                        "90th percentile", "worst", "verdict"};
+    static const char *const names[] = {"group", "level", "cases", "agree", "median", "mean",
+                                        "90th",  "bias",  "worst", "worst case", "verdict"};
     report_page_heading(page, "PREDICTED AGAINST MEASURED");
-    report_page_table_begin(page, "lrrrrrl");
+    report_page_table_begin(page, "llrrrrrrrll");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         cell(page, names[i]);
     for (size_t i = 0; i < count; i++) {
         const struct calib_group_result *result = &results[i];
         cell(page, result->group->name);
+        cell(page, result->group->level == NULL ? "-" : result->group->level);
         cell_count(page, result->cases.count);
         if (result->group->is_exact)
             cell_count(page, result->agreeing);
         else
             cell(page, "-");
-        for (int figure = 0; figure < 3; figure++) {
-            const double figures[] = {result->median, result->p90, result->worst};
+        for (int figure = 0; figure < 5; figure++) {
+            const double figures[] = {result->median, result->mean, result->p90, result->bias, result->worst};
             if (result->group->is_exact)
                 cell(page, "-");
             else
                 cell_share(page, figures[figure]);
         }
+        cell(page, result->group->is_exact || result->worst_id == NULL ? "-" : result->worst_id);
         cell(page, result->within ? "within its bounds" : "BEYOND ITS BOUNDS");
     }
     report_page_table_end(page);
@@ -88,22 +91,48 @@ static void print_groups(struct report_page *page, const struct calib_group_resu
         report_page_line(page, "%s: %s", results[i].group->name, results[i].group->summary);
 }
 
+/* The error that `shown` cases reach: what is printed of a group with more. */
+static double least_shown(const struct calib_group_result *result, size_t shown)
+{
+    double floor_error = 0;
+    for (size_t reached = result->cases.count; reached > shown;) {
+        double next = INFINITY;
+        for (size_t i = 0; i < result->cases.count; i++) {
+            double error = fabs(result->cases.at[i].error);
+            if (error > floor_error && error < next)
+                next = error;
+        }
+        if (isinf(next))
+            break;
+        floor_error = next;
+        reached = 0;
+        for (size_t i = 0; i < result->cases.count; i++)
+            reached += fabs(result->cases.at[i].error) >= floor_error;
+    }
+    return floor_error;
+}
+
 static void print_cases(struct report_page *page, const struct calib_group_result *result)
 {
+    enum { SHOWN_MANY = 40, SHOWN_FEW = 10 };
+    size_t shown = result->cases.count > SHOWN_MANY ? SHOWN_FEW : SHOWN_MANY;
     static const char *const names[] = {"case", "figure", "predicted", "measured", "error", "note"};
     char heading[128], text[REPORT_NUMBER_BYTES];
     bool exact = result->group->is_exact;
     if (exact && result->agreeing == result->cases.count)
         return;
+    double least = exact ? 0 : least_shown(result, shown);
     snprintf(heading, sizeof heading, "%s: %s", result->group->name,
-             exact ? "what does not agree" : "every case");
+             exact                          ? "what does not agree"
+             : result->cases.count > shown ? "the largest errors"
+                                            : "every case");
     report_page_heading(page, heading);
     report_page_table_begin(page, "llrrrl");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         cell(page, names[i]);
     for (size_t i = 0; i < result->cases.count; i++) {
         const struct calib_case *item = &result->cases.at[i];
-        if (exact && item->agrees)
+        if ((exact && item->agrees) || (!exact && fabs(item->error) < least))
             continue;
         char note[41];
         snprintf(note, sizeof note, "%s", item->note);
@@ -144,7 +173,12 @@ static void print_json(const struct calib_group_result *results, size_t count)
         report_json_text(&json, "summary", result->group->summary);
         report_json_integer(&json, "n", (int64_t)result->cases.count);
         report_json_integer(&json, "agree", (int64_t)result->agreeing);
+        report_json_text(&json, "level", result->group->level);
         report_json_real(&json, "median_error", result->median);
+        report_json_real(&json, "mean_error", result->mean);
+        report_json_real(&json, "bias", result->bias);
+        report_json_real(&json, "kendall_tau", result->tau);
+        report_json_text(&json, "worst_case", result->worst_id);
         report_json_real(&json, "p90_error", result->p90);
         report_json_real(&json, "worst_error", result->worst);
         report_json_bool(&json, "within_bounds", result->within);
