@@ -1,5 +1,7 @@
 #include "support/random_service.h"
 
+#include "sched/sched.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -206,6 +208,35 @@ static void roll_statistics(struct dice *dice, struct random_service *random)
     config->slo_count = 1;
 }
 
+// Another way of keeping memory, at times under Orca's scheduler; the pool grows to what one longest request takes.
+static void roll_policy(struct dice *dice, struct service *service)
+{
+    static const enum kv_policy policies[] = {KV_RESERVED_MAX, KV_RESERVED_POW2, KV_RESERVED_EXACT, KV_CONCAT, KV_NO_CACHE};
+    struct serve_config *config = &service->config;
+    if (!one_in(dice, 3)) {
+        return;
+    }
+    config->kv_policy = policies[between(dice, 0, 4)];
+    config->kv_placement = (enum kv_placement)between(dice, KV_ANY_BLOCKS, KV_BUDDY);
+    config->sched.enable_prefix_caching = false;
+    if (config->kv_policy == KV_NO_CACHE || one_in(dice, 2)) {
+        config->scheduler = &sched_orca;
+        config->sched.max_num_batched_tokens = INT64_MAX / 2; // there is no budget
+        config->sched.static_batch = one_in(dice, 3);
+    }
+    if (config->kv_policy == KV_NO_CACHE) {
+        service_set_async(service, false);
+    }
+    if (config->kv_policy == KV_CONCAT) {
+        config->copy = (struct serve_copy_ticks){between(dice, 0, 5000), between(dice, 0, 2) * 700};
+        service_set_pool(service, config->pool_blocks * config->sched.block_size, 1);
+    }
+    int64_t one = (config->sched.max_model_len + config->sched.block_size - 1) / config->sched.block_size;
+    if (config->pool_blocks < 3 * one) {
+        service_set_pool(service, 3 * one, config->sched.block_size); // a buddy of the next power of two
+    }
+}
+
 void random_service_init(struct random_service *random, uint64_t seed)
 {
     struct dice dice = {seed * UINT64_C(0x2545f4914f6cdd1d)};
@@ -217,6 +248,7 @@ void random_service_init(struct random_service *random, uint64_t seed)
     roll_cluster(&dice, &random->service.config);
     roll_workload(&dice, random);
     roll_statistics(&dice, random);
+    roll_policy(&dice, &random->service);
 }
 
 void random_service_release(struct random_service *random)

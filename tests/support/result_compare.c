@@ -1,5 +1,7 @@
 #include "support/result_compare.h"
 
+#include "kv/reserve.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -203,6 +205,13 @@ static void check_pool(struct check *check, const struct serve_config *config,
     at_most(check, "mean of used blocks", replica->whole.used_blocks, usable * ticks);
     at_most(check, "tokens in blocks", replica->whole.live_tokens,
             replica->whole.used_blocks * block);
+    if (config->kv_policy != KV_PAGED) {
+        at_most(check, "tokens in reservations", kv_policy_reserves(config->kv_policy) ? replica->whole.live_tokens : 0,
+                replica->whole.promised_tokens);
+        at_most(check, "slots of reservations", replica->whole.promised_tokens, replica->whole.used_blocks * block);
+        at_most(check, "peak of running", replica->peak_running, config->sched.max_num_seqs);
+        return;
+    }
     // A sequence leaves less than a block empty.
     at_most(check, "slots of blocks", replica->whole.used_blocks * block,
             replica->whole.live_tokens + replica->whole.running * (block - 1));
