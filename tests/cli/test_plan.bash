@@ -29,7 +29,7 @@ workload:
   arrival: {process: poisson, rate: 1/s}
   prompt_tokens: 1
   output_tokens: {distribution: geometric, mean: 200}
-run: {requests: 20000, replications: 5, seed: 1}
+run: {requests: 10000, replications: 5, seed: 1}
 slo: ["queue mean <= 1 s"]
 END
 plan mmc.yaml --db mmc.db
@@ -43,11 +43,11 @@ found=$(figure max_rate)
 low=$(grep -m1 -A1 '"max_rate_ci"' plan.json | tail -n 1 | tr -d ' ,')
 high=$(grep -m1 -A2 '"max_rate_ci"' plan.json | tail -n 1 | tr -d ' ,')
 check "$low * 0.995 <= $erlang && $erlang <= $high * 1.005" "Erlang C says $erlang, the plan $found ($low to $high)"
-check "$high / $low < 1.07" "the interval is wide"
+check "$high / $low < 1.075" "the interval is wide"
 [ "$(figure limit)" = '"queue mean <= 1 s"' ] || fault 'what breaks first'
 
 # The fine sweep of the same seeds changes from met to missed within the interval.
-expect 0 . "$kvsim" sweep mmc.yaml --axis "workload.arrival.rate=1.46/s..1.56/s+0.01/s" --db mmc.db --quiet
+expect 0 . "$kvsim" sweep mmc.yaml --axis "workload.arrival.rate=1.46/s..1.56/s+0.02/s" --db mmc.db --quiet
 last_met=$(sqlite3 mmc.db "SELECT max(value_1) FROM sweep_grid WHERE status = 'ok'")
 check "$low <= $last_met && $last_met <= $high" "the sweep says $last_met"
 

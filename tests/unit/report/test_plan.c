@@ -86,7 +86,7 @@ START_TEST(the_page_begins_with_the_answer)
     has(text, "best of 2 candidates: hardware h");
     has(text, "highest load within the targets: 16.20 requests/s (95.0 % interval 15.90 to 16.50)");
     has(text, "breaks first: tpot p99 <= 50 ms; there binds compute");
-    has(text, "demand of 40.00 requests/s: 3 replicas and spare ones for failures, 8 GPUs");
+    has(text, "demand of 40 requests/s: 3 replicas and spare ones for failures, 8 GPUs");
     has(text, "at 5 % more a month the targets break after 3.7 months");
     has(text, "small: cannot start");
     printed_free(&printed);
