@@ -2,7 +2,6 @@
 
 #include "stats/batch.h"
 #include "stats/interval.h"
-#include "workload/workload.h"
 
 #include <inttypes.h>
 #include <math.h>
