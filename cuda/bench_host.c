@@ -103,8 +103,8 @@ void bench_pages(uint64_t seed, int32_t *pages, int32_t count)
 /* ---- references ---- */
 
 /* One row of queries over the keys that it sees; `weights` has room for all of them. */
-static void attend(const struct bench_attention *shape, const float *q, const float *k, const float *v, int keys,
-                   double *weights, float *out)
+static void attend(const struct bench_attention *shape, const float *q, const float *k,
+                   const float *v, int keys, double *weights, float *out)
 {
     size_t k_stride = (size_t)shape->kv_heads * (size_t)shape->k_dim;
     size_t v_stride = (size_t)shape->kv_heads * (size_t)shape->v_dim;
@@ -128,19 +128,22 @@ static void attend(const struct bench_attention *shape, const float *q, const fl
     }
 }
 
-void bench_attention_reference(const struct bench_attention *shape, const float *q, const float *k, const float *v,
-                               float *out)
+void bench_attention_reference(const struct bench_attention *shape, const float *q, const float *k,
+                               const float *v, float *out)
 {
     double *weights = malloc((size_t)shape->context * sizeof *weights);
     int group = shape->q_heads / shape->kv_heads;
     for (int b = 0; b < shape->batch && weights != NULL; b++) {
         for (int i = 0; i < shape->new_tokens; i++) {
             for (int h = 0; h < shape->q_heads; h++) {
-                size_t row = ((size_t)b * (size_t)shape->new_tokens + (size_t)i) * (size_t)shape->q_heads + (size_t)h;
-                size_t head = (size_t)b * (size_t)shape->context * (size_t)shape->kv_heads + (size_t)(h / group);
+                size_t row =
+                    ((size_t)b * (size_t)shape->new_tokens + (size_t)i) * (size_t)shape->q_heads +
+                    (size_t)h;
+                size_t head = (size_t)b * (size_t)shape->context * (size_t)shape->kv_heads +
+                              (size_t)(h / group);
                 attend(shape, q + row * (size_t)shape->k_dim, k + head * (size_t)shape->k_dim,
-                       v + head * (size_t)shape->v_dim, shape->context - shape->new_tokens + i + 1, weights,
-                       out + row * (size_t)shape->v_dim);
+                       v + head * (size_t)shape->v_dim, shape->context - shape->new_tokens + i + 1,
+                       weights, out + row * (size_t)shape->v_dim);
             }
         }
     }
@@ -153,7 +156,8 @@ void bench_gemm_reference(int m, int n, int k, const float *a, const float *b, f
         for (int j = 0; j < n; j++) {
             double sum = 0;
             for (int x = 0; x < k; x++)
-                sum += (double)a[(size_t)i * (size_t)k + (size_t)x] * (double)b[(size_t)j * (size_t)k + (size_t)x];
+                sum += (double)a[(size_t)i * (size_t)k + (size_t)x] *
+                       (double)b[(size_t)j * (size_t)k + (size_t)x];
             c[(size_t)i * (size_t)n + (size_t)j] = (float)sum;
         }
     }
@@ -174,8 +178,9 @@ double bench_distance(const float *got, const float *want, size_t count)
 
 /* ---- the file ---- */
 
-static const char header[] = "hardware,op,phase,m,n,k,dtype,batch,seq_len,q_heads,kv_heads,head_dim,kv_lora_rank,"
-                             "qk_rope_head_dim,kv_cache_dtype,bytes,gpus,block_tokens,ms,ms_low,ms_high,repeats,note\n";
+static const char header[] =
+    "hardware,op,phase,m,n,k,dtype,batch,seq_len,q_heads,kv_heads,head_dim,kv_lora_rank,"
+    "qk_rope_head_dim,kv_cache_dtype,bytes,gpus,block_tokens,ms,ms_low,ms_high,repeats,note\n";
 
 static void put_text(FILE *file, const char *text)
 {
@@ -211,9 +216,11 @@ static void put_real(FILE *file, double value)
 void bench_file_begin(FILE *file, const struct bench_info *info)
 {
     char note[512];
-    snprintf(note, sizeof note, "%s; driver %s; CUDA %s; clocks %s; memory %" PRId64 " B, free %" PRId64 " B; %s; kvsim-microbench",
-             info->gpu, info->driver, info->runtime, info->clocks, info->memory_total_bytes, info->memory_free_bytes,
-             info->date);
+    snprintf(note, sizeof note,
+             "%s; driver %s; CUDA %s; clocks %s; memory %" PRId64 " B, free %" PRId64
+             " B; %s; kvsim-microbench",
+             info->gpu, info->driver, info->runtime, info->clocks, info->memory_total_bytes,
+             info->memory_free_bytes, info->date);
     struct bench_row row = {.op = "info", .bytes = info->memory_total_bytes, .note = note};
     fputs(header, file);
     bench_file_row(file, info, &row);
@@ -269,14 +276,18 @@ bool bench_options_parse(int count, const char *const *words, struct bench_optio
         } else if (strcmp(words[i], "--output") == 0 && value != NULL) {
             out->output = value;
             i++;
-        } else if (strcmp(words[i], "--seconds") == 0 && value != NULL && read_number(value, &number)) {
+        } else if (strcmp(words[i], "--seconds") == 0 && value != NULL &&
+                   read_number(value, &number)) {
             out->seconds = number;
             i++;
-        } else if (strcmp(words[i], "--device") == 0 && value != NULL && read_number(value, &number)) {
+        } else if (strcmp(words[i], "--device") == 0 && value != NULL &&
+                   read_number(value, &number)) {
             out->device = (int)number;
             i++;
         } else {
-            fprintf(stderr, "kvsim-microbench: '%s' is no option or lacks its value; --help lists them\n", words[i]);
+            fprintf(stderr,
+                    "kvsim-microbench: '%s' is no option or lacks its value; --help lists them\n",
+                    words[i]);
             return false;
         }
     }
@@ -313,26 +324,29 @@ int bench_plan_rows(bool is_quick, int64_t *rows, int max)
 
 int bench_plan_matrices(bool is_quick, int64_t (*shapes)[2], int max)
 {
-    static const int64_t all[][2] = {{1024, 4096}, {4096, 4096}, {6144, 4096}, {4096, 14336}, {28672, 4096}, {8192, 28672}, {57344, 8192}};
+    static const int64_t all[][2] = {{1024, 4096},  {4096, 4096},  {6144, 4096}, {4096, 14336},
+                                     {28672, 4096}, {8192, 28672}, {57344, 8192}};
     return copy_pairs(all, COUNT(all), is_quick ? 3 : 1, shapes, max);
 }
 
 int bench_plan_decodes(bool is_quick, int64_t (*shapes)[2], int max)
 {
-    static const int64_t all[][2] = {{1, 128},   {1, 4096},  {1, 32768}, {8, 512},   {8, 4096},  {8, 16384},
-                                     {32, 1024}, {32, 8192}, {64, 2048}, {128, 512}, {128, 4096}, {256, 1024}, {256, 4096}};
+    static const int64_t all[][2] = {{1, 128},    {1, 4096},   {1, 32768}, {8, 512},   {8, 4096},
+                                     {8, 16384},  {32, 1024},  {32, 8192}, {64, 2048}, {128, 512},
+                                     {128, 4096}, {256, 1024}, {256, 4096}};
     return copy_pairs(all, COUNT(all), is_quick ? 4 : 1, shapes, max);
 }
 
 int bench_plan_prefills(bool is_quick, int64_t (*shapes)[2], int max)
 {
-    static const int64_t all[][2] = {{1, 128}, {1, 512}, {1, 1024}, {1, 2048}, {1, 4096}, {1, 8192}, {4, 512}, {4, 2048}};
+    static const int64_t all[][2] = {{1, 128},  {1, 512},  {1, 1024}, {1, 2048},
+                                     {1, 4096}, {1, 8192}, {4, 512},  {4, 2048}};
     return copy_pairs(all, COUNT(all), is_quick ? 3 : 1, shapes, max);
 }
 
 int bench_plan_messages(bool is_quick, int64_t *bytes, int max)
 {
-    static const int64_t all[] = {8192,    32768,   131072,   262144,   524288,    1048576,
+    static const int64_t all[] = {8192,    32768,   131072,   262144,   524288,   1048576,
                                   2097152, 8388608, 33554432, 67108864, 268435456};
     return copy_numbers(all, COUNT(all), is_quick ? 4 : 1, bytes, max);
 }

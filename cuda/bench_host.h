@@ -25,10 +25,10 @@ void bench_stats_of(double *values, int count, struct bench_stats *out);
 
 /* ---- number formats ---- */
 
-float bench_bf16_round(float value);   /* nearest even */
-uint8_t bench_fp8_from(float value);   /* E4M3, nearest even, held at +-448 */
-float bench_fp8_to(uint8_t bits);      /* NaN for 0x7f and 0xff */
-float bench_random(uint64_t *state);   /* [-1, 1), the same everywhere */
+float bench_bf16_round(float value); /* nearest even */
+uint8_t bench_fp8_from(float value); /* E4M3, nearest even, held at +-448 */
+float bench_fp8_to(uint8_t bits);    /* NaN for 0x7f and 0xff */
+float bench_random(uint64_t *state); /* [-1, 1), the same everywhere */
 /* A permutation of 0 ... count-1: pages lie in random order, as after hours of serving. */
 void bench_pages(uint64_t seed, int32_t *pages, int32_t count);
 
@@ -76,10 +76,10 @@ struct bench_options {
 bool bench_options_parse(int count, const char *const *words, struct bench_options *out);
 
 /* Points of a plan: sizes that spread over what serving meets, smallest first. Returns how many. */
-int bench_plan_rows(bool is_quick, int64_t *rows, int max);             /* m of products */
-int bench_plan_matrices(bool is_quick, int64_t (*shapes)[2], int max);  /* n, k */
-int bench_plan_decodes(bool is_quick, int64_t (*shapes)[2], int max);   /* batch, context */
-int bench_plan_prefills(bool is_quick, int64_t (*shapes)[2], int max);  /* batch, tokens */
+int bench_plan_rows(bool is_quick, int64_t *rows, int max);            /* m of products */
+int bench_plan_matrices(bool is_quick, int64_t (*shapes)[2], int max); /* n, k */
+int bench_plan_decodes(bool is_quick, int64_t (*shapes)[2], int max);  /* batch, context */
+int bench_plan_prefills(bool is_quick, int64_t (*shapes)[2], int max); /* batch, tokens */
 int bench_plan_messages(bool is_quick, int64_t *bytes, int max);
 
 #ifdef __cplusplus

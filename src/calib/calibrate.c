@@ -11,7 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { COLLECTIVE_TERMS = 4, PARAMETERS_MAX = SPEC_COEFFICIENT_COUNT + COLLECTIVE_TERMS * SPEC_COLLECTIVES_MAX };
+enum {
+    COLLECTIVE_TERMS = 4,
+    PARAMETERS_MAX = SPEC_COEFFICIENT_COUNT + COLLECTIVE_TERMS * SPEC_COLLECTIVES_MAX
+};
 
 /* The rows that a fit works on, and what its parameters are. */
 struct work {
@@ -91,13 +94,15 @@ static void find_device(struct calib_result *result, const char *name, struct de
     for (size_t i = 0; i < entries.count; i++)
         if (calib_device_is(name, entries.at[i].name, entries.at[i].aliases) &&
             (strcmp(entries.at[i].name, result->base) == 0))
-            *out = (struct device){result->base, base_arena_copy(&result->arena, entries.at[i].aliases)};
+            *out = (struct device){result->base,
+                                   base_arena_copy(&result->arena, entries.at[i].aliases)};
     scenario_entries_free(&entries);
 }
 
 /* ---- parameters and the calibration they stand for ---- */
 
-static void calibration_of(const struct work *work, const double *values, struct spec_calibration *out)
+static void calibration_of(const struct work *work, const double *values,
+                           struct spec_calibration *out)
 {
     *out = (struct spec_calibration){.source = "", .collective_count = work->collective_count};
     for (size_t i = 0; i < work->coefficient_count; i++) {
@@ -106,11 +111,13 @@ static void calibration_of(const struct work *work, const double *values, struct
     }
     for (size_t i = 0; i < work->collective_count; i++) {
         const double *at = values + work->coefficient_count + COLLECTIVE_TERMS * i;
-        out->collectives[i] = (struct spec_collective){work->collective_gpus[i], at[0], at[1], at[2], at[3]};
+        out->collectives[i] =
+            (struct spec_collective){work->collective_gpus[i], at[0], at[1], at[2], at[3]};
     }
 }
 
-static void predict_all(struct work *work, const struct spec_calibration *calibration, double *predicted)
+static void predict_all(struct work *work, const struct spec_calibration *calibration,
+                        double *predicted)
 {
     calib_model_set(&work->model, calibration);
     for (size_t i = 0; i < work->table->rows.count; i++)
@@ -125,8 +132,8 @@ static void predict(void *context, const double *values, double *predicted)
     predict_all(work, &calibration, predicted);
 }
 
-static struct calib_parameter *add_parameter(struct work *work, const char *name, double initial, double min,
-                                             double max, double prior)
+static struct calib_parameter *add_parameter(struct work *work, const char *name, double initial,
+                                             double min, double max, double prior)
 {
     struct calib_parameter *parameter = &work->parameters[work->parameter_count++];
     double first = fmin(fmax(initial, min * 1.02), max * 0.98);
@@ -158,11 +165,13 @@ static void add_coefficients(struct work *work, struct calib_result *result)
         double before = calib_model_initial(&work->model, coefficient);
         double first = fmin(fmax(before, row->min * 1.02), row->max * 0.98);
         struct calib_coefficient *out = &result->coefficients[result->coefficient_count++];
-        *out = (struct calib_coefficient){.name = row->name, .unit = row->unit, .before = before, .value = before};
+        *out = (struct calib_coefficient){
+            .name = row->name, .unit = row->unit, .before = before, .value = before};
         if (!matters(work, coefficient, first))
             continue;
         work->coefficients[work->coefficient_count++] = coefficient;
-        add_parameter(work, row->name, first, row->min, row->max, row->unit == SPEC_SHARE ? 0.4 : 1.0);
+        add_parameter(work, row->name, first, row->min, row->max,
+                      row->unit == SPEC_SHARE ? 0.4 : 1.0);
     }
 }
 
@@ -181,8 +190,10 @@ static void add_collective(struct work *work, uint32_t gpu_count)
     const struct cost_rates *rates = &work->model.rates;
     const double small = 64e3, large = 256e6;
     double moved = 2.0 * (gpu_count - 1.0) / gpu_count;
-    double at_none = cost_all_reduce(rates, gpu_count, 256).s, at_small = cost_all_reduce(rates, gpu_count, small).s;
-    double at_large = cost_all_reduce(rates, gpu_count, large).s, at_half = cost_all_reduce(rates, gpu_count, large / 2).s;
+    double at_none = cost_all_reduce(rates, gpu_count, 256).s,
+           at_small = cost_all_reduce(rates, gpu_count, small).s;
+    double at_large = cost_all_reduce(rates, gpu_count, large).s,
+           at_half = cost_all_reduce(rates, gpu_count, large / 2).s;
     double bulk_rate = moved * large / 2 / fmax(at_large - at_half, 1e-9);
     double rate = fmin(moved * small / fmax(at_small - at_none, 1e-9), bulk_rate * 0.9);
     double bulk_latency = fmax(at_large - moved * large / bulk_rate, 2 * at_none);
@@ -209,20 +220,24 @@ static void add_collectives(struct work *work)
 
 /* ---- sense and nonsense ---- */
 
-static enum kvsim_status check_rows(const struct work *work, const struct calib_result *result, struct kvsim_error *err)
+static enum kvsim_status check_rows(const struct work *work, const struct calib_result *result,
+                                    struct kvsim_error *err)
 {
     enum { ROWS_LEAST = 8 };
     size_t count = work->table->rows.count;
     if (count == 0)
-        return base_fail(err, KVSIM_ERR_SCENARIO, "no row is of %s (%zu of other devices, %zu without a time)",
-                         result->base, result->other_count, result->untimed_count);
+        return base_fail(err, KVSIM_ERR_SCENARIO,
+                         "no row is of %s (%zu of other devices, %zu without a time)", result->base,
+                         result->other_count, result->untimed_count);
     if (count < ROWS_LEAST)
-        return base_fail(err, KVSIM_ERR_SCENARIO, "%zu rows are too few to fit: at least %d", count, (int)ROWS_LEAST);
+        return base_fail(err, KVSIM_ERR_SCENARIO, "%zu rows are too few to fit: at least %d", count,
+                         (int)ROWS_LEAST);
     for (size_t i = 0; i < count; i++) {
         if (isfinite(work->before[i]) && work->before[i] > 0)
             continue;
         const struct calib_row *row = &work->table->rows.at[i];
-        base_fail(err, KVSIM_ERR_SCENARIO, "%s cannot run this %s: a size of 0, or a dtype that it lacks", result->base,
+        base_fail(err, KVSIM_ERR_SCENARIO,
+                  "%s cannot run this %s: a size of 0, or a dtype that it lacks", result->base,
                   calib_kind_name(row->kind));
         base_error_at(err, work->table->files.at[row->file], row->line, 1);
         return err->status;
@@ -240,12 +255,14 @@ static enum kvsim_status check_scale(const struct work *work, struct kvsim_error
         fast += ratio < 0.3;
     }
     if (2 * slow > count)
-        return base_fail(err, KVSIM_ERR_SCENARIO,
-                         "%zu of %zu rows are more than 20 times slower than the device: are the times in ms?", slow,
-                         count);
+        return base_fail(
+            err, KVSIM_ERR_SCENARIO,
+            "%zu of %zu rows are more than 20 times slower than the device: are the times in ms?",
+            slow, count);
     if (5 * fast > count)
         return base_fail(err, KVSIM_ERR_SCENARIO,
-                         "%zu of %zu rows are faster than the device can be: are the times in ms, and of this device?",
+                         "%zu of %zu rows are faster than the device can be: are the times in ms, "
+                         "and of this device?",
                          fast, count);
     return KVSIM_OK;
 }
@@ -258,8 +275,8 @@ static void relative_of(const struct work *work, const double *predicted, double
         out[i] = predicted[i] / work->measured[i] - 1;
 }
 
-static void errors_of_group(const struct work *work, enum calib_kind kind, bool is_decode, const double *relative,
-                            struct calib_errors *out)
+static void errors_of_group(const struct work *work, enum calib_kind kind, bool is_decode,
+                            const double *relative, struct calib_errors *out)
 {
     double *some = base_alloc(base_mul_size(work->table->rows.count, sizeof *some));
     size_t count = 0;
@@ -279,9 +296,10 @@ static void add_groups(const struct work *work, struct calib_result *result)
             if (group->before.count == 0)
                 continue;
             errors_of_group(work, (enum calib_kind)kind, phase == 0, work->fitted, &group->fitted);
-            errors_of_group(work, (enum calib_kind)kind, phase == 0, work->crossed, &group->crossed);
-            snprintf(group->name, sizeof group->name, "%s %s", calib_kind_name((enum calib_kind)kind),
-                     phase == 0 ? "decode" : "prefill");
+            errors_of_group(work, (enum calib_kind)kind, phase == 0, work->crossed,
+                            &group->crossed);
+            snprintf(group->name, sizeof group->name, "%s %s",
+                     calib_kind_name((enum calib_kind)kind), phase == 0 ? "decode" : "prefill");
             result->group_count++;
         }
     }
@@ -292,12 +310,14 @@ static void add_groups(const struct work *work, struct calib_result *result)
     calib_errors_of(work->fitted, count, &all->fitted);
     calib_errors_of(work->crossed, count, &all->crossed);
     const struct calib_row *worst = &work->table->rows.at[all->fitted.worst_index];
-    result->worst = base_arena_printf(&result->arena, "%s:%d", work->table->files.at[worst->file], worst->line);
+    result->worst =
+        base_arena_printf(&result->arena, "%s:%d", work->table->files.at[worst->file], worst->line);
 }
 
 /* ---- fits ---- */
 
-static enum kvsim_status fit(struct work *work, const bool *is_left_out, struct calib_fit *out, struct kvsim_error *err)
+static enum kvsim_status fit(struct work *work, const bool *is_left_out, struct calib_fit *out,
+                             struct kvsim_error *err)
 {
     struct calib_problem problem = {.parameters = work->parameters,
                                     .parameter_count = work->parameter_count,
@@ -354,7 +374,8 @@ static const char *model_of(const struct work *work, size_t row)
 }
 
 /* Every model from a fit to all rows but its own. */
-static enum kvsim_status cross_by_models(struct work *work, struct calib_result *result, struct kvsim_error *err)
+static enum kvsim_status cross_by_models(struct work *work, struct calib_result *result,
+                                         struct kvsim_error *err)
 {
     size_t count = work->table->rows.count;
     struct calib_error_list errors = {0};
@@ -400,8 +421,8 @@ static bool drop_undetermined(struct work *work)
     return dropped > 0 && work->coefficient_count > 0;
 }
 
-static enum kvsim_status fit_determined(struct work *work, const bool *is_left_out, struct calib_fit *out,
-                                        struct kvsim_error *err)
+static enum kvsim_status fit_determined(struct work *work, const bool *is_left_out,
+                                        struct calib_fit *out, struct kvsim_error *err)
 {
     enum kvsim_status status = fit(work, is_left_out, out, err);
     if (status == KVSIM_OK && drop_undetermined(work))
@@ -428,7 +449,8 @@ static void keep_determined(const struct work *work, struct calib_result *result
     }
 }
 
-static enum kvsim_status fit_rows(struct work *work, struct calib_result *result, struct kvsim_error *err)
+static enum kvsim_status fit_rows(struct work *work, struct calib_result *result,
+                                  struct kvsim_error *err)
 {
     struct calib_fit found;
     size_t count = work->table->rows.count;
@@ -460,7 +482,8 @@ static enum kvsim_status fit_rows(struct work *work, struct calib_result *result
     const struct calib_errors *fitted = &result->groups[result->group_count - 1].fitted;
     if (fitted->median > 0.5)
         return base_fail(err, KVSIM_ERR_SCENARIO,
-                         "the rows do not follow the model: half of them are more than %.0f %% off after the fit",
+                         "the rows do not follow the model: half of them are more than %.0f %% off "
+                         "after the fit",
                          100 * fitted->median);
     return KVSIM_OK;
 }
@@ -469,7 +492,8 @@ static void work_init(struct work *work, const struct calib_measurements *table)
 {
     size_t count = table->rows.count + 1;
     work->table = table;
-    double **arrays[] = {&work->measured, &work->predicted, &work->before, &work->fitted, &work->crossed};
+    double **arrays[] = {&work->measured, &work->predicted, &work->before, &work->fitted,
+                         &work->crossed};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         *arrays[i] = base_alloc(base_mul_size(count, sizeof(double)));
     work->is_left_out = base_alloc(base_mul_size(count, sizeof(bool)));
@@ -488,12 +512,14 @@ static void work_free(struct work *work)
     calib_model_free(&work->model);
 }
 
-static enum kvsim_status calibrate_rows(struct calib_result *result, const struct calib_measurements *table,
+static enum kvsim_status calibrate_rows(struct calib_result *result,
+                                        const struct calib_measurements *table,
                                         struct kvsim_error *err)
 {
     struct work *work = base_alloc(sizeof *work);
     work_init(work, table);
-    enum kvsim_status status = calib_model_init(&work->model, result->hardware, table, COST_CALIBRATED, err);
+    enum kvsim_status status =
+        calib_model_init(&work->model, result->hardware, table, COST_CALIBRATED, err);
     if (status == KVSIM_OK)
         status = fit_rows(work, result, err);
     work_free(work);
@@ -501,15 +527,17 @@ static enum kvsim_status calibrate_rows(struct calib_result *result, const struc
     return status;
 }
 
-enum kvsim_status calib_fit_rows(const char *hardware, const struct calib_measurements *table, const bool *is_left_out,
-                                 struct spec_calibration *out, struct kvsim_error *err)
+enum kvsim_status calib_fit_rows(const char *hardware, const struct calib_measurements *table,
+                                 const bool *is_left_out, struct spec_calibration *out,
+                                 struct kvsim_error *err)
 {
     struct work *work = base_alloc(sizeof *work);
     struct calib_result *result = base_alloc(sizeof *result);
     struct calib_fit found;
     base_arena_init(&result->arena);
     work_init(work, table);
-    enum kvsim_status status = calib_model_init(&work->model, hardware, table, COST_CALIBRATED, err);
+    enum kvsim_status status =
+        calib_model_init(&work->model, hardware, table, COST_CALIBRATED, err);
     if (status == KVSIM_OK) {
         add_coefficients(work, result);
         add_collectives(work);
@@ -534,13 +562,15 @@ static const char *file_name(const char *path)
     return slash == NULL ? path : slash + 1;
 }
 
-static enum kvsim_status read_files(const struct calib_request *request, struct calib_result *result,
-                                    struct calib_measurements *table, const char **requests, struct kvsim_error *err)
+static enum kvsim_status read_files(const struct calib_request *request,
+                                    struct calib_result *result, struct calib_measurements *table,
+                                    const char **requests, struct kvsim_error *err)
 {
     struct device device;
     enum kvsim_status status = KVSIM_OK;
     find_device(result, result->base, &device);
-    result->file_names = base_arena_array(&result->arena, request->file_count, sizeof *result->file_names);
+    result->file_names =
+        base_arena_array(&result->arena, request->file_count, sizeof *result->file_names);
     *requests = NULL;
     for (size_t i = 0; i < request->file_count && status == KVSIM_OK; i++) {
         const char *path = request->files[i];
@@ -548,7 +578,8 @@ static enum kvsim_status read_files(const struct calib_request *request, struct 
         if (!calib_requests_knows(path)) {
             status = calib_measurements_add(table, path, is_device, &device, err);
         } else if (*requests != NULL) {
-            status = base_fail(err, KVSIM_ERR_SCENARIO, "one file of requests at a time: %s and %s", *requests, path);
+            status = base_fail(err, KVSIM_ERR_SCENARIO, "one file of requests at a time: %s and %s",
+                               *requests, path);
         } else {
             *requests = path;
         }
@@ -569,7 +600,8 @@ enum kvsim_status calib_calibrate(const struct calib_request *request, struct ca
     base_arena_init(&out->arena);
     calib_measurements_init(&table);
     hardware = base_arena_take(&out->arena, sizeof *hardware);
-    enum kvsim_status status = scenario_load_hardware(&out->arena, request->hardware, hardware, err);
+    enum kvsim_status status =
+        scenario_load_hardware(&out->arena, request->hardware, hardware, err);
     if (status == KVSIM_OK) {
         out->base = hardware->name;
         out->calibration = hardware->calibration;

@@ -42,7 +42,8 @@ struct calib_result {
     struct calib_coefficient coefficients[SPEC_COEFFICIENT_COUNT];
     size_t group_count;
     struct calib_group_errors groups[CALIB_GROUPS_MAX];
-    struct calib_errors by_model; /* rows of each model from a fit to the others; count 0: one model */
+    struct calib_errors
+        by_model; /* rows of each model from a fit to the others; count 0: one model */
     size_t row_count, other_count, untimed_count, outlier_count;
     double noise;
     const char *condition; /* of the machine, where a file says it */
@@ -67,8 +68,9 @@ void calib_result_print(const struct calib_result *result, struct base_text *out
 /*
  * The fit alone: what the rows that are not left out determine (is_left_out NULL: all rows), for a device by name or path.
  */
-enum kvsim_status calib_fit_rows(const char *hardware, const struct calib_measurements *table, const bool *is_left_out,
-                                 struct spec_calibration *out, struct kvsim_error *err) KVSIM_MUST_CHECK;
+enum kvsim_status calib_fit_rows(const char *hardware, const struct calib_measurements *table,
+                                 const bool *is_left_out, struct spec_calibration *out,
+                                 struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 /* True when a device name of a table (a100_sxm, RTXPRO6000) is the device of that name or alias. */
 bool calib_device_is(const char *text, const char *name, const char *aliases);

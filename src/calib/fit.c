@@ -129,14 +129,15 @@ static int search_run(struct search *search, gsl_vector *x)
                                     .n = problem->row_count + problem->parameter_count,
                                     .p = problem->parameter_count,
                                     .params = search};
-    gsl_multifit_nlinear_workspace *work = gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust,
-                                                                      &parameters, fdf.n, fdf.p);
+    gsl_multifit_nlinear_workspace *work =
+        gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &parameters, fdf.n, fdf.p);
     int status = GSL_ENOMEM;
     for (int round = 0; work != NULL && round < ROUNDS; round++) {
         int info;
         status = gsl_multifit_nlinear_init(x, &fdf, work);
         if (status == GSL_SUCCESS)
-            status = gsl_multifit_nlinear_driver(ITERATIONS, 1e-6, 1e-6, 0, NULL, NULL, &info, work);
+            status =
+                gsl_multifit_nlinear_driver(ITERATIONS, 1e-6, 1e-6, 0, NULL, NULL, &info, work);
         if (status == GSL_EMAXITER || status == GSL_ENOPROG)
             status = GSL_SUCCESS; // as far as it goes
         gsl_vector_memcpy(x, gsl_multifit_nlinear_position(work));
@@ -182,7 +183,8 @@ static void rough_spreads(struct search *search, const gsl_vector *x)
         gsl_vector_set(at, i, gsl_vector_get(x, i) + width);
         residuals(at, search, high);
         for (size_t r = 0; r < rows; r++)
-            gsl_matrix_set(jacobian, r, i, (gsl_vector_get(high, r) - gsl_vector_get(low, r)) / (2 * width));
+            gsl_matrix_set(jacobian, r, i,
+                           (gsl_vector_get(high, r) - gsl_vector_get(low, r)) / (2 * width));
     }
     spreads_set(search, jacobian, x);
     gsl_vector_free(high);
@@ -195,7 +197,8 @@ static int rough_run(struct search *search, gsl_vector *x)
 {
     enum { STEPS = 150 };
     gsl_multimin_function function = {.f = rough_loss, .n = x->size, .params = search};
-    gsl_multimin_fminimizer *work = gsl_multimin_fminimizer_alloc(gsl_multimin_fminimizer_nmsimplex2, x->size);
+    gsl_multimin_fminimizer *work =
+        gsl_multimin_fminimizer_alloc(gsl_multimin_fminimizer_nmsimplex2, x->size);
     gsl_vector *size = gsl_vector_alloc(x->size);
     search->noise = 0.04;
     gsl_vector_set_all(size, 0.5);

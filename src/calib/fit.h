@@ -29,12 +29,13 @@ struct calib_problem {
     struct calib_parameter *parameters;
     size_t parameter_count;
     size_t row_count;
-    const double *measured; /* positive */
+    const double *measured;  /* positive */
     const bool *is_left_out; /* rows that are not fitted; NULL: none */
     /* Fills predicted[row_count] for these values. */
     void (*predict)(void *context, const double *values, double *predicted);
     void *context;
-    bool is_rough; /* small changes of a coefficient can turn a row's time either way (simulated runs): no derivatives */
+    bool
+        is_rough; /* small changes of a coefficient can turn a row's time either way (simulated runs): no derivatives */
 };
 
 struct calib_fit {

@@ -19,7 +19,8 @@ struct row {
 static const char *beside(struct base_arena *arena, const char *path, const char *name)
 {
     const char *slash = strrchr(path, '/');
-    return slash == NULL ? name : base_arena_printf(arena, "%.*s/%s", (int)(slash - path), path, name);
+    return slash == NULL ? name
+                         : base_arena_printf(arena, "%.*s/%s", (int)(slash - path), path, name);
 }
 
 static enum kvsim_status load(const struct row *row, struct scenario **out, struct kvsim_error *err)
@@ -56,8 +57,10 @@ static double share_of(const struct serve_config *config, const struct serve_res
     double needed = 0, taken = 0;
     for (size_t i = 0; i < result->replica_count; i++) {
         const struct serve_integrals *window = &result->replicas[i].window;
-        needed += base_i128_to_double(window->live_tokens) * (double)config->layout.lower_bound_bytes_per_token;
-        taken += base_i128_to_double(window->used_blocks + window->fragmented_blocks) * (double)config->layout.block_bytes;
+        needed += base_i128_to_double(window->live_tokens) *
+                  (double)config->layout.lower_bound_bytes_per_token;
+        taken += base_i128_to_double(window->used_blocks + window->fragmented_blocks) *
+                 (double)config->layout.block_bytes;
     }
     return taken > 0 ? needed / taken : 0;
 }
@@ -78,8 +81,9 @@ static enum kvsim_status simulate(const struct row *row, double *share, struct k
     return status;
 }
 
-static enum kvsim_status read_row(struct conf_rows *rows, const int found[COLUMNS], const char *path,
-                                  struct base_arena *arena, struct row *row, struct kvsim_error *err)
+static enum kvsim_status read_row(struct conf_rows *rows, const int found[COLUMNS],
+                                  const char *path, struct base_arena *arena, struct row *row,
+                                  struct kvsim_error *err)
 {
     for (size_t i = 0; i < COLUMNS; i++)
         row->texts[i] = base_arena_copy(arena, conf_rows_text(rows, found[i]));
@@ -87,8 +91,8 @@ static enum kvsim_status read_row(struct conf_rows *rows, const int found[COLUMN
     return base_parse_real(row->texts[SHARE], BASE_RATIO, &row->share, err);
 }
 
-static enum kvsim_status add_case(const struct row *row, struct base_arena *arena, struct calib_cases *out,
-                                  struct kvsim_error *err)
+static enum kvsim_status add_case(const struct row *row, struct base_arena *arena,
+                                  struct calib_cases *out, struct kvsim_error *err)
 {
     double share = 0;
     enum kvsim_status status = simulate(row, &share, err);
@@ -97,7 +101,8 @@ static enum kvsim_status add_case(const struct row *row, struct base_arena *aren
     struct calib_case one = {.id = row->texts[ID],
                              .family = row->texts[KV_POLICY],
                              .source = row->texts[SOURCE],
-                             .what = base_arena_printf(arena, "share of KV memory that holds tokens"),
+                             .what =
+                                 base_arena_printf(arena, "share of KV memory that holds tokens"),
                              .predicted = share,
                              .measured = row->share,
                              .error = share / row->share - 1,
@@ -107,8 +112,8 @@ static enum kvsim_status add_case(const struct row *row, struct base_arena *aren
     return KVSIM_OK;
 }
 
-enum kvsim_status calib_kv_shares(const char *path, struct base_arena *arena, struct calib_cases *out,
-                                  struct kvsim_error *err)
+enum kvsim_status calib_kv_shares(const char *path, struct base_arena *arena,
+                                  struct calib_cases *out, struct kvsim_error *err)
 {
     struct conf_rows *rows;
     int found[COLUMNS];
@@ -118,7 +123,8 @@ enum kvsim_status calib_kv_shares(const char *path, struct base_arena *arena, st
     for (size_t i = 0; i < COLUMNS && status == KVSIM_OK; i++) {
         found[i] = conf_rows_column(rows, columns[i]);
         if (found[i] < 0)
-            status = conf_rows_fail(rows, -1, err, "missing-column", "shares have a column %s", columns[i]);
+            status = conf_rows_fail(rows, -1, err, "missing-column", "shares have a column %s",
+                                    columns[i]);
     }
     bool more = true;
     while (status == KVSIM_OK && (status = conf_rows_next(rows, &more, err)) == KVSIM_OK && more) {

@@ -9,7 +9,7 @@
 
 #include "calib/validate.h"
 
-enum kvsim_status calib_kv_shares(const char *path, struct base_arena *arena, struct calib_cases *out,
-                                  struct kvsim_error *err);
+enum kvsim_status calib_kv_shares(const char *path, struct base_arena *arena,
+                                  struct calib_cases *out, struct kvsim_error *err);
 
 #endif

@@ -12,9 +12,9 @@
 const char *calib_kind_name(enum calib_kind kind)
 {
     static const char *const names[CALIB_KIND_COUNT] = {
-        [CALIB_GEMM] = "gemm",     [CALIB_ATTENTION] = "attention", [CALIB_MLA] = "mla",
+        [CALIB_GEMM] = "gemm",     [CALIB_ATTENTION] = "attention",   [CALIB_MLA] = "mla",
         [CALIB_STREAM] = "stream", [CALIB_ALL_REDUCE] = "all_reduce", [CALIB_LAUNCH] = "launch",
-        [CALIB_GRAPH] = "graph",   [CALIB_LAYER] = "layer",         [CALIB_STEP] = "step"};
+        [CALIB_GRAPH] = "graph",   [CALIB_LAYER] = "layer",           [CALIB_STEP] = "step"};
     base_require((int)kind >= 0 && kind < CALIB_KIND_COUNT);
     return names[kind];
 }
@@ -129,7 +129,8 @@ static const struct {
 } table_kinds[] = {
     {TABLE_OPS, {OP, MS, COLUMN_COUNT}},
     {TABLE_STEPS, {MODEL, PREFILL_CHUNK, KV_PREFILL, N_DECODE, KV_DECODE, ITER_MS, COLUMN_COUNT}},
-    {TABLE_LAYERS, {MODEL, BATCH, NEW_TOKENS, CONTEXT_LEN, QKV_MS, ATTN_MS, O_MS, DOWN_MS, COLUMN_COUNT}},
+    {TABLE_LAYERS,
+     {MODEL, BATCH, NEW_TOKENS, CONTEXT_LEN, QKV_MS, ATTN_MS, O_MS, DOWN_MS, COLUMN_COUNT}},
     {TABLE_GEMM, {M, N, K, MS, COLUMN_COUNT}},
     {TABLE_ATTENTION, {PHASE, BATCH, SEQ_LEN, Q_HEADS, KV_HEADS, HEAD_DIM, MS, COLUMN_COUNT}},
     {TABLE_MLA, {PHASE, BATCH, SEQ_LEN, Q_HEADS, MS, COLUMN_COUNT}},
@@ -175,7 +176,8 @@ static enum table_kind kind_find(const struct reader *reader)
 {
     for (size_t i = 0; i < sizeof table_kinds / sizeof table_kinds[0]; i++) {
         size_t n = 0;
-        while (table_kinds[i].needs[n] != COLUMN_COUNT && reader->columns[table_kinds[i].needs[n]] >= 0)
+        while (table_kinds[i].needs[n] != COLUMN_COUNT &&
+               reader->columns[table_kinds[i].needs[n]] >= 0)
             n++;
         if (table_kinds[i].needs[n] == COLUMN_COUNT)
             return table_kinds[i].kind;
@@ -185,7 +187,8 @@ static enum table_kind kind_find(const struct reader *reader)
 
 static const char *text_at(const struct reader *reader, enum column column)
 {
-    const char *text = reader->columns[column] < 0 ? NULL : conf_rows_text(reader->rows, reader->columns[column]);
+    const char *text =
+        reader->columns[column] < 0 ? NULL : conf_rows_text(reader->rows, reader->columns[column]);
     return text == NULL ? "" : text;
 }
 
@@ -237,7 +240,8 @@ static bool dtype_at(const struct reader *reader, enum column column, enum spec_
     }
     if (spec_dtype_parse(text, out))
         return true;
-    conf_rows_fail(reader->rows, reader->columns[column], reader->err, "unknown-name", "unknown dtype '%.60s'", text);
+    conf_rows_fail(reader->rows, reader->columns[column], reader->err, "unknown-name",
+                   "unknown dtype '%.60s'", text);
     return false;
 }
 
@@ -267,18 +271,24 @@ static bool read_gemm(struct reader *reader, struct calib_row row)
 static bool read_attention(struct reader *reader, struct calib_row row)
 {
     struct cost_kernel *kernel = &row.kernel;
-    row.kind = reader->columns[KV_HEADS] >= 0 && has(reader, KV_HEADS) ? CALIB_ATTENTION : CALIB_MLA;
+    row.kind =
+        reader->columns[KV_HEADS] >= 0 && has(reader, KV_HEADS) ? CALIB_ATTENTION : CALIB_MLA;
     kernel->kind = row.kind == CALIB_MLA ? COST_KERNEL_MLA : COST_KERNEL_ATTENTION;
     kernel->is_prefill = base_key_equal(text_at(reader, PHASE), "prefill");
     if (!kernel->is_prefill && !base_key_equal(text_at(reader, PHASE), "decode")) {
-        conf_rows_fail(reader->rows, reader->columns[PHASE], reader->err, "bad-choice", "phase is prefill or decode");
+        conf_rows_fail(reader->rows, reader->columns[PHASE], reader->err, "bad-choice",
+                       "phase is prefill or decode");
         return false;
     }
     row.is_decode = !kernel->is_prefill;
-    bool ok = whole(reader, BATCH, 0, &kernel->batch) && whole(reader, SEQ_LEN, 0, &kernel->seq_len) &&
-              whole(reader, Q_HEADS, 0, &kernel->q_heads) && whole(reader, KV_HEADS, 0, &kernel->kv_heads) &&
-              whole(reader, HEAD_DIM, 128, &kernel->head_dim) && whole(reader, LORA_RANK, 512, &kernel->kv_lora_rank) &&
-              whole(reader, ROPE_DIM, 64, &kernel->qk_rope_head_dim) && dtype_at(reader, KV_DTYPE, &kernel->dtype);
+    bool ok = whole(reader, BATCH, 0, &kernel->batch) &&
+              whole(reader, SEQ_LEN, 0, &kernel->seq_len) &&
+              whole(reader, Q_HEADS, 0, &kernel->q_heads) &&
+              whole(reader, KV_HEADS, 0, &kernel->kv_heads) &&
+              whole(reader, HEAD_DIM, 128, &kernel->head_dim) &&
+              whole(reader, LORA_RANK, 512, &kernel->kv_lora_rank) &&
+              whole(reader, ROPE_DIM, 64, &kernel->qk_rope_head_dim) &&
+              dtype_at(reader, KV_DTYPE, &kernel->dtype);
     if (ok)
         add_row(reader, row);
     return ok;
@@ -289,7 +299,8 @@ static bool read_all_reduce(struct reader *reader, struct calib_row row)
     int64_t bytes, elements, gpus;
     row.kind = CALIB_ALL_REDUCE;
     row.kernel.kind = COST_KERNEL_ALL_REDUCE;
-    if (!whole(reader, BYTES, 0, &bytes) || !whole(reader, ELEMENTS, 0, &elements) || !whole(reader, GPUS, 0, &gpus))
+    if (!whole(reader, BYTES, 0, &bytes) || !whole(reader, ELEMENTS, 0, &elements) ||
+        !whole(reader, GPUS, 0, &gpus))
         return false;
     row.kernel.message_bytes = bytes > 0 ? (double)bytes : 2 * (double)elements;
     row.kernel.gpu_count = (uint32_t)gpus;
@@ -337,8 +348,8 @@ static size_t engine_find(struct reader *reader, struct calib_engine_key key)
     for (size_t i = 0; i < table->engines.count; i++) {
         const struct calib_engine_key *at = &table->engines.at[i];
         if (strcmp(at->model, key.model) == 0 && strcmp(at->quantization, key.quantization) == 0 &&
-            strcmp(at->kv_cache_dtype, key.kv_cache_dtype) == 0 && at->tensor_parallel == key.tensor_parallel &&
-            at->graphs == key.graphs)
+            strcmp(at->kv_cache_dtype, key.kv_cache_dtype) == 0 &&
+            at->tensor_parallel == key.tensor_parallel && at->graphs == key.graphs)
             return i;
     }
     key.model = base_arena_copy(&table->arena, key.model);
@@ -350,7 +361,8 @@ static size_t engine_find(struct reader *reader, struct calib_engine_key key)
 
 static bool read_engine(struct reader *reader, bool graphs, struct calib_row *row)
 {
-    struct calib_engine_key key = {.model = text_at(reader, MODEL), .quantization = "none", .kv_cache_dtype = "auto"};
+    struct calib_engine_key key = {
+        .model = text_at(reader, MODEL), .quantization = "none", .kv_cache_dtype = "auto"};
     const char *weights = text_at(reader, WEIGHT_DTYPE), *kv = text_at(reader, KV_DTYPE);
     if (weights[0] != '\0' && strcmp(weights, "bfloat16") != 0 && strcmp(weights, "float16") != 0)
         key.quantization = weights;
@@ -365,13 +377,15 @@ static bool read_engine(struct reader *reader, bool graphs, struct calib_row *ro
 
 #define BIT(op) (1U << (op))
 
-static const uint32_t attention_bits = BIT(COST_OP_ATTENTION_PREFILL) | BIT(COST_OP_ATTENTION_DECODE);
-static const uint32_t other_bits = BIT(COST_OP_NORM) | BIT(COST_OP_QKV) | BIT(COST_OP_ROPE) | BIT(COST_OP_O) |
-                                   BIT(COST_OP_GATE_UP) | BIT(COST_OP_ACT) | BIT(COST_OP_DOWN);
+static const uint32_t attention_bits =
+    BIT(COST_OP_ATTENTION_PREFILL) | BIT(COST_OP_ATTENTION_DECODE);
+static const uint32_t other_bits = BIT(COST_OP_NORM) | BIT(COST_OP_QKV) | BIT(COST_OP_ROPE) |
+                                   BIT(COST_OP_O) | BIT(COST_OP_GATE_UP) | BIT(COST_OP_ACT) |
+                                   BIT(COST_OP_DOWN);
 static const uint32_t head_bits = BIT(COST_OP_EMBED) | BIT(COST_OP_LM_HEAD) | BIT(COST_OP_SAMPLER);
 
-static bool add_part(struct reader *reader, struct calib_row row, enum calib_kind kind, enum column column,
-                     uint32_t operators)
+static bool add_part(struct reader *reader, struct calib_row row, enum calib_kind kind,
+                     enum column column, uint32_t operators)
 {
     row.kind = kind;
     row.operators = operators;
@@ -392,7 +406,8 @@ static bool read_step(struct reader *reader, struct calib_row row)
     }
     if (!whole(reader, PREFILL_CHUNK, 0, &batch->prefill_tokens) ||
         !whole(reader, PREFILL_SEQS, 1, &batch->prefill_seqs) ||
-        !whole(reader, KV_PREFILL, 0, &batch->prefill_context) || !whole(reader, N_DECODE, 0, &batch->decode_seqs) ||
+        !whole(reader, KV_PREFILL, 0, &batch->prefill_context) ||
+        !whole(reader, N_DECODE, 0, &batch->decode_seqs) ||
         !whole(reader, KV_DECODE, 0, &batch->decode_context) || !whole(reader, TP, 1, &tp) ||
         !read_engine(reader, false, &row))
         return false;
@@ -413,8 +428,10 @@ static bool read_layer(struct reader *reader, struct calib_row row)
         enum column column;
         uint32_t operators;
     } parts[] = {
-        {QKV_MS, BIT(COST_OP_QKV)}, {ATTN_MS, BIT(COST_OP_ATTENTION_PREFILL) | BIT(COST_OP_ATTENTION_DECODE)},
-        {O_MS, BIT(COST_OP_O)},     {GATE_UP_MS, BIT(COST_OP_GATE_UP)},
+        {QKV_MS, BIT(COST_OP_QKV)},
+        {ATTN_MS, BIT(COST_OP_ATTENTION_PREFILL) | BIT(COST_OP_ATTENTION_DECODE)},
+        {O_MS, BIT(COST_OP_O)},
+        {GATE_UP_MS, BIT(COST_OP_GATE_UP)},
         {DOWN_MS, BIT(COST_OP_DOWN)},
         {ELEMENT_MS, BIT(COST_OP_NORM) | BIT(COST_OP_ROPE) | BIT(COST_OP_ACT)},
     };
@@ -439,8 +456,8 @@ static bool read_layer(struct reader *reader, struct calib_row row)
 static bool read_row(struct reader *reader)
 {
     struct calib_row row = {0};
-    if (reader->kind != TABLE_STEPS && reader->kind != TABLE_LAYERS && !seconds(reader, MS, &row.measured_s) &&
-        strcmp(text_at(reader, OP), "info") != 0)
+    if (reader->kind != TABLE_STEPS && reader->kind != TABLE_LAYERS &&
+        !seconds(reader, MS, &row.measured_s) && strcmp(text_at(reader, OP), "info") != 0)
         return false;
     switch (reader->kind) {
     case TABLE_GEMM:
@@ -479,8 +496,8 @@ static enum kvsim_status read_all(struct reader *reader)
 }
 
 enum kvsim_status calib_measurements_add(struct calib_measurements *table, const char *path,
-                                         bool (*is_wanted)(void *context, const char *device), void *context,
-                                         struct kvsim_error *err)
+                                         bool (*is_wanted)(void *context, const char *device),
+                                         void *context, struct kvsim_error *err)
 {
     struct reader reader = {.table = table, .is_wanted = is_wanted, .context = context, .err = err};
     enum kvsim_status status = conf_rows_open(path, &reader.rows, err);
@@ -489,10 +506,11 @@ enum kvsim_status calib_measurements_add(struct calib_measurements *table, const
     columns_find(&reader);
     reader.kind = kind_find(&reader);
     if (reader.kind == TABLE_UNKNOWN) {
-        status = conf_rows_fail(reader.rows, -1, err, "missing-column",
-                                "these columns are of no table of measured times: kernels need ms and m,n,k or phase,"
-                                "batch,seq_len,q_heads or bytes,gpus; steps iter_ms and prefill_chunk,kv_prefill,"
-                                "n_decode,kv_decode");
+        status = conf_rows_fail(
+            reader.rows, -1, err, "missing-column",
+            "these columns are of no table of measured times: kernels need ms and m,n,k or phase,"
+            "batch,seq_len,q_heads or bytes,gpus; steps iter_ms and prefill_chunk,kv_prefill,"
+            "n_decode,kv_decode");
     } else {
         reader.file = (int)table->files.count;
         base_vec_push(&table->files, base_arena_copy(&table->arena, path));

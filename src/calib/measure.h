@@ -77,9 +77,10 @@ struct calib_measurements {
         struct calib_row *at;
         size_t count, capacity;
     } rows;
-    size_t other_count;    /* rows of other devices */
-    size_t untimed_count;  /* rows without a time */
-    const char *condition; /* what a file of kvsim-microbench says of its machine; "" unless one did */
+    size_t other_count;   /* rows of other devices */
+    size_t untimed_count; /* rows without a time */
+    const char
+        *condition; /* what a file of kvsim-microbench says of its machine; "" unless one did */
 };
 
 void calib_measurements_init(struct calib_measurements *table);

@@ -9,7 +9,8 @@
 enum { TEXT_MAX = 32 };
 
 /* The engine of a table's rows, as `kvsim step --model ... --hardware ...` would make it. */
-static enum kvsim_status load_engine(struct calib_model *model, size_t index, struct kvsim_error *err)
+static enum kvsim_status load_engine(struct calib_model *model, size_t index,
+                                     struct kvsim_error *err)
 {
     const struct calib_engine_key *key = &model->table->engines.at[index];
     char tp[TEXT_MAX];
@@ -24,7 +25,8 @@ static enum kvsim_status load_engine(struct calib_model *model, size_t index, st
         {"cost.level", "datasheet"},
     };
     const struct scenario_request request = {.overrides = overrides,
-                                             .override_count = sizeof overrides / sizeof overrides[0],
+                                             .override_count =
+                                                 sizeof overrides / sizeof overrides[0],
                                              .purpose = SCENARIO_FOR_STEP};
     struct calib_engine *engine = &model->engines[index];
     struct kvsim_diags diags = {0};
@@ -57,7 +59,8 @@ enum kvsim_status calib_model_init(struct calib_model *model, const char *hardwa
     *model = (struct calib_model){.table = table, .hardware_name = hardware_name};
     model->options = (struct cost_options){.level = level, .has_level = true};
     base_arena_init(&model->arena);
-    enum kvsim_status status = scenario_load_hardware(&model->arena, hardware_name, &model->hardware, err);
+    enum kvsim_status status =
+        scenario_load_hardware(&model->arena, hardware_name, &model->hardware, err);
     if (status != KVSIM_OK)
         return status;
     if (level == COST_CALIBRATED)
@@ -65,7 +68,8 @@ enum kvsim_status calib_model_init(struct calib_model *model, const char *hardwa
     status = cost_rates_init(&model->rates, &model->hardware, err);
     if (status == KVSIM_OK && level == COST_CALIBRATED)
         cost_rates_calibrate(&model->rates, &model->hardware.calibration);
-    model->engines = base_arena_array(&model->arena, table->engines.count + 1, sizeof *model->engines);
+    model->engines =
+        base_arena_array(&model->arena, table->engines.count + 1, sizeof *model->engines);
     for (size_t i = 0; i < table->engines.count && status == KVSIM_OK; i++) {
         base_arena_init(&model->engines[i].arena);
         model->engine_count = i + 1;
@@ -150,10 +154,12 @@ static base_i128 window_area(int64_t q, int64_t c, int64_t window)
 {
     int64_t growing = window > c ? window - c : 0;
     growing = growing > q ? q : growing;
-    return (base_i128)growing * c + (base_i128)growing * (growing + 1) / 2 + (base_i128)(q - growing) * window;
+    return (base_i128)growing * c + (base_i128)growing * (growing + 1) / 2 +
+           (base_i128)(q - growing) * window;
 }
 
-static void shape_of(const struct calib_batch *batch, const struct cost *cost, struct cost_shape *out)
+static void shape_of(const struct calib_batch *batch, const struct cost *cost,
+                     struct cost_shape *out)
 {
     int64_t context = batch->decode_context + 1;
     *out = (struct cost_shape){.decode_seq_count = (uint32_t)batch->decode_seqs,
@@ -164,7 +170,8 @@ static void shape_of(const struct calib_batch *batch, const struct cost *cost, s
         int64_t window = cost_window_tokens(cost, w);
         out->decode_window_tokens[w] = batch->decode_seqs * (context < window ? context : window);
         out->prefill_window_area[w] =
-            batch->prefill_seqs * window_area(batch->prefill_tokens, batch->prefill_context, window);
+            batch->prefill_seqs *
+            window_area(batch->prefill_tokens, batch->prefill_context, window);
     }
 }
 
@@ -182,7 +189,8 @@ static double predict_step(struct calib_model *model, const struct calib_row *ro
     double s = 0;
     for (size_t i = 0; i < explanation.row_count; i++)
         if (row->operators & (1U << explanation.rows[i].op))
-            s += row->kind == CALIB_LAYER ? explanation.rows[i].per_layer_s : explanation.rows[i].total_s;
+            s += row->kind == CALIB_LAYER ? explanation.rows[i].per_layer_s
+                                          : explanation.rows[i].total_s;
     return s;
 }
 

@@ -36,7 +36,8 @@ struct run {
     struct kvsim_error err;
 };
 
-static const char *const columns[] = {"arrival_s", "input_tokens", "output_tokens", "ttft_ms", "tpot_ms", "latency_ms"};
+static const char *const columns[] = {"arrival_s", "input_tokens", "output_tokens",
+                                      "ttft_ms",   "tpot_ms",      "latency_ms"};
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
 static bool columns_find(const struct conf_rows *rows, int found[COLUMNS])
@@ -61,7 +62,8 @@ bool calib_requests_knows(const char *path)
     return ok;
 }
 
-static enum kvsim_status read_requests(const char *path, struct requests *out, struct kvsim_error *err)
+static enum kvsim_status read_requests(const char *path, struct requests *out,
+                                       struct kvsim_error *err)
 {
     struct conf_rows *rows;
     int found[COLUMNS];
@@ -70,8 +72,9 @@ static enum kvsim_status read_requests(const char *path, struct requests *out, s
     if (status != KVSIM_OK)
         return status;
     if (!columns_find(rows, found))
-        status = conf_rows_fail(rows, -1, err, "missing-column",
-                                "requests have arrival_s, input_tokens, output_tokens, ttft_ms, tpot_ms, latency_ms");
+        status = conf_rows_fail(
+            rows, -1, err, "missing-column",
+            "requests have arrival_s, input_tokens, output_tokens, ttft_ms, tpot_ms, latency_ms");
     while (status == KVSIM_OK && (status = conf_rows_next(rows, &more, err)) == KVSIM_OK && more) {
         struct request request;
         double *const values[] = {&request.ttft, &request.tpot, &request.e2e};
@@ -97,7 +100,8 @@ static void take_request(struct record_sink *sink, const struct record_request *
 {
     struct run *run = (struct run *)sink;
     if (row->index < run->simulated_count && row->outcome == RECORD_OUTCOME_COMPLETED)
-        run->simulated[row->index] = (struct request){ms_of(row->ttft_ns), ms_of(row->tpot_ns), ms_of(row->e2e_ns)};
+        run->simulated[row->index] =
+            (struct request){ms_of(row->ttft_ns), ms_of(row->tpot_ns), ms_of(row->e2e_ns)};
 }
 
 static void drop_step(struct record_sink *sink, const struct record_step *row)
@@ -114,12 +118,14 @@ static void drop_sample(struct record_sink *sink, const struct record_sample *ro
 
 static const struct record_sink_ops run_ops = {take_request, drop_step, drop_sample};
 
-static enum kvsim_status run_init(struct run *run, const char *scenario, const char *hardware, const char *file,
-                                  double first_share, struct kvsim_error *err)
+static enum kvsim_status run_init(struct run *run, const char *scenario, const char *hardware,
+                                  const char *file, double first_share, struct kvsim_error *err)
 {
     const struct scenario_override overrides[] = {
-        {"workload", "{arrival: {process: trace}}"}, {"workload.arrival.file", file},
-        {"run", "{replications: 1}"},                {"cost", "{level: datasheet}"},
+        {"workload", "{arrival: {process: trace}}"},
+        {"workload.arrival.file", file},
+        {"run", "{replications: 1}"},
+        {"cost", "{level: datasheet}"},
         {"hardware", hardware},
     };
     const struct scenario_request request = {.path = scenario,
@@ -197,7 +203,8 @@ static void mean_and_p99(double *values, size_t count, double *mean, double *p99
     *p99 = values[low] + (at - (double)low) * (high - values[low]);
 }
 
-static void latencies_of(const struct request *requests, size_t first, size_t count, struct calib_latencies *out)
+static void latencies_of(const struct request *requests, size_t first, size_t count,
+                         struct calib_latencies *out)
 {
     double *values = base_alloc(base_mul_size(count + 1, sizeof *values));
     double *const means[] = {&out->ttft_mean, &out->tpot_mean, &out->e2e_mean};
@@ -236,8 +243,12 @@ enum kvsim_status calib_replay(const char *scenario, const char *hardware, const
 
 /* ---- the fit ---- */
 
-static const enum spec_coefficient host_coefficients[] = {SPEC_HOST_STEP, SPEC_HOST_SEQUENCE, SPEC_HOST_EXPOSED};
-enum { HOST_COUNT = sizeof host_coefficients / sizeof host_coefficients[0], FIT_MAX = HOST_COUNT + 2 };
+static const enum spec_coefficient host_coefficients[] = {SPEC_HOST_STEP, SPEC_HOST_SEQUENCE,
+                                                          SPEC_HOST_EXPOSED};
+enum {
+    HOST_COUNT = sizeof host_coefficients / sizeof host_coefficients[0],
+    FIT_MAX = HOST_COUNT + 2
+};
 
 struct host_work {
     struct run *run;
@@ -245,7 +256,8 @@ struct host_work {
 };
 
 /* The collective of the run's own number of GPUs: the base's, or a new one; NULL on one GPU. */
-static struct spec_collective *collective_of(const struct run *run, struct spec_calibration *calibration)
+static struct spec_collective *collective_of(const struct run *run,
+                                             struct spec_calibration *calibration)
 {
     uint32_t gpu_count = run->config.tensor_parallel;
     for (size_t i = 0; i < calibration->collective_count; i++)
@@ -259,7 +271,8 @@ static struct spec_collective *collective_of(const struct run *run, struct spec_
 }
 
 /* `values`: the host's coefficients, then latency and bandwidth of the collective where there is one. */
-static void calibration_of(const struct host_work *work, const double *values, struct spec_calibration *out)
+static void calibration_of(const struct host_work *work, const double *values,
+                           struct spec_calibration *out)
 {
     *out = *work->base;
     for (size_t i = 0; i < HOST_COUNT; i++) {
@@ -268,7 +281,8 @@ static void calibration_of(const struct host_work *work, const double *values, s
     }
     struct spec_collective *collective = collective_of(work->run, out);
     if (collective != NULL)
-        *collective = (struct spec_collective){collective->gpu_count, values[HOST_COUNT], values[HOST_COUNT + 1], 0, 0};
+        *collective = (struct spec_collective){collective->gpu_count, values[HOST_COUNT],
+                                               values[HOST_COUNT + 1], 0, 0};
 }
 
 /* TPOT and TTFT of each fitted request, in turn. */
@@ -302,7 +316,8 @@ static size_t add_parameters(const struct run *run, const struct calib_result *r
     if (gpu_count < 2 || cost_rates_init(&rates, &run->hardware, &err) != KVSIM_OK)
         return HOST_COUNT;
     cost_rates_calibrate(&rates, &result->calibration);
-    double at_small = cost_all_reduce(&rates, gpu_count, small).s, at_large = cost_all_reduce(&rates, gpu_count, large).s;
+    double at_small = cost_all_reduce(&rates, gpu_count, small).s,
+           at_large = cost_all_reduce(&rates, gpu_count, large).s;
     double rate = 2.0 * (gpu_count - 1.0) / gpu_count * large / (at_large - at_small);
     parameters[HOST_COUNT] = (struct calib_parameter){
         .name = "all_reduce latency", .initial = at_small, .min = 1e-7, .max = 1e-2, .prior = 1};
@@ -323,8 +338,8 @@ static void keep_host(const struct host_work *work, struct calib_result *result,
     result->calibration.collective_count = all.collective_count;
     if (result->coefficient_count == 0) {
         for (size_t i = 0; i < SPEC_COEFFICIENT_COUNT; i++)
-            result->coefficients[i] =
-                (struct calib_coefficient){.name = spec_coefficients[i].name, .unit = spec_coefficients[i].unit};
+            result->coefficients[i] = (struct calib_coefficient){.name = spec_coefficients[i].name,
+                                                                 .unit = spec_coefficients[i].unit};
         result->coefficient_count = SPEC_COEFFICIENT_COUNT;
     }
     for (size_t i = 0; i < HOST_COUNT; i++) {
@@ -350,7 +365,8 @@ static void add_errors(struct run *run, const struct spec_calibration *calibrati
         struct calib_error_list errors = {0};
         for (size_t i = begin; i < run->measured.count; i++) {
             const struct request *got = &run->simulated[i], *want = &run->measured.at[i];
-            const double ratios[] = {got->tpot / want->tpot, got->ttft / want->ttft, got->e2e / want->e2e};
+            const double ratios[] = {got->tpot / want->tpot, got->ttft / want->ttft,
+                                     got->e2e / want->e2e};
             if (isfinite(ratios[metric]))
                 base_vec_push(&errors, ratios[metric] - 1);
         }
@@ -365,7 +381,8 @@ static void add_errors(struct run *run, const struct spec_calibration *calibrati
         result->group_count += 3;
 }
 
-static enum kvsim_status fit_host(struct run *run, struct calib_result *result, struct kvsim_error *err)
+static enum kvsim_status fit_host(struct run *run, struct calib_result *result,
+                                  struct kvsim_error *err)
 {
     struct calib_parameter parameters[FIT_MAX] = {{.name = NULL}};
     struct spec_calibration before = result->calibration;
@@ -404,17 +421,19 @@ static enum kvsim_status fit_host(struct run *run, struct calib_result *result, 
     return status;
 }
 
-enum kvsim_status calib_requests_fit(const struct calib_request *request, const char *file, struct calib_result *result,
-                                     struct kvsim_error *err)
+enum kvsim_status calib_requests_fit(const struct calib_request *request, const char *file,
+                                     struct calib_result *result, struct kvsim_error *err)
 {
     enum { REQUESTS_LEAST = 10 };
     if (request->scenario == NULL)
-        return base_fail(err, KVSIM_ERR_USAGE, "%s holds a server's requests: --scenario must name what it ran", file);
+        return base_fail(err, KVSIM_ERR_USAGE,
+                         "%s holds a server's requests: --scenario must name what it ran", file);
     struct run *run = base_alloc(sizeof *run);
-    enum kvsim_status status = run_init(run, request->scenario, request->hardware, file, request->first_share, err);
+    enum kvsim_status status =
+        run_init(run, request->scenario, request->hardware, file, request->first_share, err);
     if (status == KVSIM_OK && run->first_count < REQUESTS_LEAST)
-        status = base_fail(err, KVSIM_ERR_SCENARIO, "%zu requests are too few to fit: at least %d", run->first_count,
-                           (int)REQUESTS_LEAST);
+        status = base_fail(err, KVSIM_ERR_SCENARIO, "%zu requests are too few to fit: at least %d",
+                           run->first_count, (int)REQUESTS_LEAST);
     if (status == KVSIM_OK && (status = simulate(run, &result->calibration)) != KVSIM_OK)
         *err = run->err;
     if (status == KVSIM_OK)

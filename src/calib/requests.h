@@ -31,6 +31,7 @@ enum kvsim_status calib_replay(const char *scenario, const char *hardware, const
 
 /* fits the host coefficients to the first requests of a run, on top of the result's calibration. */
 enum kvsim_status calib_requests_fit(const struct calib_request *request, const char *file,
-                                     struct calib_result *result, struct kvsim_error *err) KVSIM_MUST_CHECK;
+                                     struct calib_result *result,
+                                     struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 #endif

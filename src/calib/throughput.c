@@ -16,13 +16,15 @@ struct row {
     int columns[COLUMNS_MAX];
 };
 
-static enum kvsim_status open_rows(const char *path, const char *const *names, struct row *out, struct kvsim_error *err)
+static enum kvsim_status open_rows(const char *path, const char *const *names, struct row *out,
+                                   struct kvsim_error *err)
 {
     enum kvsim_status status = conf_rows_open(path, &out->rows, err);
     for (size_t i = 0; status == KVSIM_OK && names[i] != NULL; i++) {
         out->columns[i] = conf_rows_column(out->rows, names[i]);
         if (out->columns[i] < 0) {
-            status = conf_rows_fail(out->rows, -1, err, "missing-column", "column '%s' is missing", names[i]);
+            status = conf_rows_fail(out->rows, -1, err, "missing-column", "column '%s' is missing",
+                                    names[i]);
             conf_rows_close(out->rows);
         }
     }
@@ -38,8 +40,9 @@ static const char *text_of(const struct row *row, size_t column)
 /* ---- throughput ---- */
 
 enum { MODEL, HARDWARE, TP, PP, PRECISION, ISL, OSL, REQUESTS, RATE, SOURCE };
-static const char *const throughput_names[] = {"model", "hardware", "tp",  "pp",     "precision",           "isl",
-                                               "osl",   "requests", "output_tokens_per_s", "source", NULL};
+static const char *const throughput_names[] = {
+    "model",  "hardware", "tp", "pp", "precision", "isl", "osl", "requests", "output_tokens_per_s",
+    "source", NULL};
 
 struct span {
     struct record_sink sink; /* first: the sink is the span */
@@ -70,7 +73,8 @@ static void drop_sample(struct record_sink *sink, const struct record_sample *ro
 static const struct record_sink_ops span_ops = {take_request, drop_step, drop_sample};
 
 /* Output tokens per second from the first arrival to the last completion; 0 when the run cannot start. */
-static enum kvsim_status simulate(const struct scenario_request *request, double *out, struct kvsim_error *err)
+static enum kvsim_status simulate(const struct scenario_request *request, double *out,
+                                  struct kvsim_error *err)
 {
     struct scenario *scenario;
     struct kvsim_diags diags = {0};
@@ -84,7 +88,8 @@ static enum kvsim_status simulate(const struct scenario_request *request, double
     }
     const struct serve_config *config = scenario_config(scenario);
     if (config->pool_blocks > 0) {
-        const struct serve_run_options options = {.replication = 1, .mode = SERVE_JUMP, .sink = &span.sink};
+        const struct serve_run_options options = {
+            .replication = 1, .mode = SERVE_JUMP, .sink = &span.sink};
         status = serve_run(config, &options, &result, err);
         serve_result_release(&result);
     }
@@ -126,13 +131,14 @@ static enum kvsim_status throughput_of(const struct row *row, double *out, struc
         {"cost", "{level: datasheet}"},
     };
     const struct scenario_request request = {.overrides = overrides,
-                                             .override_count = sizeof overrides / sizeof overrides[0],
+                                             .override_count =
+                                                 sizeof overrides / sizeof overrides[0],
                                              .purpose = SCENARIO_FOR_RUN};
     return simulate(&request, out, err);
 }
 
-static enum kvsim_status throughput_case(const struct row *row, struct base_arena *arena, struct calib_cases *out,
-                                         struct kvsim_error *err)
+static enum kvsim_status throughput_case(const struct row *row, struct base_arena *arena,
+                                         struct calib_cases *out, struct kvsim_error *err)
 {
     struct calib_case found = {.what = "output_tokens_per_s", .agrees = true, .note = ""};
     enum kvsim_status status = conf_rows_real(row->rows, row->columns[RATE], &found.measured, err);
@@ -141,23 +147,24 @@ static enum kvsim_status throughput_case(const struct row *row, struct base_aren
     if (status != KVSIM_OK)
         return status;
     found.family = base_arena_printf(arena, "%s %s", text_of(row, HARDWARE), text_of(row, MODEL));
-    found.id = base_arena_printf(arena, "%s tp%s %s %s/%s", found.family, text_of(row, TP), text_of(row, PRECISION),
-                                 text_of(row, ISL), text_of(row, OSL));
+    found.id = base_arena_printf(arena, "%s tp%s %s %s/%s", found.family, text_of(row, TP),
+                                 text_of(row, PRECISION), text_of(row, ISL), text_of(row, OSL));
     found.source = base_arena_copy(arena, text_of(row, SOURCE));
     found.error = found.predicted / found.measured - 1;
     base_vec_push(out, found);
     return KVSIM_OK;
 }
 
-enum kvsim_status calib_throughput(const char *path, struct base_arena *arena, struct calib_cases *out,
-                                   struct kvsim_error *err)
+enum kvsim_status calib_throughput(const char *path, struct base_arena *arena,
+                                   struct calib_cases *out, struct kvsim_error *err)
 {
     struct row row;
     bool more = true;
     enum kvsim_status status = open_rows(path, throughput_names, &row, err);
     if (status != KVSIM_OK)
         return status;
-    while (status == KVSIM_OK && (status = conf_rows_next(row.rows, &more, err)) == KVSIM_OK && more)
+    while (status == KVSIM_OK && (status = conf_rows_next(row.rows, &more, err)) == KVSIM_OK &&
+           more)
         status = throughput_case(&row, arena, out, err);
     conf_rows_close(row.rows);
     return status;
@@ -166,10 +173,12 @@ enum kvsim_status calib_throughput(const char *path, struct base_arena *arena, s
 /* ---- the slope over the context ---- */
 
 enum { SLOPE_MODEL, SLOPE_HARDWARE, SLOPE_BF16, SLOPE_FP8, SLOPE_SOURCE };
-static const char *const slope_names[] = {"model", "hardware", "bf16_ms_per_token", "fp8_ms_per_token", "source", NULL};
+static const char *const slope_names[] = {
+    "model", "hardware", "bf16_ms_per_token", "fp8_ms_per_token", "source", NULL};
 
 /* Step time of one sequence per token of context, between 8k and 64k tokens, ns. */
-static enum kvsim_status slope_of(const struct row *row, const char *kv_dtype, double *out, struct kvsim_error *err)
+static enum kvsim_status slope_of(const struct row *row, const char *kv_dtype, double *out,
+                                  struct kvsim_error *err)
 {
     const int64_t low = 8192, high = 65536;
     const struct scenario_override overrides[] = {
@@ -179,7 +188,8 @@ static enum kvsim_status slope_of(const struct row *row, const char *kv_dtype, d
         {"cost.level", "datasheet"},
     };
     const struct scenario_request request = {.overrides = overrides,
-                                             .override_count = sizeof overrides / sizeof overrides[0],
+                                             .override_count =
+                                                 sizeof overrides / sizeof overrides[0],
                                              .purpose = SCENARIO_FOR_STEP};
     struct scenario *scenario;
     struct kvsim_diags diags = {0};
@@ -203,8 +213,8 @@ static enum kvsim_status slope_of(const struct row *row, const char *kv_dtype, d
     return status;
 }
 
-static enum kvsim_status slope_case(const struct row *row, struct base_arena *arena, struct calib_cases *out,
-                                    struct kvsim_error *err)
+static enum kvsim_status slope_case(const struct row *row, struct base_arena *arena,
+                                    struct calib_cases *out, struct kvsim_error *err)
 {
     double bf16_ms = 0, fp8_ms = 0, bf16_ns = 0, fp8_ns = 0;
     enum kvsim_status status = conf_rows_real(row->rows, row->columns[SLOPE_BF16], &bf16_ms, err);
@@ -217,7 +227,8 @@ static enum kvsim_status slope_case(const struct row *row, struct base_arena *ar
     if (status != KVSIM_OK)
         return status;
     struct calib_case found = {.what = "fp8/bf16 slope", .agrees = true, .note = ""};
-    found.family = base_arena_printf(arena, "%s %s", text_of(row, SLOPE_HARDWARE), text_of(row, SLOPE_MODEL));
+    found.family =
+        base_arena_printf(arena, "%s %s", text_of(row, SLOPE_HARDWARE), text_of(row, SLOPE_MODEL));
     found.id = found.family;
     found.source = base_arena_copy(arena, text_of(row, SLOPE_SOURCE));
     found.predicted = fp8_ns / bf16_ns;
@@ -227,15 +238,16 @@ static enum kvsim_status slope_case(const struct row *row, struct base_arena *ar
     return KVSIM_OK;
 }
 
-enum kvsim_status calib_fp8_slope(const char *path, struct base_arena *arena, struct calib_cases *out,
-                                  struct kvsim_error *err)
+enum kvsim_status calib_fp8_slope(const char *path, struct base_arena *arena,
+                                  struct calib_cases *out, struct kvsim_error *err)
 {
     struct row row;
     bool more = true;
     enum kvsim_status status = open_rows(path, slope_names, &row, err);
     if (status != KVSIM_OK)
         return status;
-    while (status == KVSIM_OK && (status = conf_rows_next(row.rows, &more, err)) == KVSIM_OK && more)
+    while (status == KVSIM_OK && (status = conf_rows_next(row.rows, &more, err)) == KVSIM_OK &&
+           more)
         status = slope_case(&row, arena, out, err);
     conf_rows_close(row.rows);
     return status;

@@ -58,9 +58,11 @@ static enum kvsim_status parts_read(struct parts *parts, const char *path, struc
     return status;
 }
 
-static enum kvsim_status model_make(struct part *part, enum cost_level level, struct kvsim_error *err)
+static enum kvsim_status model_make(struct part *part, enum cost_level level,
+                                    struct kvsim_error *err)
 {
-    enum kvsim_status status = calib_model_init(&part->model, part->device, &part->table, level, err);
+    enum kvsim_status status =
+        calib_model_init(&part->model, part->device, &part->table, level, err);
     part->has_model = true;
     return status;
 }
@@ -89,14 +91,16 @@ struct counting {
     const char *what;
 };
 
-static const char *family_of(const struct part *part, const struct calib_row *row, struct base_arena *arena)
+static const char *family_of(const struct part *part, const struct calib_row *row,
+                             struct base_arena *arena)
 {
     const char *phase = row->is_decode ? "decode" : "prefill";
     if (row->kind != CALIB_LAYER && row->kind != CALIB_STEP)
-        return base_arena_printf(arena, "%s %s %s", part->device, calib_kind_name(row->kind), phase);
+        return base_arena_printf(arena, "%s %s %s", part->device, calib_kind_name(row->kind),
+                                 phase);
     const struct calib_engine_key *engine = &part->table.engines.at[row->engine];
-    return base_arena_printf(arena, "%s %s tp%lld %s", part->device, engine->model, (long long)engine->tensor_parallel,
-                             phase);
+    return base_arena_printf(arena, "%s %s tp%lld %s", part->device, engine->model,
+                             (long long)engine->tensor_parallel, phase);
 }
 
 /* One case for the rows of each line of the file: parts of a layer are added up. */
@@ -115,7 +119,8 @@ static void cases_add(struct part *part, const struct counting *counting, struct
         }
         if (!(measured > 0) || !counting->is_scored(first))
             continue;
-        struct calib_case found = {.id = base_arena_printf(arena, "%s:%d", part->device, first->line),
+        struct calib_case found = {.id =
+                                       base_arena_printf(arena, "%s:%d", part->device, first->line),
                                    .family = family_of(part, first, arena),
                                    .source = table->files.at[first->file],
                                    .what = counting->what,
@@ -129,8 +134,9 @@ static void cases_add(struct part *part, const struct counting *counting, struct
     }
 }
 
-static enum kvsim_status plain(const char *path, struct base_arena *arena, const struct counting *counting,
-                               struct calib_cases *out, struct kvsim_error *err)
+static enum kvsim_status plain(const char *path, struct base_arena *arena,
+                               const struct counting *counting, struct calib_cases *out,
+                               struct kvsim_error *err)
 {
     struct parts parts = {0};
     enum kvsim_status status = parts_read(&parts, path, arena, err);
@@ -163,7 +169,8 @@ static enum kvsim_status fit_part(struct part *part, bool (*is_scored)(const str
     bool *is_left_out = base_alloc(base_mul_size(count + 1, sizeof *is_left_out));
     for (size_t i = 0; i < count; i++)
         is_left_out[i] = is_scored(&part->table.rows.at[i]);
-    enum kvsim_status status = calib_fit_rows(part->device, &part->table, is_left_out, &calibration, err);
+    enum kvsim_status status =
+        calib_fit_rows(part->device, &part->table, is_left_out, &calibration, err);
     base_free(is_left_out);
     if (status == KVSIM_OK)
         status = model_make(part, COST_CALIBRATED, err);
@@ -172,8 +179,9 @@ static enum kvsim_status fit_part(struct part *part, bool (*is_scored)(const str
     return status;
 }
 
-static enum kvsim_status fitted(const char *path, struct base_arena *arena, const struct counting *counting,
-                                struct calib_cases *out, struct kvsim_error *err)
+static enum kvsim_status fitted(const char *path, struct base_arena *arena,
+                                const struct counting *counting, struct calib_cases *out,
+                                struct kvsim_error *err)
 {
     struct parts parts = {0};
     enum kvsim_status status = parts_read(&parts, path, arena, err);
@@ -197,7 +205,8 @@ struct pool {
     enum spec_coefficient coefficients[POOLED_MAX];
 };
 
-static void pool_calibration(const struct pool *pool, const double *values, struct spec_calibration *out)
+static void pool_calibration(const struct pool *pool, const double *values,
+                             struct spec_calibration *out)
 {
     *out = (struct spec_calibration){.source = ""};
     for (size_t i = 0; i < pool->coefficient_count; i++) {
@@ -216,8 +225,9 @@ static void pool_predict(void *context, const double *values, double *predicted)
         struct part *part = &pool->parts->at[p];
         calib_model_set(&part->model, &calibration);
         for (size_t i = 0; i < part->table.rows.count; i++, at++)
-            predicted[at] = p == pool->left_out ? part->table.rows.at[i].measured_s
-                                                : calib_model_predict(&part->model, &part->table.rows.at[i]);
+            predicted[at] = p == pool->left_out
+                                ? part->table.rows.at[i].measured_s
+                                : calib_model_predict(&part->model, &part->table.rows.at[i]);
     }
 }
 
@@ -229,7 +239,8 @@ static void strip(struct calib_model *model)
     model->hardware.link_latency_s = 0;
 }
 
-static enum kvsim_status pool_fit(struct pool *pool, struct calib_parameter *parameters, struct kvsim_error *err)
+static enum kvsim_status pool_fit(struct pool *pool, struct calib_parameter *parameters,
+                                  struct kvsim_error *err)
 {
     size_t count = 0, at = 0;
     for (size_t p = 0; p < pool->parts->count; p++)
@@ -241,7 +252,8 @@ static enum kvsim_status pool_fit(struct pool *pool, struct calib_parameter *par
         for (size_t i = 0; i < table->rows.count; i++, at++) {
             measured[at] = table->rows.at[i].measured_s;
             // Collectives follow from the link's rate: not fitted, but counted in the result.
-            is_left_out[at] = p == pool->left_out || table->rows.at[i].operators == 1U << COST_OP_ALL_REDUCE;
+            is_left_out[at] =
+                p == pool->left_out || table->rows.at[i].operators == 1U << COST_OP_ALL_REDUCE;
         }
     }
     struct calib_problem problem = {.parameters = parameters,
@@ -259,24 +271,28 @@ static enum kvsim_status pool_fit(struct pool *pool, struct calib_parameter *par
 }
 
 /* Coefficients of kernels that layers of dense models have. */
-static void pool_init(struct pool *pool, struct parts *parts, size_t left_out, struct calib_parameter *parameters)
+static void pool_init(struct pool *pool, struct parts *parts, size_t left_out,
+                      struct calib_parameter *parameters)
 {
     static const enum spec_coefficient kernels[] = {
-        SPEC_GEMM_BF16,         SPEC_GEMM_FP8,         SPEC_WEIGHTS_BF16,      SPEC_WEIGHTS_FP8,  SPEC_WEIGHTS_FIXED_BF16,
-        SPEC_WEIGHTS_FIXED_FP8, SPEC_DECODE_BF16,      SPEC_DECODE_FP8,        SPEC_PREFILL,      SPEC_DECODE_FIXED_BF16,
-        SPEC_DECODE_FIXED_FP8,  SPEC_DECODE_TILE_BYTES, SPEC_PREFILL_ROW,      SPEC_PREFILL_FIXED};
+        SPEC_GEMM_BF16,         SPEC_GEMM_FP8,           SPEC_WEIGHTS_BF16,
+        SPEC_WEIGHTS_FP8,       SPEC_WEIGHTS_FIXED_BF16, SPEC_WEIGHTS_FIXED_FP8,
+        SPEC_DECODE_BF16,       SPEC_DECODE_FP8,         SPEC_PREFILL,
+        SPEC_DECODE_FIXED_BF16, SPEC_DECODE_FIXED_FP8,   SPEC_DECODE_TILE_BYTES,
+        SPEC_PREFILL_ROW,       SPEC_PREFILL_FIXED};
     *pool = (struct pool){.parts = parts, .left_out = left_out};
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
         const struct spec_coefficient_row *row = &spec_coefficients[kernels[i]];
         double first = calib_model_initial(&parts->at[left_out].model, kernels[i]);
         pool->coefficients[pool->coefficient_count] = kernels[i];
-        parameters[pool->coefficient_count++] =
-            (struct calib_parameter){.name = row->name, .initial = first, .min = row->min, .max = row->max, .prior = 1};
+        parameters[pool->coefficient_count++] = (struct calib_parameter){
+            .name = row->name, .initial = first, .min = row->min, .max = row->max, .prior = 1};
     }
 }
 
-static enum kvsim_status leave_out(struct parts *parts, size_t left_out, const struct counting *counting,
-                                   struct base_arena *arena, struct calib_cases *out, struct kvsim_error *err)
+static enum kvsim_status leave_out(struct parts *parts, size_t left_out,
+                                   const struct counting *counting, struct base_arena *arena,
+                                   struct calib_cases *out, struct kvsim_error *err)
 {
     struct calib_parameter parameters[POOLED_MAX];
     struct spec_calibration calibration;
@@ -296,22 +312,22 @@ static enum kvsim_status leave_out(struct parts *parts, size_t left_out, const s
 
 /* ---- the groups ---- */
 
-enum kvsim_status calib_times_kernels(const char *path, struct base_arena *arena, struct calib_cases *out,
-                                      struct kvsim_error *err)
+enum kvsim_status calib_times_kernels(const char *path, struct base_arena *arena,
+                                      struct calib_cases *out, struct kvsim_error *err)
 {
     static const struct counting counting = {counts_always, counts_always, "kernel_ms"};
     return plain(path, arena, &counting, out, err);
 }
 
-enum kvsim_status calib_times_layers(const char *path, struct base_arena *arena, struct calib_cases *out,
-                                     struct kvsim_error *err)
+enum kvsim_status calib_times_layers(const char *path, struct base_arena *arena,
+                                     struct calib_cases *out, struct kvsim_error *err)
 {
     static const struct counting counting = {counts_in_layer, counts_always, "layer_ms"};
     return plain(path, arena, &counting, out, err);
 }
 
-enum kvsim_status calib_times_layers_left_out(const char *path, struct base_arena *arena, struct calib_cases *out,
-                                              struct kvsim_error *err)
+enum kvsim_status calib_times_layers_left_out(const char *path, struct base_arena *arena,
+                                              struct calib_cases *out, struct kvsim_error *err)
 {
     static const struct counting counting = {counts_in_layer, counts_always, "layer_ms"};
     struct parts parts = {0};
@@ -327,22 +343,22 @@ enum kvsim_status calib_times_layers_left_out(const char *path, struct base_aren
     return status;
 }
 
-enum kvsim_status calib_times_layers_calibrated(const char *path, struct base_arena *arena, struct calib_cases *out,
-                                                struct kvsim_error *err)
+enum kvsim_status calib_times_layers_calibrated(const char *path, struct base_arena *arena,
+                                                struct calib_cases *out, struct kvsim_error *err)
 {
     static const struct counting counting = {counts_in_layer, is_second, "layer_ms"};
     return fitted(path, arena, &counting, out, err);
 }
 
-enum kvsim_status calib_times_steps(const char *path, struct base_arena *arena, struct calib_cases *out,
-                                    struct kvsim_error *err)
+enum kvsim_status calib_times_steps(const char *path, struct base_arena *arena,
+                                    struct calib_cases *out, struct kvsim_error *err)
 {
     static const struct counting counting = {counts_in_step, counts_always, "step_ms"};
     return plain(path, arena, &counting, out, err);
 }
 
-enum kvsim_status calib_times_steps_calibrated(const char *path, struct base_arena *arena, struct calib_cases *out,
-                                               struct kvsim_error *err)
+enum kvsim_status calib_times_steps_calibrated(const char *path, struct base_arena *arena,
+                                               struct calib_cases *out, struct kvsim_error *err)
 {
     static const struct counting counting = {counts_in_step, is_not_fifth, "step_ms"};
     return fitted(path, arena, &counting, out, err);

@@ -115,12 +115,14 @@ const struct calib_group calib_groups[] = {
      .file = "times/server-iterations.csv",
      .run = calib_times_steps_calibrated},
     {.name = "kv-shares",
-     .summary = "share of KV memory that holds tokens, by allocation policy: OPT-13B on an A100-40GB",
+     .summary =
+         "share of KV memory that holds tokens, by allocation policy: OPT-13B on an A100-40GB",
      .bounds = {.mean = 0.10, .worst = 0.25},
      .file = "kv-shares/shares.csv",
      .run = calib_kv_shares},
     {.name = "throughput",
-     .summary = "offline output tokens/s of TensorRT-LLM, all requests at once, under vLLM 0.19's scheduler",
+     .summary = "offline output tokens/s of TensorRT-LLM, all requests at once, under vLLM 0.19's "
+                "scheduler",
      .level = "datasheet",
      .bounds = {.median = 0.30, .tau = 0.80},
      .file = "throughput/trtllm.csv",

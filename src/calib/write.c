@@ -48,29 +48,30 @@ static void print_collectives(const struct spec_calibration *calibration, struct
     base_text_add(out, "  all_reduce:\n");
     for (size_t i = 0; i < calibration->collective_count; i++) {
         const struct spec_collective *fit = &calibration->collectives[i];
-        base_text_printf(out, "    - {gpus: %" PRIu32 ", latency: %.6g us, bandwidth: %.6g GB/s", fit->gpu_count,
-                         fit->latency_s * 1e6, fit->bytes_per_s * 1e-9);
+        base_text_printf(out, "    - {gpus: %" PRIu32 ", latency: %.6g us, bandwidth: %.6g GB/s",
+                         fit->gpu_count, fit->latency_s * 1e6, fit->bytes_per_s * 1e-9);
         if (fit->bulk_bytes_per_s > 0)
-            base_text_printf(out, ", bulk_latency: %.6g us, bulk_bandwidth: %.6g GB/s", fit->bulk_latency_s * 1e6,
-                             fit->bulk_bytes_per_s * 1e-9);
+            base_text_printf(out, ", bulk_latency: %.6g us, bulk_bandwidth: %.6g GB/s",
+                             fit->bulk_latency_s * 1e6, fit->bulk_bytes_per_s * 1e-9);
         base_text_add(out, "}\n");
     }
 }
 
 static void print_fit(const struct calib_result *result, struct base_text *out)
 {
-    base_text_printf(out, "  fit:\n    rows: %zu\n    outliers: %zu\n    groups:\n", result->row_count,
-                     result->outlier_count);
+    base_text_printf(out, "  fit:\n    rows: %zu\n    outliers: %zu\n    groups:\n",
+                     result->row_count, result->outlier_count);
     for (size_t i = 0; i < result->group_count; i++) {
         const struct calib_group_errors *group = &result->groups[i];
-        base_text_printf(out,
-                         "      %s: {n: %zu, before: %.4f, fitted: %.4f, cross_validated: %.4f, bias: %.4f}\n",
-                         group->name, group->fitted.count, group->before.mean, group->fitted.mean, group->crossed.mean,
-                         group->fitted.bias);
+        base_text_printf(
+            out,
+            "      %s: {n: %zu, before: %.4f, fitted: %.4f, cross_validated: %.4f, bias: %.4f}\n",
+            group->name, group->fitted.count, group->before.mean, group->fitted.mean,
+            group->crossed.mean, group->fitted.bias);
     }
     if (result->by_model.count > 0)
-        base_text_printf(out, "    left_out_models: {n: %zu, mean: %.4f, bias: %.4f}\n", result->by_model.count,
-                         result->by_model.mean, result->by_model.bias);
+        base_text_printf(out, "    left_out_models: {n: %zu, mean: %.4f, bias: %.4f}\n",
+                         result->by_model.count, result->by_model.mean, result->by_model.bias);
     base_text_add(out, "    not_determined: [");
     bool is_first = true;
     for (size_t i = 0; i < result->coefficient_count; i++) {
@@ -91,7 +92,8 @@ void calib_result_print(const struct calib_result *result, struct base_text *out
         strftime(date, sizeof date, "%Y-%m-%d", &today);
     base_text_printf(out,
                      "# %s with coefficients fitted to measurements. Written by kvsim calibrate.\n"
-                     "# Errors are mean absolute relative ones; cross_validated: each fifth of the rows from the rest.\n"
+                     "# Errors are mean absolute relative ones; cross_validated: each fifth of the "
+                     "rows from the rest.\n"
                      "base: %s\n"
                      "calibration:\n"
                      "  claim: measured\n"

@@ -21,8 +21,10 @@ static void cell_share(struct report_page *page, double share, size_t count)
 
 static void print_groups(struct report_page *page, const struct calib_result *result)
 {
-    static const char *const header[] = {"rows", "n", "before", "fitted", "left out", "90th", "bias"};
-    report_page_heading(page, "ERRORS (mean absolute; left out: each fifth from a fit to the rest)");
+    static const char *const header[] = {"rows",     "n",    "before", "fitted",
+                                         "left out", "90th", "bias"};
+    report_page_heading(page,
+                        "ERRORS (mean absolute; left out: each fifth from a fit to the rest)");
     report_page_table_begin(page, "lrrrrrr");
     for (size_t i = 0; i < sizeof header / sizeof header[0]; i++)
         report_page_cell(page, header[i]);
@@ -71,7 +73,8 @@ static void print_coefficients(struct report_page *page, const struct calib_resu
     struct base_text names = {0};
     for (size_t i = 0; i < result->coefficient_count; i++)
         if (!result->coefficients[i].is_determined)
-            base_text_printf(&names, "%s%s", names.count == 0 ? "" : ", ", result->coefficients[i].name);
+            base_text_printf(&names, "%s%s", names.count == 0 ? "" : ", ",
+                             result->coefficients[i].name);
     if (names.count > 0)
         report_page_line(page, "not determined by these rows, left as they are: %s", names.at);
     base_text_free(&names);
@@ -84,21 +87,27 @@ static void print_page(const struct calib_result *result, const char *path, enum
     snprintf(title, sizeof title, "%s calibrated: %s", result->base, path);
     report_page_init(&page, stdout, style);
     report_page_title(&page, title);
-    report_page_line(&page, "%zu rows fitted, %zu of other devices and %zu without a time left out, %zu outliers",
-                     result->row_count, result->other_count, result->untimed_count, result->outlier_count);
+    report_page_line(
+        &page,
+        "%zu rows fitted, %zu of other devices and %zu without a time left out, %zu outliers",
+        result->row_count, result->other_count, result->untimed_count, result->outlier_count);
     print_groups(&page, result);
     if (result->by_model.count > 0)
-        report_page_line(&page, "models that were not fitted: mean %.2f %%, 90th percentile %.2f %%, bias %+.2f %%",
-                         100 * result->by_model.mean, 100 * result->by_model.p90, 100 * result->by_model.bias);
+        report_page_line(
+            &page,
+            "models that were not fitted: mean %.2f %%, 90th percentile %.2f %%, bias %+.2f %%",
+            100 * result->by_model.mean, 100 * result->by_model.p90, 100 * result->by_model.bias);
     if (result->worst[0] != '\0')
         report_page_line(&page, "worst row: %s", result->worst);
     print_coefficients(&page, result);
 }
 
-static void put_errors(struct report_json *json, const char *prefix, const struct calib_errors *errors)
+static void put_errors(struct report_json *json, const char *prefix,
+                       const struct calib_errors *errors)
 {
     static const char *const names[] = {"mean", "median", "p90", "bias", "worst"};
-    const double values[] = {errors->mean, errors->median, errors->p90, errors->bias, errors->worst};
+    const double values[] = {errors->mean, errors->median, errors->p90, errors->bias,
+                             errors->worst};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char key[64];
         snprintf(key, sizeof key, "%s_%s", prefix, names[i]);
@@ -166,8 +175,8 @@ static void make_folders(struct base_arena *arena, const char *path)
     }
 }
 
-static enum kvsim_status write_file(struct base_arena *arena, const struct calib_result *result, const char *path,
-                                    struct kvsim_error *err)
+static enum kvsim_status write_file(struct base_arena *arena, const struct calib_result *result,
+                                    const char *path, struct kvsim_error *err)
 {
     struct base_text text = {0};
     calib_result_print(result, &text);
@@ -183,7 +192,8 @@ static enum kvsim_status write_file(struct base_arena *arena, const struct calib
     return ok ? KVSIM_OK : fail_write(path, err);
 }
 
-static int calibrate(const struct cli_args *args, const struct calib_request *request, struct base_arena *arena)
+static int calibrate(const struct cli_args *args, const struct calib_request *request,
+                     struct base_arena *arena)
 {
     struct calib_result *result = base_alloc(sizeof *result);
     struct kvsim_error err = {.status = KVSIM_OK};

@@ -61,7 +61,7 @@ static void cell_share(struct report_page *page, double share)
 static void print_groups(struct report_page *page, const struct calib_group_result *results,
                          size_t count)
 {
-    static const char *const names[] = {"group", "level", "cases", "agree", "median", "mean",
+    static const char *const names[] = {"group", "level", "cases", "agree",      "median", "mean",
                                         "90th",  "bias",  "worst", "worst case", "verdict"};
     report_page_heading(page, "PREDICTED AGAINST MEASURED");
     report_page_table_begin(page, "llrrrrrrrll");
@@ -77,7 +77,8 @@ static void print_groups(struct report_page *page, const struct calib_group_resu
         else
             cell(page, "-");
         for (int figure = 0; figure < 5; figure++) {
-            const double figures[] = {result->median, result->mean, result->p90, result->bias, result->worst};
+            const double figures[] = {result->median, result->mean, result->p90, result->bias,
+                                      result->worst};
             if (result->group->is_exact)
                 cell(page, "-");
             else
@@ -123,9 +124,9 @@ static void print_cases(struct report_page *page, const struct calib_group_resul
         return;
     double least = exact ? 0 : least_shown(result, shown);
     snprintf(heading, sizeof heading, "%s: %s", result->group->name,
-             exact                          ? "what does not agree"
+             exact                         ? "what does not agree"
              : result->cases.count > shown ? "the largest errors"
-                                            : "every case");
+                                           : "every case");
     report_page_heading(page, heading);
     report_page_table_begin(page, "llrrrl");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)

@@ -109,7 +109,7 @@ struct cost_options {
         has_host_overlap;
     double host_per_step_ns, host_per_sequence_ns, host_per_layer_ns;
     double host_exposed_ns; /* of every step, overlapped or not */
-    bool host_overlap; /* true: step = max(device, host); false: sum */
+    bool host_overlap;      /* true: step = max(device, host); false: sum */
     bool has_swap_per_block;
     int64_t swap_per_block_ns;
     const struct cost_table *table; /* level table; NULL elsewhere */

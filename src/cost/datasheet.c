@@ -407,8 +407,9 @@ static void add_decode_attention(struct work *work, const struct cost_shape *sha
                                ? shape->decode_context_tokens
                                : shape->decode_window_tokens[group->sum - COST_SUM_WINDOW];
         if (shape->prefill_tokens > 0 && decode.latent_heads <= 0 && decode.kv_heads > 0) {
-            decode.reads = cost_attention_mixed_reads(&sheet->rates, (double)contexts * decode.bytes_per_token,
-                                                      sheet->q_heads / decode.kv_heads);
+            decode.reads =
+                cost_attention_mixed_reads(&sheet->rates, (double)contexts * decode.bytes_per_token,
+                                           sheet->q_heads / decode.kv_heads);
             decode.unpacked_heads = sheet->q_heads;
         }
         struct cost_decode_lines lines;
@@ -424,8 +425,7 @@ static void add_overheads(struct work *work, const struct cost *cost, uint32_t s
 {
     const struct cost_rates *rates = &work->sheet->rates;
     double layer_s = cost->config.options->has_host_per_layer ? 0 : rates->host_per_layer_s;
-    double step_ns =
-        1e9 * (rates->host_per_step_s + layer_s * work->sheet->model->layer_count);
+    double step_ns = 1e9 * (rates->host_per_step_s + layer_s * work->sheet->model->layer_count);
     double host_ns =
         cost_host_ns(&cost->config, step_ns, rates->host_per_sequence_s * 1e9, seq_count);
     bool replays = pure_decode && cost->config.cuda_graphs;
@@ -433,8 +433,9 @@ static void add_overheads(struct work *work, const struct cost *cost, uint32_t s
     work->parts.launch_s = replays ? rates->launch_s + work->kernel_count * rates->graph_launch_s
                                    : work->kernel_count * rates->launch_s;
     work->parts.host_s = host_ns * 1e-9;
-    work->parts.exposed_s = cost->config.options->has_host_exposed ? cost->config.options->host_exposed_ns * 1e-9
-                                                                   : rates->host_exposed_s;
+    work->parts.exposed_s = cost->config.options->has_host_exposed
+                                ? cost->config.options->host_exposed_ns * 1e-9
+                                : rates->host_exposed_s;
     work->parts.overlap = cost_host_overlap(&cost->config);
     work->rows[COST_OP_LAUNCH].total_s = work->parts.launch_s;
     work->rows[COST_OP_LAUNCH].bound = COST_HOST;
@@ -700,8 +701,7 @@ static enum kvsim_status datasheet_init(struct cost *cost, struct kvsim_error *e
     const struct cost_config *config = &cost->config;
     struct sheet *sheet = cost->state;
     if (!config->model || !config->hardware || !config->layout)
-        return base_fail(err, KVSIM_ERR_SCENARIO,
-                         "cost level %s needs a model and hardware",
+        return base_fail(err, KVSIM_ERR_SCENARIO, "cost level %s needs a model and hardware",
                          cost_level_name(cost->level));
     sheet->model = config->model;
     if (sheet->model->only_groups || sheet->model->hidden == 0 || sheet->model->layer_count == 0)
@@ -741,7 +741,8 @@ const struct cost_ops cost_ops_datasheet = {
 
 const struct cost_ops cost_ops_calibrated = {
     .policy = {.name = "calibrated",
-               .summary = "the same roofline with coefficients fitted to measurements of this device",
+               .summary =
+                   "the same roofline with coefficients fitted to measurements of this device",
                .state_bytes = sizeof(struct sheet)},
     .init = datasheet_init,
     .step = datasheet_step,

@@ -80,8 +80,8 @@ struct cost_ops {
                     struct cost_explanation *out);
 };
 
-extern const struct cost_ops cost_ops_datasheet, cost_ops_calibrated, cost_ops_affine, cost_ops_fixed,
-    cost_ops_table;
+extern const struct cost_ops cost_ops_datasheet, cost_ops_calibrated, cost_ops_affine,
+    cost_ops_fixed, cost_ops_table;
 
 struct cost {
     const struct cost_ops *ops;

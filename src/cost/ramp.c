@@ -230,8 +230,8 @@ static void lines_add_segments(struct cost_lines *lines, struct base_arena *aren
     lines->segment_count = count;
 }
 
-static void segments_piece(const struct cost_lines *lines, const struct cost_ramp *ramp, int64_t max_steps,
-                           struct cost_piece *out)
+static void segments_piece(const struct cost_lines *lines, const struct cost_ramp *ramp,
+                           int64_t max_steps, struct cost_piece *out)
 {
     uint32_t at = lines->segment_count - 1;
     while (at > 0 && lines->segments[at].from > ramp->context_tokens)
@@ -245,7 +245,8 @@ static void segments_piece(const struct cost_lines *lines, const struct cost_ram
         if (room <= (max_steps - 1) * gain)
             out->step_count = (room + gain - 1) / gain;
     }
-    out->first_ticks = segment->first_ticks + segment->delta_ticks * (ramp->context_tokens - segment->from);
+    out->first_ticks =
+        segment->first_ticks + segment->delta_ticks * (ramp->context_tokens - segment->from);
     out->delta_ticks = segment->delta_ticks * gain;
     out->bound = segment->bound;
 }

@@ -128,8 +128,7 @@ enum kvsim_status cost_rates_init(struct cost_rates *rates, const struct spec_ha
         packs_decodes_alone(hardware) ? cost_defaults.prefill_fixed_share : 1;
     rates->attention_tile_bytes = cost_defaults.attention_tile_bytes;
     rates->latent_fraction = cost_defaults.latent_fraction;
-    rates->latent_unsplit_s =
-        is_before_hopper(hardware) ? cost_defaults.latent_unsplit_s : 0;
+    rates->latent_unsplit_s = is_before_hopper(hardware) ? cost_defaults.latent_unsplit_s : 0;
     rates->stream_fraction = cost_defaults.stream_fraction;
     rates->quantize_bytes_per_element = cost_defaults.quantize_bytes_per_element;
     rates->quantize_row_s = cost_defaults.quantize_row_s;
@@ -224,8 +223,8 @@ static double quantize_s(const struct cost_rates *rates, const struct cost_matri
 {
     if (!matrix->quantizes)
         return 0;
-    return rows * (k * rates->quantize_bytes_per_element / rates->bytes_per_s +
-                   rates->quantize_row_s);
+    return rows *
+           (k * rates->quantize_bytes_per_element / rates->bytes_per_s + rates->quantize_row_s);
 }
 
 static double activation_bytes(const struct cost_matrix *matrix)
@@ -321,13 +320,16 @@ static double unsplit_key_s(const struct cost_rates *rates, double flops_per_hea
     return cost_defaults.attention_unsplit_rows * flops_per_head_pair / unit_flop_per_s;
 }
 
-static double unsplit_prefill_s(const struct cost_rates *rates, const struct cost_attention_prefill *work)
+static double unsplit_prefill_s(const struct cost_rates *rates,
+                                const struct cost_attention_prefill *work)
 {
-    double tiles = ceil(work->tokens / cost_defaults.attention_unsplit_rows + 0.5 * fmax(work->sequences - 1, 0));
+    double tiles = ceil(work->tokens / cost_defaults.attention_unsplit_rows +
+                        0.5 * fmax(work->sequences - 1, 0));
     double waves = unsplit_waves(rates, tiles * work->q_heads);
     if (!(waves > 0))
         return 0;
-    double keys = waves * work->pairs / work->tokens + (waves - 1) * cost_defaults.attention_unsplit_start;
+    double keys =
+        waves * work->pairs / work->tokens + (waves - 1) * cost_defaults.attention_unsplit_start;
     return keys * unsplit_key_s(rates, work->flops_per_pair / work->q_heads);
 }
 
@@ -340,15 +342,18 @@ static void unsplit_lines(const struct cost_rates *rates, const struct cost_atte
         return;
     double key_s = unsplit_key_s(rates, work->flops_per_token / work->unpacked_heads);
     out->alpha_s[COST_DECODE_SEQUENTIAL] =
-        out->alpha_s[COST_DECODE_MEMORY] + (waves - 1) * cost_defaults.attention_unsplit_start * key_s;
+        out->alpha_s[COST_DECODE_MEMORY] +
+        (waves - 1) * cost_defaults.attention_unsplit_start * key_s;
     out->beta_s[COST_DECODE_SEQUENTIAL] = waves * key_s / work->sequences;
 }
 
-double cost_attention_mixed_reads(const struct cost_rates *rates, double kv_bytes, double heads_per_kv_head)
+double cost_attention_mixed_reads(const struct cost_rates *rates, double kv_bytes,
+                                  double heads_per_kv_head)
 {
     const double l2_unknown = 96e6;
     double most = fmin(rates->attention_mixed_reads, heads_per_kv_head);
-    double half_bytes = cost_defaults.attention_mixed_l2 * known(rates->hardware->l2_bytes, l2_unknown);
+    double half_bytes =
+        cost_defaults.attention_mixed_l2 * known(rates->hardware->l2_bytes, l2_unknown);
     return most > 1 ? 1 + (most - 1) * kv_bytes / (kv_bytes + half_bytes) : 1;
 }
 
@@ -369,7 +374,8 @@ struct cost_time cost_attention_prefill(const struct cost_rates *rates,
     struct cost_time time =
         roofline(cost_attention_prefill_fixed_s(rates, work->kv_dtype),
                  work->kv_bytes / (affine.fraction * rates->bytes_per_s),
-                 fmax(work->flops_per_pair * pairs / attention_flop_per_s(rates), unsplit_prefill_s(rates, work)),
+                 fmax(work->flops_per_pair * pairs / attention_flop_per_s(rates),
+                      unsplit_prefill_s(rates, work)),
                  COST_KV_BANDWIDTH);
     time.flops = work->flops_per_pair * work->pairs;
     time.bytes = work->kv_bytes;
@@ -408,8 +414,8 @@ void cost_attention_decode_lines(const struct cost_rates *rates,
         work->dequant_s_per_token;
     out->alpha_s[COST_DECODE_COMPUTE] = affine.fixed_s;
     double peak = rates->flop_per_s[cost_rates_dtype(rates, SPEC_BF16)];
-    double flop_per_s = work->latent_heads > 0 ? rates->latent_fraction * peak
-                                               : attention_flop_per_s(rates);
+    double flop_per_s =
+        work->latent_heads > 0 ? rates->latent_fraction * peak : attention_flop_per_s(rates);
     out->beta_s[COST_DECODE_COMPUTE] = work->flops_per_token / flop_per_s;
     out->alpha_s[COST_DECODE_SEQUENTIAL] = out->beta_s[COST_DECODE_SEQUENTIAL] = 0;
     if (work->latent_heads > 0 && rates->latent_unsplit_s > 0)

@@ -23,14 +23,14 @@ struct cost_defaults {
     double latent_fraction;     /* of the 16-bit peak: absorbed MLA decode */
     double latent_unsplit_s, latent_unsplit_fraction, latent_unsplit_heads;
     double launch_s, graph_launch_s;
-    double wave_share; /* of what tiles do not fill that is lost */
+    double wave_share;      /* of what tiles do not fill that is lost */
     double stream_fraction; /* of bandwidth: kernels that read and write activations */
     double quantize_bytes_per_element,
-        quantize_row_s; /* activations before a product in 8 or 4 bits */
-    double attention_mixed_reads;    /* of KV in steps with prefill, where heads are not packed */
-    double attention_mixed_l2;       /* KV of a layer in L2 sizes at which half of that is reached */
-    double attention_unsplit_rows;   /* query rows of a tile */
-    double attention_unsplit_start;  /* keys in whose time a further wave of blocks starts */
+        quantize_row_s;             /* activations before a product in 8 or 4 bits */
+    double attention_mixed_reads;   /* of KV in steps with prefill, where heads are not packed */
+    double attention_mixed_l2;      /* KV of a layer in L2 sizes at which half of that is reached */
+    double attention_unsplit_rows;  /* query rows of a tile */
+    double attention_unsplit_start; /* keys in whose time a further wave of blocks starts */
     double
         attention_tile_bytes;   /* a KV head of a sequence costs at least the time of these bytes */
     double expert_padding_rows; /* rows lost per expert that is touched: half a block */
@@ -47,14 +47,15 @@ struct cost_rates {
     double flop_per_s[SPEC_DTYPE_COUNT]; /* 0 = the device cannot */
     double gemm_fraction[SPEC_DTYPE_COUNT];
     struct spec_affine weight_stream[SPEC_DTYPE_COUNT], decode_attention[SPEC_DTYPE_COUNT];
-    double attention_fraction;    /* of the 16-bit peak, for long sequences */
-    double attention_row_tokens;  /* query-key pairs that each query row costs on top */
-    double prefill_fixed_s; /* of a prefill attention kernel; 0: the share below of decode's */
+    double attention_fraction;   /* of the 16-bit peak, for long sequences */
+    double attention_row_tokens; /* query-key pairs that each query row costs on top */
+    double prefill_fixed_s;      /* of a prefill attention kernel; 0: the share below of decode's */
     double prefill_fixed_share;
-    bool is_unsplit; /* FlashAttention-2: one block of threads walks all keys of a tile of query rows */
+    bool
+        is_unsplit; /* FlashAttention-2: one block of threads walks all keys of a tile of query rows */
     double attention_mixed_reads; /* at most; never above query heads per KV head */
     double attention_tile_bytes;
-    double latent_fraction; /* of the 16-bit peak, absorbed MLA decode */
+    double latent_fraction;  /* of the 16-bit peak, absorbed MLA decode */
     double latent_unsplit_s; /* of a token of context where a sequence is not split; 0 = it is */
     double stream_fraction;
     double quantize_bytes_per_element, quantize_row_s;
@@ -126,7 +127,8 @@ struct cost_attention_decode {
     double read_fraction;                    /* 0 = the device's */
     double dequant_s_per_token;              /* of context */
     double latent_heads; /* query heads that share a latent; 0 = keys and values of their own */
-    double unpacked_heads; /* query heads that are served one by one, in steps with prefill; 0 = none */
+    double
+        unpacked_heads; /* query heads that are served one by one, in steps with prefill; 0 = none */
     enum spec_dtype kv_dtype;
 };
 enum {
@@ -140,7 +142,8 @@ struct cost_decode_lines {
     double alpha_s[COST_DECODE_LINES], beta_s[COST_DECODE_LINES];
 };
 /* How often keys and values are read in a step with prefill, for the bytes of a layer and query heads per KV head. */
-double cost_attention_mixed_reads(const struct cost_rates *rates, double kv_bytes, double heads_per_kv_head);
+double cost_attention_mixed_reads(const struct cost_rates *rates, double kv_bytes,
+                                  double heads_per_kv_head);
 extern const enum cost_bound cost_decode_bounds[COST_DECODE_LINES];
 void cost_attention_decode_lines(const struct cost_rates *rates,
                                  const struct cost_attention_decode *work,

@@ -9,13 +9,9 @@
 
 #include <math.h>
 
-const char *const cost_axis_names[] = {"",
-                                       "batch_tokens",
-                                       "decode_seqs",
-                                       "mean_decode_context",
-                                       "cached_tokens",
-                                       "equivalent_chunk",
-                                       NULL};
+const char *const cost_axis_names[] = {
+    "",  "batch_tokens", "decode_seqs", "mean_decode_context", "cached_tokens", "equivalent_chunk",
+    NULL};
 
 /* Index of the first grid point at or above `value`; `count` when there is none. */
 static size_t point_above(const double *grid, size_t count, double value)
@@ -150,8 +146,8 @@ static void table_parts(struct cost *cost, const struct cost_shape *shape, struc
         if (!has_work(op, shape))
             continue;
         struct kvsim_error err;
-        enum kvsim_status status = cost_table_ms(table, op, axis_value(op->x, shape),
-                                                 axis_value(op->y, shape), &ms, &err);
+        enum kvsim_status status =
+            cost_table_ms(table, op, axis_value(op->x, shape), axis_value(op->y, shape), &ms, &err);
         if (status != KVSIM_OK && cost->fault.status == KVSIM_OK)
             cost->fault = err;
         if (shape->prefill_seq_count > 1)
@@ -192,10 +188,10 @@ static void table_piece(struct cost *cost, const struct cost_ramp *ramp, int64_t
                                      .decode_context_tokens = ramp->context_tokens};
     struct cost_result result = table_step(cost, &shape);
     int64_t mean_context = ramp->context_tokens / (int64_t)ramp->seq_count;
-    *out = (struct cost_piece){.step_count = steps_alike(cost->config.options->table, mean_context,
-                                                         max_steps),
-                               .first_ticks = result.ticks,
-                               .bound = result.bound};
+    *out = (struct cost_piece){
+        .step_count = steps_alike(cost->config.options->table, mean_context, max_steps),
+        .first_ticks = result.ticks,
+        .bound = result.bound};
 }
 
 static void table_explain(struct cost *cost, const struct cost_shape *shape,

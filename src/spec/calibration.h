@@ -37,7 +37,7 @@ enum spec_coefficient {
     SPEC_HOST_STEP,         /* seconds a step */
     SPEC_HOST_SEQUENCE,     /* seconds a sequence in the step */
     SPEC_HOST_LAYER,        /* seconds a layer: engines that drive every layer from the host */
-    SPEC_HOST_EXPOSED,      /* seconds a step that nothing hides: waits and launches between two steps */
+    SPEC_HOST_EXPOSED, /* seconds a step that nothing hides: waits and launches between two steps */
     SPEC_COEFFICIENT_COUNT
 };
 

@@ -32,9 +32,11 @@ static void write_scenario(const char *path, const char *model, int tp)
 {
     char text[512];
     snprintf(text, sizeof text,
-             "model: %s\nhardware: rtx-pro-6000-blackwell\nengine: {profile: vllm-0.19, max_num_seqs: 128, "
+             "model: %s\nhardware: rtx-pro-6000-blackwell\nengine: {profile: vllm-0.19, "
+             "max_num_seqs: 128, "
              "max_num_batched_tokens: 2048, tensor_parallel_size: %d}\n"
-             "workload: {arrival: {process: deterministic, rate: 1/s}, prompt_tokens: 100, output_tokens: 10}\n",
+             "workload: {arrival: {process: deterministic, rate: 1/s}, prompt_tokens: 100, "
+             "output_tokens: 10}\n",
              model, tp);
     scratch_write(path, text, strlen(text));
 }
@@ -42,26 +44,33 @@ static void write_scenario(const char *path, const char *model, int tp)
 static void near(const char *what, double predicted, double measured, double bound)
 {
     double error = predicted / measured - 1;
-    printf("  %-10s predicted %10.2f measured %10.2f ms  %+5.1f %%\n", what, predicted, measured, 100 * error);
+    printf("  %-10s predicted %10.2f measured %10.2f ms  %+5.1f %%\n", what, predicted, measured,
+           100 * error);
     ck_assert_msg(fabs(error) <= bound, "%s: %+.1f %%", what, 100 * error);
 }
 
 static void check_run(const char *model, int tp, const char *file)
 {
     const char *const files[] = {"steps.csv", file};
-    const struct calib_request request = {.hardware = "rtx-pro-6000-blackwell", .files = files, .file_count = 2,
-                                          .scenario = "run.yaml", .first_share = 0.2};
+    const struct calib_request request = {.hardware = "rtx-pro-6000-blackwell",
+                                          .files = files,
+                                          .file_count = 2,
+                                          .scenario = "run.yaml",
+                                          .first_share = 0.2};
     struct calib_result result;
     struct calib_replay before, after;
     struct kvsim_error err;
     write_scenario("run.yaml", model, tp);
     ck_assert_msg(calib_calibrate(&request, &result, &err) == KVSIM_OK, "%s", err.message);
     ck_assert_int_eq(calib_replay("run.yaml", NULL, file, NULL, 0.2, &before, &err), KVSIM_OK);
-    ck_assert_int_eq(calib_replay("run.yaml", NULL, file, &result.calibration, 0.2, &after, &err), KVSIM_OK);
-    printf("%s, %zu requests; uncalibrated: ttft %+.1f %%, tpot %+.1f %%, e2e %+.1f %%; calibrated:\n", model,
-           after.request_count, 100 * (before.predicted.ttft_mean / before.measured.ttft_mean - 1),
-           100 * (before.predicted.tpot_mean / before.measured.tpot_mean - 1),
-           100 * (before.predicted.e2e_mean / before.measured.e2e_mean - 1));
+    ck_assert_int_eq(calib_replay("run.yaml", NULL, file, &result.calibration, 0.2, &after, &err),
+                     KVSIM_OK);
+    printf(
+        "%s, %zu requests; uncalibrated: ttft %+.1f %%, tpot %+.1f %%, e2e %+.1f %%; calibrated:\n",
+        model, after.request_count,
+        100 * (before.predicted.ttft_mean / before.measured.ttft_mean - 1),
+        100 * (before.predicted.tpot_mean / before.measured.tpot_mean - 1),
+        100 * (before.predicted.e2e_mean / before.measured.e2e_mean - 1));
     near("ttft mean", after.predicted.ttft_mean, after.measured.ttft_mean, 0.10);
     near("tpot mean", after.predicted.tpot_mean, after.measured.tpot_mean, 0.03);
     near("e2e mean", after.predicted.e2e_mean, after.measured.e2e_mean, 0.03);
@@ -97,5 +106,6 @@ int main(void)
         return 77;
     }
     fclose(file);
-    return unit_run("validation.requests", (const TTest *const[]){llama_8b_on_one_gpu, qwen3_32b_on_two_gpus, NULL});
+    return unit_run("validation.requests",
+                    (const TTest *const[]){llama_8b_on_one_gpu, qwen3_32b_on_two_gpus, NULL});
 }

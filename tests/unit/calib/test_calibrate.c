@@ -28,9 +28,13 @@ static void write_products(const char *path, double share, double scale, size_t 
     base_text_add(&text, "gpu,m,n,k,dtype,ms\n");
     for (size_t i = 0; i < rows; i++) {
         struct calib_row row = {.kind = CALIB_GEMM};
-        row.kernel = (struct cost_kernel){.kind = COST_KERNEL_GEMM, .m = (int64_t)1 << (i % 14), .n = 4096, .k = 4096 + 1024 * (int64_t)(i % 5)};
+        row.kernel = (struct cost_kernel){.kind = COST_KERNEL_GEMM,
+                                          .m = (int64_t)1 << (i % 14),
+                                          .n = 4096,
+                                          .k = 4096 + 1024 * (int64_t)(i % 5)};
         row.kernel.dtype = i % 4 == 3 ? SPEC_FP8 : SPEC_BF16;
-        base_text_printf(&text, "%s,%lld,%lld,%lld,%s,%.9g\n", i % 10 == 9 ? "b200_sxm" : "h100_sxm", (long long)row.kernel.m,
+        base_text_printf(&text, "%s,%lld,%lld,%lld,%s,%.9g\n",
+                         i % 10 == 9 ? "b200_sxm" : "h100_sxm", (long long)row.kernel.m,
                          (long long)row.kernel.n, (long long)row.kernel.k, dtypes[i % 4 == 3],
                          1e3 * scale * calib_model_predict(&model, &row));
     }
@@ -43,7 +47,8 @@ static void write_products(const char *path, double share, double scale, size_t 
 static enum kvsim_status calibrate(struct calib_result *result, struct kvsim_error *err)
 {
     static const char *const files[] = {"gemm.csv"};
-    const struct calib_request request = {.hardware = "h100-sxm", .files = files, .file_count = 1, .first_share = 1};
+    const struct calib_request request = {
+        .hardware = "h100-sxm", .files = files, .file_count = 1, .first_share = 1};
     return calib_calibrate(&request, result, err);
 }
 
@@ -86,9 +91,12 @@ START_TEST(the_written_file_is_read_again)
     ck_assert_ptr_nonnull(strstr(text.at, "not_determined: ["));
     scratch_write("fitted.yaml", text.at, text.count);
     calib_measurements_init(&empty);
-    ck_assert_msg(calib_model_init(&model, "./fitted.yaml", &empty, COST_CALIBRATED, &err) == KVSIM_OK, "%s", err.message);
+    ck_assert_msg(calib_model_init(&model, "./fitted.yaml", &empty, COST_CALIBRATED, &err) ==
+                      KVSIM_OK,
+                  "%s", err.message);
     ck_assert(model.hardware.has_calibration);
-    ck_assert_double_eq_tol(model.rates.gemm_fraction[SPEC_BF16], result.calibration.value[SPEC_GEMM_BF16], 1e-5);
+    ck_assert_double_eq_tol(model.rates.gemm_fraction[SPEC_BF16],
+                            result.calibration.value[SPEC_GEMM_BF16], 1e-5);
     calib_model_free(&model);
     calib_measurements_free(&empty);
     base_text_free(&text);
@@ -128,7 +136,8 @@ START_TEST(devices_by_their_many_names)
 {
     ck_assert(calib_device_is("a100_sxm", "a100-sxm4-80gb", "a100-sxm-80gb"));
     ck_assert(calib_device_is("RTXPRO6000", "rtx-pro-6000-blackwell", "rtx-pro-6000, rtxpro6000"));
-    ck_assert(calib_device_is("rtx_pro_6000_server", "rtx-pro-6000-blackwell", "rtx-pro-6000, rtxpro6000"));
+    ck_assert(calib_device_is("rtx_pro_6000_server", "rtx-pro-6000-blackwell",
+                              "rtx-pro-6000, rtxpro6000"));
     ck_assert(calib_device_is("H200", "h200-sxm", ""));
     ck_assert(!calib_device_is("h100_sxm", "h200-sxm", "h200"));
     ck_assert(!calib_device_is("b200_sxm", "gb200", ""));
@@ -138,6 +147,8 @@ END_TEST
 
 int main(void)
 {
-    return unit_run("calib.calibrate", (const TTest *const[]){what_made_the_rows_comes_back, the_written_file_is_read_again,
-                                                              nonsense_is_refused, devices_by_their_many_names, NULL});
+    return unit_run("calib.calibrate",
+                    (const TTest *const[]){what_made_the_rows_comes_back,
+                                           the_written_file_is_read_again, nonsense_is_refused,
+                                           devices_by_their_many_names, NULL});
 }

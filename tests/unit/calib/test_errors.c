@@ -23,7 +23,8 @@ END_TEST
 
 START_TEST(tau_counts_pairs)
 {
-    const double up[] = {1, 2, 3, 4}, down[] = {4, 3, 2, 1}, swapped[] = {1, 3, 2, 4}, flat[] = {1, 1, 1, 1};
+    const double up[] = {1, 2, 3, 4}, down[] = {4, 3, 2, 1}, swapped[] = {1, 3, 2, 4},
+                 flat[] = {1, 1, 1, 1};
     ck_assert_double_eq(calib_kendall_tau(up, up, 4), 1);
     ck_assert_double_eq(calib_kendall_tau(up, down, 4), -1);
     ck_assert_double_eq_tol(calib_kendall_tau(up, swapped, 4), 4.0 / 6, 1e-12);
@@ -33,5 +34,6 @@ END_TEST
 
 int main(void)
 {
-    return unit_run("calib.errors", (const TTest *const[]){figures_of_a_few, tau_counts_pairs, NULL});
+    return unit_run("calib.errors",
+                    (const TTest *const[]){figures_of_a_few, tau_counts_pairs, NULL});
 }

@@ -15,13 +15,18 @@ static void line(void *context, const double *values, double *predicted)
         predicted[i] = values[0] + values[1] * i;
 }
 
-static void start(struct calib_parameter parameters[3], struct calib_problem *problem, const double *measured)
+static void start(struct calib_parameter parameters[3], struct calib_problem *problem,
+                  const double *measured)
 {
     static const char *const names[] = {"a", "b", "c"};
     for (int i = 0; i < 3; i++)
-        parameters[i] = (struct calib_parameter){.name = names[i], .initial = 1, .min = 0.001, .max = 1000, .prior = 1};
-    *problem = (struct calib_problem){
-        .parameters = parameters, .parameter_count = 3, .row_count = ROWS, .measured = measured, .predict = line};
+        parameters[i] = (struct calib_parameter){
+            .name = names[i], .initial = 1, .min = 0.001, .max = 1000, .prior = 1};
+    *problem = (struct calib_problem){.parameters = parameters,
+                                      .parameter_count = 3,
+                                      .row_count = ROWS,
+                                      .measured = measured,
+                                      .predict = line};
 }
 
 START_TEST(values_come_back)
@@ -105,6 +110,7 @@ END_TEST
 
 int main(void)
 {
-    return unit_run("calib.fit", (const TTest *const[]){values_come_back, outliers_do_not_pull, bounds_hold,
-                                                        rows_that_are_left_out_have_no_say, NULL});
+    return unit_run("calib.fit",
+                    (const TTest *const[]){values_come_back, outliers_do_not_pull, bounds_hold,
+                                           rows_that_are_left_out_have_no_say, NULL});
 }

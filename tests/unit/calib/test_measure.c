@@ -30,8 +30,12 @@ START_TEST(kernels_are_known_by_their_columns)
 {
     begin();
     ck_assert_int_eq(add("gpu,m,n,k,dtype,ms\nx,1,2,3,bfloat16,0.5\nx,4,5,6,fp8,1.5\n"), KVSIM_OK);
-    ck_assert_int_eq(add("phase,batch_size,seq_len,q_heads,kv_heads,head_dim,kv_dtype,ms\ndecode,2,9,32,8,128,fp8,0.25\n"), KVSIM_OK);
-    ck_assert_int_eq(add("phase,batch,seq_len,q_heads,kv_cache_dtype,ms\nprefill,1,7,16,bf16,0.125\n"), KVSIM_OK);
+    ck_assert_int_eq(add("phase,batch_size,seq_len,q_heads,kv_heads,head_dim,kv_dtype,ms\ndecode,2,"
+                         "9,32,8,128,fp8,0.25\n"),
+                     KVSIM_OK);
+    ck_assert_int_eq(
+        add("phase,batch,seq_len,q_heads,kv_cache_dtype,ms\nprefill,1,7,16,bf16,0.125\n"),
+        KVSIM_OK);
     ck_assert_int_eq(add("num_gpus,elements_16bit,ms\n4,100,0.01\n"), KVSIM_OK);
     ck_assert_uint_eq(table.rows.count, 5);
     ck_assert_int_eq(table.rows.at[1].kernel.dtype, SPEC_FP8);
@@ -49,18 +53,21 @@ END_TEST
 START_TEST(steps_and_layers_have_engines)
 {
     begin();
-    ck_assert_int_eq(add("gpu,model,tp,phase,prefill_chunk,kv_prefill,n_decode,kv_decode,iter_ms\n"
-                         "x,a,1,mixed,100,20,3,40,5\nx,a,1,decode,0,0,8,64,\nx,b,2,decode,0,0,8,64,7\n"),
-                     KVSIM_OK);
+    ck_assert_int_eq(
+        add("gpu,model,tp,phase,prefill_chunk,kv_prefill,n_decode,kv_decode,iter_ms\n"
+            "x,a,1,mixed,100,20,3,40,5\nx,a,1,decode,0,0,8,64,\nx,b,2,decode,0,0,8,64,7\n"),
+        KVSIM_OK);
     ck_assert_uint_eq(table.rows.count, 2);
     ck_assert_uint_eq(table.untimed_count, 1);
     ck_assert_uint_eq(table.engines.count, 2);
     ck_assert_int_eq(table.rows.at[0].batch.prefill_seqs, 1);
     ck_assert_int_eq(table.rows.at[0].batch.prefill_tokens, 100);
     ck_assert_uint_eq(table.rows.at[0].operators, 0);
-    ck_assert_int_eq(add("model,tp,weight_dtype,kv_dtype,phase,batch_size,new_tokens_per_seq,context_len,qkv_ms,attn_ms,o_ms,"
-                         "gate_up_ms,down_ms,allreduce2_ms\na,2,fp8,fp8,decode,4,1,100,1,2,3,4,5,6\n"),
-                     KVSIM_OK);
+    ck_assert_int_eq(
+        add("model,tp,weight_dtype,kv_dtype,phase,batch_size,new_tokens_per_seq,context_len,qkv_ms,"
+            "attn_ms,o_ms,"
+            "gate_up_ms,down_ms,allreduce2_ms\na,2,fp8,fp8,decode,4,1,100,1,2,3,4,5,6\n"),
+        KVSIM_OK);
     ck_assert_uint_eq(table.rows.count, 2 + 6);
     ck_assert_str_eq(table.engines.at[2].quantization, "fp8");
     ck_assert_uint_eq(table.rows.at[7].operators, 1U << COST_OP_ALL_REDUCE);
@@ -72,9 +79,11 @@ END_TEST
 START_TEST(measurements_name_their_operators)
 {
     begin();
-    ck_assert_int_eq(add("hardware,op,m,n,k,dtype,bytes,ms,note\nc,info,,,,,100,,\"C; driver 1\"\nc,gemm,1,2,3,bf16,,0.5,\n"
-                         "c,copy,,,,,1000,0.25,\nc,launch,,,,,,0.002,\nc,h2d_pinned,,,,,1000,0.1,\n"),
-                     KVSIM_OK);
+    ck_assert_int_eq(
+        add("hardware,op,m,n,k,dtype,bytes,ms,note\nc,info,,,,,100,,\"C; driver "
+            "1\"\nc,gemm,1,2,3,bf16,,0.5,\n"
+            "c,copy,,,,,1000,0.25,\nc,launch,,,,,,0.002,\nc,h2d_pinned,,,,,1000,0.1,\n"),
+        KVSIM_OK);
     ck_assert_uint_eq(table.rows.count, 3);
     ck_assert_str_eq(table.condition, "C; driver 1");
     ck_assert_double_eq(table.rows.at[1].bytes, 1000);
@@ -98,7 +107,9 @@ END_TEST
 
 int main(void)
 {
-    return unit_run("calib.measure", (const TTest *const[]){kernels_are_known_by_their_columns, steps_and_layers_have_engines,
-                                                            measurements_name_their_operators,
-                                                            nonsense_is_refused_with_its_place, NULL});
+    return unit_run("calib.measure",
+                    (const TTest *const[]){kernels_are_known_by_their_columns,
+                                           steps_and_layers_have_engines,
+                                           measurements_name_their_operators,
+                                           nonsense_is_refused_with_its_place, NULL});
 }

@@ -25,13 +25,14 @@ START_TEST(groups_of_times_are_within_their_bounds)
         if (!is_quick(group))
             continue;
         base_arena_init(&arena);
-        enum kvsim_status status = calib_group_run(group, KVSIM_TEST_DATA "/validation", &arena, &result, &err);
+        enum kvsim_status status =
+            calib_group_run(group, KVSIM_TEST_DATA "/validation", &arena, &result, &err);
         ck_assert_msg(status == KVSIM_OK, "%s: %s", group->name, err.message);
-        printf("%-20s n %4zu mean %5.1f %% bias %+5.1f %%\n", group->name, result.cases.count, 100 * result.mean,
-               100 * result.bias);
+        printf("%-20s n %4zu mean %5.1f %% bias %+5.1f %%\n", group->name, result.cases.count,
+               100 * result.mean, 100 * result.bias);
         ck_assert_uint_ge(result.cases.count, 30);
-        ck_assert_msg(result.within, "%s: mean %.3f median %.3f bias %.3f tau %.3f", group->name, result.mean, result.median,
-                      result.bias, result.tau);
+        ck_assert_msg(result.within, "%s: mean %.3f median %.3f bias %.3f tau %.3f", group->name,
+                      result.mean, result.median, result.bias, result.tau);
         calib_group_result_free(&result);
         base_arena_release(&arena);
     }
@@ -40,5 +41,6 @@ END_TEST
 
 int main(void)
 {
-    return unit_run("calib.times", (const TTest *const[]){groups_of_times_are_within_their_bounds, NULL});
+    return unit_run("calib.times",
+                    (const TTest *const[]){groups_of_times_are_within_their_bounds, NULL});
 }

@@ -222,7 +222,8 @@ START_TEST(latents_are_not_split_before_hopper)
     struct cost_decode_lines one, four;
     cost_attention_decode_lines(&rates, &work, &one);
     double s = cost_attention_decode_at(&one, &work, 8192).s;
-    ck_assert_double_eq_tol(s, one.alpha_s[COST_DECODE_MEMORY] + 8192 * cost_defaults.latent_unsplit_s, 1e-9);
+    ck_assert_double_eq_tol(
+        s, one.alpha_s[COST_DECODE_MEMORY] + 8192 * cost_defaults.latent_unsplit_s, 1e-9);
     work.sequences = 4;
     cost_attention_decode_lines(&rates, &work, &four);
     ck_assert_double_eq_tol(cost_attention_decode_at(&four, &work, 4 * 8192).s, s, 1e-6);
@@ -246,7 +247,8 @@ START_TEST(fitted_coefficients_replace)
     struct cost_matrix matrix = {.weight_bytes = 2, .rate = SPEC_BF16};
     double fixed = plain.weight_stream[SPEC_BF16].fixed_s;
     double before = cost_gemm(&plain, &matrix, 8192, 8192, 8192).s - fixed;
-    ck_assert_double_eq_tol(cost_gemm(&fitted, &matrix, 8192, 8192, 8192).s - fixed, 2 * before, 1e-9);
+    ck_assert_double_eq_tol(cost_gemm(&fitted, &matrix, 8192, 8192, 8192).s - fixed, 2 * before,
+                            1e-9);
     ck_assert_double_eq(cost_gemm(&fitted, &matrix, 1, 8192, 8192).s,
                         cost_gemm(&plain, &matrix, 1, 8192, 8192).s);
     ck_assert_double_eq(fitted.host_per_step_s, 3e-3);

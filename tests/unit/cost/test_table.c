@@ -11,9 +11,11 @@ static const double cached[] = {0, 64, 128}, chunks[] = {16, 64};
 static const double prefill_ms[] = {1, 4, 2, 5, 3, 6};
 
 static const struct cost_table_operator operators[] = {
-    {"attention", COST_AXIS_DECODE_SEQS, COST_AXIS_MEAN_DECODE_CONTEXT, 1, 3, 4, seqs, contexts, attention_ms},
+    {"attention", COST_AXIS_DECODE_SEQS, COST_AXIS_MEAN_DECODE_CONTEXT, 1, 3, 4, seqs, contexts,
+     attention_ms},
     {"linear", COST_AXIS_BATCH_TOKENS, COST_AXIS_NONE, 1, 3, 1, tokens, no_axis, linear_ms},
-    {"prefill", COST_AXIS_CACHED_TOKENS, COST_AXIS_EQUIVALENT_CHUNK, 1.5, 3, 2, cached, chunks, prefill_ms},
+    {"prefill", COST_AXIS_CACHED_TOKENS, COST_AXIS_EQUIVALENT_CHUNK, 1.5, 3, 2, cached, chunks,
+     prefill_ms},
 };
 
 static void start(struct fixture *fixture, struct cost_table *table, enum cost_lookup lookup)
@@ -67,7 +69,8 @@ START_TEST(a_step_is_layers_times_the_sum)
     start(&fixture, &table, COST_LOOKUP_CEIL);
     /* 2 decodes of 20 and 31 tokens: mean 25 -> 32. 2 linear tokens -> 8. */
     struct cost_shape shape = {.decode_seq_count = 2, .decode_context_tokens = 51};
-    ck_assert_int_eq(cost_step(fixture.cost, &shape).ticks, cost_ticks_from_s(2 * (96 + 0.08) * 1e-3));
+    ck_assert_int_eq(cost_step(fixture.cost, &shape).ticks,
+                     cost_ticks_from_s(2 * (96 + 0.08) * 1e-3));
     ck_assert_int_eq(cost_step(fixture.cost, &shape).bound, COST_KV_BANDWIDTH);
     /* Chunks of 3 and 4 tokens: an equivalent chunk of 5; 10 and 64 cached, each up to the step of 64. */
     shape = (struct cost_shape){.cached_step_tokens = cost_cached_step_tokens(&fixture.options)};
@@ -75,7 +78,8 @@ START_TEST(a_step_is_layers_times_the_sum)
     cost_shape_add_prefill(&shape, 1, 3, 10);
     cost_shape_add_prefill(&shape, 1, 4, 64);
     ck_assert_int_eq(shape.prefill_cached_rounded, 128);
-    ck_assert_int_eq(cost_step(fixture.cost, &shape).ticks, cost_ticks_from_s(2 * (3 * 1.5 + 0.08) * 1e-3));
+    ck_assert_int_eq(cost_step(fixture.cost, &shape).ticks,
+                     cost_ticks_from_s(2 * (3 * 1.5 + 0.08) * 1e-3));
     ck_assert_ptr_null(cost_fault(fixture.cost));
     fixture_release(&fixture);
 }
@@ -95,8 +99,10 @@ START_TEST(stretches_equal_their_steps)
             ck_assert_int_ge(piece.step_count, 1);
             ck_assert_int_le(piece.step_count, left);
             for (int64_t j = 0; j < piece.step_count; j++) {
-                struct cost_shape shape = {.decode_seq_count = 3, .decode_context_tokens = ramp.context_tokens};
-                ck_assert_int_eq(cost_step(fixture.cost, &shape).ticks, piece.first_ticks + j * piece.delta_ticks);
+                struct cost_shape shape = {.decode_seq_count = 3,
+                                           .decode_context_tokens = ramp.context_tokens};
+                ck_assert_int_eq(cost_step(fixture.cost, &shape).ticks,
+                                 piece.first_ticks + j * piece.delta_ticks);
                 ramp.context_tokens += 3;
             }
             left -= piece.step_count;

@@ -21,8 +21,9 @@ END_TEST
 START_TEST(bf16_is_nearest_even)
 {
     ck_assert_double_eq((double)bench_bf16_round(1.0F), (double)(1.0F));
-    ck_assert_double_eq((double)bench_bf16_round(1.0F + 0x1p-8F), (double)(1.0F));           // a tie: to even
-    ck_assert_double_eq((double)bench_bf16_round(1.0F + 0x1.8p-7F), (double)(1.0F + 0x1p-6F)); // a tie: up to even
+    ck_assert_double_eq((double)bench_bf16_round(1.0F + 0x1p-8F), (double)(1.0F)); // a tie: to even
+    ck_assert_double_eq((double)bench_bf16_round(1.0F + 0x1.8p-7F),
+                        (double)(1.0F + 0x1p-6F)); // a tie: up to even
     ck_assert_double_eq((double)bench_bf16_round(-3.14159F), (double)(-3.140625F));
 }
 END_TEST
@@ -81,7 +82,14 @@ END_TEST
 /* Equal keys weigh alike: the result is the mean of the values seen; one huge key takes all. */
 START_TEST(attention_by_hand)
 {
-    const struct bench_attention shape = {.batch = 1, .new_tokens = 2, .context = 3, .q_heads = 2, .kv_heads = 1, .k_dim = 1, .v_dim = 1, .scale = 1};
+    const struct bench_attention shape = {.batch = 1,
+                                          .new_tokens = 2,
+                                          .context = 3,
+                                          .q_heads = 2,
+                                          .kv_heads = 1,
+                                          .k_dim = 1,
+                                          .v_dim = 1,
+                                          .scale = 1};
     const float q[] = {1, 1, 1, 1}, same[] = {2, 2, 2}, v[] = {3, 6, 9};
     float out[4];
     bench_attention_reference(&shape, q, same, v, out);
@@ -113,7 +121,8 @@ END_TEST
 START_TEST(options_are_read_or_refused)
 {
     struct bench_options options;
-    const char *const good[] = {"x", "--output", "f.csv", "--seconds", "60", "--device", "1", "--quick"};
+    const char *const good[] = {"x",  "--output", "f.csv", "--seconds",
+                                "60", "--device", "1",     "--quick"};
     ck_assert(bench_options_parse(8, good, &options));
     ck_assert_str_eq(options.output, "f.csv");
     ck_assert_double_eq(options.seconds, 60);
@@ -130,7 +139,13 @@ END_TEST
 START_TEST(the_file_is_a_table)
 {
     const struct bench_info info = {"A card", "13.0", "13.0", "1 MHz", "2026-01-01", 100, 50};
-    const struct bench_row row = {.op = "gemm", .dtype = "bf16", .m = 1, .n = 2, .k = 3, .ms = {0.5, 0.4, 0.6, 11}, .note = "a, \"b\""};
+    const struct bench_row row = {.op = "gemm",
+                                  .dtype = "bf16",
+                                  .m = 1,
+                                  .n = 2,
+                                  .k = 3,
+                                  .ms = {0.5, 0.4, 0.6, 11},
+                                  .note = "a, \"b\""};
     char *text = NULL;
     size_t bytes;
     FILE *file = open_memstream(&text, &bytes);
