@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "report/number.h"
+#include "report/sweep_kv.h"
 #include "report/sweep_view.h"
 
 #include <math.h>
@@ -330,6 +331,8 @@ void report_sweep_page(FILE *out, enum report_style style, const struct record_s
         report_page_heading(&page, "POINTS");
         put_points(&page, sweep, metric);
     }
+    if (report_sweep_compares_allocators(sweep))
+        report_sweep_allocators(&page, sweep);
     report_sweep_pareto(&page, sweep);
     if (report_sweep_count(sweep, RECORD_POINT_REFUSED) +
             report_sweep_count(sweep, RECORD_POINT_FAILED) >
