@@ -26,7 +26,7 @@ void base_diags_warn(struct kvsim_diags *diags, const struct kvsim_error *err);
 /* Writes "file:line:column: error: message [code]\n  hint: ...\n"; `severity` is "error" or "warning". */
 void base_error_print(FILE *out, const struct kvsim_error *err, const char *severity);
 
-/* The process exit status that belongs to a status (DESIGN: 0, 2, 3, 4, 5, 70). */
+/* The process exit status that belongs to a status (0, 2, 3, 4, 5, 70). */
 int base_status_exit(enum kvsim_status status);
 
 _Noreturn void base_abort(const char *file, int line, const char *what);

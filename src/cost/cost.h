@@ -1,15 +1,15 @@
 /*
  * cost.h - from the shape of a step to its duration in whole ticks (2^-20 ns) and what bound it.
  *
- * Two doors. cost_step() prices any step in double and rounds once. cost_ramp() prices a stretch of pure decode steps in
- * which every sequence gains one token a step: within one batch size every operator is a maximum of lines
- * alpha + beta * S in the running context sums S, with alpha (for this batch size) and beta (per token) rounded once to
- * ticks, so the stretch falls into pieces on which the duration is an exact integer line. Cutting a stretch anywhere
- * gives the same ticks for each step. A single pure decode step is priced by the same lines (a ramp of one step), never
- * by cost_step(): whether a step is pure decode is a property of its shape alone.
+ * Two doors. cost_step() prices any step; one with prefill in double, rounded once. cost_ramp_piece() prices a stretch of
+ * pure decode steps in which every sequence gains one token a step: within one batch size every operator is a maximum of
+ * lines alpha + beta * S in the running context sums S, with alpha (for this batch size) and beta (per token) rounded once
+ * to ticks, so the stretch falls into pieces on which the duration is an exact integer line. Cutting a stretch anywhere
+ * gives the same ticks for each step. A single pure decode step is a ramp of one step, through either door: whether a step
+ * is pure decode is a property of its shape alone.
  *
  * An instance belongs to one run (it caches lines by batch size); the configuration it points to is shared and const.
- * Level, operators and formulas: DESIGN 8; each formula carries its source in datasheet.c.
+ * Each formula carries its source where it stands, in datasheet.c and rates.c.
  */
 #ifndef KVSIM_COST_COST_H
 #define KVSIM_COST_COST_H

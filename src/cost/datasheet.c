@@ -1,5 +1,5 @@
 /*
- * datasheet: a roofline operator by operator, from vendor peaks and default efficiencies (DESIGN 8).
+ * datasheet: a roofline operator by operator, from vendor peaks and default efficiencies.
  *
  * Every figure is of one GPU of the replica: its heads, its share of the matrices, all layers in a row (pipeline stages
  * follow one another, so that a step of a pipeline is the sum of its stages plus the hand-overs; bubbles are not here).

@@ -7,7 +7,7 @@
 #include "cost/cost.h"
 #include "spec/hardware.h"
 
-/* Names and order: CONTRACTS, `kvsim step`. */
+/* Names and order are those of `kvsim step` and of the columns that `kvsim step --from` writes. */
 enum cost_operator {
     COST_OP_EMBED,
     COST_OP_NORM,

@@ -2,8 +2,8 @@
  * hold.h - what sequences of a given length hold in closed form, cause by cause: the ledger without a simulation.
  *
  * `tokens` are all computed, the last one in the step just scheduled: a window's blocks that lie below it are given back
- * (engine-semantics 3: blocks entirely below C - W + 1 are freed at the start of the allocation). The allocator, driven
- * token by token, takes exactly this; tests/property/test_size_against_allocator.c.
+ * (vLLM V1, single_type_kv_cache_manager.py: blocks entirely below C - W + 1 are freed when the next are allocated). The
+ * allocator, driven token by token, takes exactly this; tests/property/test_size_against_allocator.c.
  */
 #ifndef KVSIM_KV_HOLD_H
 #define KVSIM_KV_HOLD_H

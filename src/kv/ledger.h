@@ -6,8 +6,8 @@
  *   pool      = allocated + cached + fragmented + held_back + free
  *
  * One replica over all its GPUs, integer bytes, at one instant. `allocated` is not stored: it follows
- * from the lines, so that it can't disagree with them. The lines' names are the same in C, SQL and JSON;
- * their meaning and order stand in the design, section 5.
+ * from the lines, so that it can't disagree with them. The lines' names and order are the same in C, SQL and
+ * JSON.
  */
 #ifndef KVSIM_KV_LEDGER_H
 #define KVSIM_KV_LEDGER_H

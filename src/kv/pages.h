@@ -5,7 +5,7 @@
  * tokens, recurrent states lie outside the pool. Hybrid (vLLM V1's hybrid KV cache manager): layers of equal kind form
  * tables of `page_layer_count` layers, all tables draw equal blocks from one pool, a window's blocks come back when it
  * has moved on, a recurrent state takes whole blocks. Attention blocks then grow until a state fits in one page.
- * Source: engine-semantics 3 (hybrid models, sliding window, Mamba); exact on logged starts of gemma-3-27b,
+ * Source: vLLM, vllm/v1/core/kv_cache_utils.py (docs/sources.md); exact on logged starts of gemma-3-27b,
  * gpt-oss-120b and Qwen3.6/3.8.
  */
 #ifndef KVSIM_KV_PAGES_H

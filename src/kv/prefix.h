@@ -17,7 +17,8 @@
  * takes from its front. Free order `new`: blocks without content go to the head of the queue, so they are a number before
  * all extents; `old`: everything goes to the tail in turn.
  *
- * Sources: engine-semantics 1.3, 3, 12. A block-by-block reference agrees on every step of random scenarios.
+ * Source: vLLM, vllm/v1/core/block_pool.py, kv_cache_manager.py (docs/sources.md). A block-by-block reference
+ * (tests/reference) agrees on every step of random scenarios.
  * Invariants: free_blocks == blank_blocks + idle_blocks; an extent is queued just when it has no holder.
  */
 #ifndef KVSIM_KV_PREFIX_H

@@ -8,7 +8,7 @@
  *   buddy       sizes are powers of two of a unit, at multiples of themselves; the smallest free power that fits is halved
  *               as often as needed, of equals the lowest address; a buddy that is free too merges. A space that is no power
  *               of two begins as its binary digits, the largest first.
- * Sources: Knuth, The Art of Computer Programming, volume 1, 2.5 (algorithms A, B, R, S); engine-semantics 12 (Orca).
+ * Sources: Knuth, The Art of Computer Programming, volume 1, 2.5 (algorithms A, B, R, S).
  *
  * Invariants: ranges do not overlap and lie inside the space; used + free == units; no two free neighbours (first and best
  * fit) or buddies (buddy) lie side by side. Cost: a walk over the free ranges, which are at most one more than the

@@ -11,7 +11,7 @@
  * to the byte. A part may exceed what is left; then `remainder` is negative, kv_pool is 0 and it does not start.
  * A pool that is stated (bytes, blocks, tokens) isn't checked against the card: only nominal, driver, remainder and
  * kv_pool are rows then, and they don't add up to anything.
- * Source: engine-semantics 3 (pool, hybrid), 12 (start-up rule); vLLM's own start-up lines.
+ * Source: vLLM, vllm/v1/core/kv_cache_utils.py (docs/sources.md), and its own start-up lines.
  */
 #ifndef KVSIM_KV_WATERFALL_H
 #define KVSIM_KV_WATERFALL_H
@@ -97,7 +97,7 @@ enum kv_place { KV_PLACE_AFTER, KV_PLACE_BEFORE, KV_PLACE_BESIDE };
  *   TensorRT-LLM  weights, activation, non_torch before             free_gpu_memory_fraction of what is free after load
  *   TGI           the same, 0.95 of it
  *   llama.cpp     KV_POOL_CELLS: no fraction at all
- * Source: engine-semantics 3, 4, 5.
+ * Sources: docs/sources.md, and start-up logs (validation/kv-logs).
  */
 struct kv_sizing {
     enum kv_place place[KV_PART_COUNT]; /* of graphs: with charge_graphs false they stand beside */
@@ -232,7 +232,7 @@ enum kvsim_status kv_waterfall_make(const struct kv_waterfall_inputs *inputs,
                                     struct kv_waterfall *out,
                                     struct kvsim_error *err) KVSIM_MUST_CHECK;
 
-/* Expected concurrency: usable blocks over the time-weighted mean number of blocks that a sequence holds (DESIGN 5). */
+/* Expected concurrency: usable blocks over the time-weighted mean number of blocks that a sequence holds. */
 double kv_waterfall_expected_concurrency(const struct kv_waterfall *waterfall,
                                          double mean_held_blocks);
 

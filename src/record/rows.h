@@ -69,7 +69,7 @@ struct record_request {
     int64_t cause_ns[RECORD_CAUSE_COUNT];
 };
 
-/* The ledger of a pool in the design's order, the pool last; `allocated` follows from the lines. */
+/* The ledger of a pool in the order of kv/ledger.h, the pool last; `allocated` follows from the lines. */
 enum { RECORD_LEDGER_SHARED = 7, RECORD_LEDGER_POOL = 12, RECORD_LEDGER_LINES = 13 };
 const char *
 record_ledger_name(size_t line); /* "lower_bound" ... "free", "pool": as in kv/ledger.h */

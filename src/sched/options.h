@@ -1,7 +1,7 @@
 /*
  * options.h - what a scheduler is told: limits and the switches by which engine releases differ.
  *
- * Spelling and meaning are vLLM's; where releases differ the switch's comment names the section of the semantics.
+ * Spelling and meaning are vLLM's. Where releases differ there is a switch, which the engine's profile sets.
  */
 #ifndef KVSIM_SCHED_OPTIONS_H
 #define KVSIM_SCHED_OPTIONS_H

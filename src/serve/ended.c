@@ -42,7 +42,7 @@ static struct figures figures_of(const struct serve_request *request, base_i128 
     if (request->has_first_token) {
         figures.value[SPEC_TTFT] = base_ticks_floor_ns(request->first_token_ticks - request->arrival_ticks);
         if (outputs > 1) {
-            // (e2e - ttft) / (outputs - 1), engine-semantics 9.
+            // (e2e - ttft) / (outputs - 1), as vllm/benchmarks/serve.py has it.
             figures.value[SPEC_TPOT] = base_ticks_floor_ns((now - request->first_token_ticks) / (outputs - 1));
         }
     }

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What limits at an instant, in the order of `binding_limit`'s ties (CONTRACTS, Enumerations). */
+/* What limits at an instant, in the order of `binding_limit`'s ties. */
 enum serve_limit {
     SERVE_LIMIT_KV_POOL, SERVE_LIMIT_SEATS, SERVE_LIMIT_BUDGET, SERVE_LIMIT_LINK,
     SERVE_LIMIT_COMPUTE, SERVE_LIMIT_WEIGHT_BANDWIDTH, SERVE_LIMIT_KV_BANDWIDTH, SERVE_LIMIT_COMMUNICATION,

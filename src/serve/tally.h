@@ -4,7 +4,7 @@
  * The state between two scheduling turns is constant. A replica accounts an interval as soon as it is known how long it
  * lasts, so the integrals may lie ahead of the clock; tally_at() reads them at any instant of the last interval. The queue
  * changes with every arrival and is kept apart, always up to the last change. A stretch of decode steps is added in closed
- * form (DESIGN 7): durations are a line in the step number, tokens a line, blocks a sum of steps by residue.
+ * form: durations are a line in the step number, tokens a line, blocks a sum of steps by residue.
  */
 #ifndef KVSIM_SERVE_TALLY_H
 #define KVSIM_SERVE_TALLY_H

@@ -5,7 +5,7 @@
  * replica over all its GPUs, exact integers. For one token in a full-attention group:
  *   slot_bytes = lower_bound + replicated + scales + padded           (the four lines of the ledger, per token slot)
  * and a block is block_tokens slots of every layer of its group.
- * Sources: engine-semantics 3 (bytes per layer, rank and block of vLLM V1); DESIGN 5 (the ledger).
+ * Source: vLLM, vllm/v1/kv_cache_interface.py: bytes per layer, rank and block (docs/sources.md).
  */
 #ifndef KVSIM_SPEC_KV_H
 #define KVSIM_SPEC_KV_H

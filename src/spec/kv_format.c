@@ -1,7 +1,7 @@
 /*
  * kv_format.c - how one KV element is stored, by name.
  *
- * Sources: engine-semantics 3 (vLLM: per-tensor and per-token-head formats, nvfp4, fp8_ds_mla) and llama.cpp's block
+ * Sources: vLLM (docs/sources.md: per-tensor and per-token-head formats, nvfp4, fp8_ds_mla) and llama.cpp's block
  * types: q8_0 34 B, q5_1 24 B, q5_0 22 B, q4_1 20 B, q4_0 and iq4_nl 18 B, each for 32 elements.
  */
 #include "spec/kv.h"

@@ -3,7 +3,7 @@
  *
  * Near saturation the figures of a queue are skewed to the right: a few long busy periods make most of a mean and nearly
  * all of a P99. Intervals of latencies therefore reach further to the right than Student's t alone; how far was chosen on
- * M/M/1 and M/D/1 and is measured by bench/coverage (docs/decisions/010-intervals.md).
+ * M/M/1 and M/D/1 and is measured by bench/coverage (docs/decisions/005-intervals.md).
  *
  * Whether an interval is given follows from counts, hardly from the values: intervals withheld because they came out wide
  * would leave the lucky narrow ones, which cover too seldom.

@@ -1,7 +1,7 @@
 /*
  * axes.h - the axes of a grid: KEY=LIST as the command line writes them, and the points that they span.
  *
- * Any key of a scenario is an axis; ranges are read in the key's own unit. Two more are not keys (DESIGN 3):
+ * Any key of a scenario is an axis; ranges are read in the key's own unit. Two more are not keys:
  * `concurrency` replaces the arrival process by a closed loop, `context` fixes the lengths so that every request holds so
  * many tokens at its end. Crossed axes span every combination, the last axis running fastest; zipped ones run side by
  * side and have equally many values.
