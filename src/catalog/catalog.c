@@ -1,6 +1,6 @@
 #include "catalog/catalog.h"
 
-#include "cost/ops.h"
+#include "cost/fields.h"
 #include "kv/reserve.h"
 #include "sched/sched.h"
 #include "workload/workload.h"
@@ -9,15 +9,12 @@
 #include <string.h>
 
 static const struct sched_ops *const scheduler_ops[] = {&sched_vllm_v1, &sched_orca, NULL};
-static const struct base_policy *const schedulers[] = {&sched_vllm_v1.policy, &sched_orca.policy, NULL};
+static const struct base_policy *const schedulers[] = {&sched_vllm_v1.policy, &sched_orca.policy,
+                                                       NULL};
 
-static const struct base_policy *const cost_levels[] = {
-    &cost_ops_datasheet.policy, &cost_ops_affine.policy, &cost_ops_fixed.policy, NULL};
-
-static const struct base_choice routers[] = {
+const struct base_choice catalog_routers[] = {
     {"round_robin", 0, "replicas in turn"},
-    {"least_outstanding", 1,
-     "the replica with the fewest requests in flight; ties: the lowest number"},
+    {"least_outstanding", 1, "the replica with the fewest requests in flight; ties go round"},
     {NULL, 0, NULL},
 };
 
@@ -26,8 +23,8 @@ const struct catalog_kind catalog_kinds[] = {
     {.name = "scheduler", .key = "engine.profile", .policies = schedulers},
     {.name = "kv", .key = "engine.kv_policy", .choices = kv_policy_choices},
     {.name = "kv_placement", .key = "engine.kv_placement", .choices = kv_placement_choices},
-    {.name = "router", .key = "cluster.router", .choices = routers},
-    {.name = "cost", .key = "cost.level", .policies = cost_levels},
+    {.name = "router", .key = "cluster.router", .choices = catalog_routers},
+    {.name = "cost", .key = "cost.level", .choices = cost_level_choices},
     {.name = NULL},
 };
 

@@ -1,7 +1,7 @@
 /*
  * catalog.h - the policies that a scenario can name, by kind.
  *
- * One line here makes a policy known to `kvsim list policies`. Everything is constant.
+ * What stands here is what `kvsim list policies` shows. Everything is constant.
  */
 #ifndef KVSIM_CATALOG_CATALOG_H
 #define KVSIM_CATALOG_CATALOG_H
@@ -18,6 +18,9 @@ struct catalog_kind {
 };
 
 extern const struct catalog_kind catalog_kinds[];
+
+/* Values of cluster.router, in the order of enum serve_router; ended by a name of NULL. */
+extern const struct base_choice catalog_routers[];
 
 struct sched_ops;
 /* The scheduler of an engine profile's `scheduler`, or NULL when it is not simulated. */

@@ -4,6 +4,7 @@
 #include "scenario/parts.h"
 
 #include "base/error.h"
+#include "catalog/catalog.h"
 #include "workload/arrivals.h"
 
 #include <ctype.h>
@@ -395,14 +396,12 @@ static bool read_record(struct scenario_load *load, struct conf_node *map)
 
 static bool read_router(struct scenario_load *load, const struct conf_node *node)
 {
-    static const struct base_choice routers[] = {{"round_robin", SERVE_ROUND_ROBIN, ""},
-                                                 {"least_outstanding", SERVE_LEAST_OUTSTANDING, ""},
-                                                 {0}};
+    _Static_assert(SERVE_ROUND_ROBIN == 0 && SERVE_LEAST_OUTSTANDING == 1, "catalog_routers");
     static const char *const later[] = {"random",           "least_tokens", "power_of_two",
                                         "prefix_affinity",  "cache_aware",  "prefix_hash",
                                         "session_affinity", "weighted"};
     static const struct base_field field = {
-        .key = "router", .type = BASE_CHOICE, .choices = routers};
+        .key = "router", .type = BASE_CHOICE, .choices = catalog_routers};
     struct scenario_reader *reader = load->reader;
     const struct conf_node *name = node;
     if (node->kind == CONF_MAP) {
@@ -426,7 +425,7 @@ static bool read_router(struct scenario_load *load, const struct conf_node *node
     if (!scenario_read_value(reader, name, &field, "cluster.router", &router))
         return false;
     load->scenario->config.router = (enum serve_router)router;
-    scenario_param_text(reader, "cluster.router", routers[router].name, "", name);
+    scenario_param_text(reader, "cluster.router", catalog_routers[router].name, "", name);
     return true;
 }
 

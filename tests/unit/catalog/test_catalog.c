@@ -1,5 +1,7 @@
 #include "catalog/catalog.h"
 
+#include "cost/cost.h"
+#include "sched/sched.h"
 #include "support/check_main.h"
 
 #include <string.h>
@@ -24,4 +26,45 @@ START_TEST(every_kind_lists_what_it_has_with_a_word_on_each)
 }
 END_TEST
 
-CHECK_MAIN("catalog.catalog", every_kind_lists_what_it_has_with_a_word_on_each)
+static const struct catalog_kind *kind_named(const char *name)
+{
+    const struct catalog_kind *kind = catalog_kinds;
+    while (kind->name != NULL && strcmp(kind->name, name) != 0)
+        kind++;
+    return kind;
+}
+
+START_TEST(every_cost_level_is_listed)
+{
+    static const enum cost_level levels[] = {COST_DATASHEET, COST_CALIBRATED, COST_AFFINE,
+                                             COST_FIXED, COST_TABLE};
+    const struct base_choice *choices = kind_named("cost")->choices;
+    ck_assert_ptr_nonnull(choices);
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        size_t at = 0;
+        while (choices[at].name != NULL && choices[at].value != (int)levels[i])
+            at++;
+        ck_assert_ptr_nonnull(choices[at].name);
+        ck_assert_str_eq(choices[at].name, cost_level_name(levels[i]));
+    }
+}
+END_TEST
+
+START_TEST(schedulers_are_found_by_the_names_that_are_listed)
+{
+    const struct catalog_kind *kind = kind_named("scheduler");
+    ck_assert_ptr_nonnull(kind->policies);
+    for (size_t i = 0; kind->policies[i] != NULL; i++) {
+        const struct sched_ops *ops = catalog_scheduler(kind->policies[i]->name);
+        ck_assert_ptr_nonnull(ops);
+        ck_assert_ptr_eq(&ops->policy, kind->policies[i]);
+        ck_assert(ops->enqueue != NULL && ops->plan != NULL && ops->advance != NULL &&
+                  ops->finish != NULL);
+    }
+    ck_assert_ptr_null(catalog_scheduler("sglang"));
+    ck_assert_ptr_null(catalog_scheduler(""));
+}
+END_TEST
+
+CHECK_MAIN("catalog.catalog", every_kind_lists_what_it_has_with_a_word_on_each,
+           every_cost_level_is_listed, schedulers_are_found_by_the_names_that_are_listed)
