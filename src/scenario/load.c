@@ -29,18 +29,21 @@ static bool read_root(struct scenario_load *load, const char *path)
     if (conf_read_file(load->reader->arena, path, &load->root, &err) != KVSIM_OK)
         return scenario_fail_error(load->reader, NULL, "", &err);
     if (load->root->kind != CONF_MAP)
-        return scenario_fail(load->reader, load->root, "", "wrong-type", "a scenario must be a mapping");
+        return scenario_fail(load->reader, load->root, "", "wrong-type",
+                             "a scenario must be a mapping");
     // Nodes reached through an anchor may be shared; an option must change only the place it names.
     load->root = conf_copy(load->reader->arena, load->root);
     return true;
 }
 
 /* `--set model.KEY=VALUE` changes what a name stands for: the name becomes {base: NAME}. */
-static void open_entry(struct base_arena *arena, struct conf_node *root, const char *key, const char *path)
+static void open_entry(struct base_arena *arena, struct conf_node *root, const char *key,
+                       const char *path)
 {
     size_t length = strlen(key);
     struct conf_node *entry = conf_get(root, key);
-    if (strncmp(path, key, length) != 0 || path[length] != '.' || entry == NULL || entry->kind != CONF_SCALAR)
+    if (strncmp(path, key, length) != 0 || path[length] != '.' || entry == NULL ||
+        entry->kind != CONF_SCALAR)
         return;
     struct conf_node *map = conf_new_map(arena);
     map->origin = entry->origin;
@@ -74,7 +77,8 @@ static bool apply_defaults(struct scenario_load *load, const struct scenario_req
         struct conf_node *record = conf_get(load->root, "record");
         struct kvsim_error err;
         const char *path = base_arena_printf(arena, "record.%s", keys[i]);
-        if (record != NULL && (record->kind == CONF_SCALAR || !conf_is_null(conf_get(record, keys[i]))))
+        if (record != NULL &&
+            (record->kind == CONF_SCALAR || !conf_is_null(conf_get(record, keys[i]))))
             continue;
         if (conf_set(arena, load->root, path, "none", &err) != KVSIM_OK)
             return scenario_fail_error(load->reader, NULL, path, &err);
@@ -93,7 +97,8 @@ static bool read_top(struct scenario_load *load, const char *path)
     if (name == NULL && path != NULL) {
         const char *base = scenario_base_name(path);
         const char *dot = strrchr(base, '.');
-        name = dot == NULL ? base : base_arena_copy_n(load->reader->arena, base, (size_t)(dot - base));
+        name =
+            dot == NULL ? base : base_arena_copy_n(load->reader->arena, base, (size_t)(dot - base));
     }
     load->scenario->config.name = name == NULL ? "command-line" : name;
     return ok;
@@ -109,9 +114,10 @@ static bool load_hardware(struct scenario_load *load)
     bool stated = !conf_is_null(conf_get(engine, "kv_cache_memory_bytes")) ||
                   !conf_is_null(conf_get(engine, "num_gpu_blocks_override")) ||
                   !conf_is_null(conf_get(engine, "kv_cache_tokens"));
-    bool memory_wanted = load->purpose != SCENARIO_FOR_STEP && load->purpose != SCENARIO_FOR_KERNEL && !stated;
-    scenario->has_hardware =
-        scenario_hardware_load(load->reader, load->root, memory_wanted, &scenario->hardware, &load->hardware_tree);
+    bool memory_wanted =
+        load->purpose != SCENARIO_FOR_STEP && load->purpose != SCENARIO_FOR_KERNEL && !stated;
+    scenario->has_hardware = scenario_hardware_load(load->reader, load->root, memory_wanted,
+                                                    &scenario->hardware, &load->hardware_tree);
     if (!scenario->has_hardware)
         return false;
     scenario->config.hardware = &scenario->hardware;
@@ -124,8 +130,10 @@ static bool load_model(struct scenario_load *load)
     const struct conf_node *node = conf_get(load->root, "model");
     struct scenario *scenario = load->scenario;
     if (conf_is_null(node))
-        return scenario_fail(load->reader, load->root, "model", "missing-key", "'model' is missing");
-    scenario->has_model = scenario_model_load(load->reader, load->root, &scenario->model, &load->model_tree);
+        return scenario_fail(load->reader, load->root, "model", "missing-key",
+                             "'model' is missing");
+    scenario->has_model =
+        scenario_model_load(load->reader, load->root, &scenario->model, &load->model_tree);
     if (!scenario->has_model)
         return false;
     scenario->config.model = &scenario->model;
@@ -139,18 +147,21 @@ static bool check_presence(struct scenario_load *load)
     bool runs = load->purpose == SCENARIO_FOR_RUN || load->purpose == SCENARIO_FOR_CHECK;
     bool ok = true;
     if (runs && !scenario->has_workload)
-        ok = scenario_fail(load->reader, load->root, "workload", "missing-key", "'workload' is missing");
+        ok = scenario_fail(load->reader, load->root, "workload", "missing-key",
+                           "'workload' is missing");
     if (load->purpose != SCENARIO_FOR_STEP && !scenario->has_hardware && !load->pool_is_stated)
-        ok = scenario_fail_hint(load->reader, load->root, "hardware", "missing-key",
-                                "name a device, or state the pool: engine.num_gpu_blocks_override, kv_cache_tokens or "
-                                "kv_cache_memory_bytes",
-                                "'hardware' is missing");
+        ok = scenario_fail_hint(
+            load->reader, load->root, "hardware", "missing-key",
+            "name a device, or state the pool: engine.num_gpu_blocks_override, kv_cache_tokens or "
+            "kv_cache_memory_bytes",
+            "'hardware' is missing");
     return ok;
 }
 
 static bool pool_is_stated(const struct scenario_engine_opts *opts)
 {
-    return opts->kv_cache_memory_bytes != 0 || opts->num_gpu_blocks_override != 0 || opts->kv_cache_tokens != 0;
+    return opts->kv_cache_memory_bytes != 0 || opts->num_gpu_blocks_override != 0 ||
+           opts->kv_cache_tokens != 0;
 }
 
 /* A kernel alone on a GPU asks for the device and the cost options, nothing else. */
@@ -161,7 +172,8 @@ static bool resolve_kernel(struct scenario_load *load, const char *path)
     bool ok = read_top(load, path);
     ok = scenario_cost_read(load) && ok;
     if (conf_is_null(conf_get(load->root, "hardware")))
-        return scenario_fail(load->reader, load->root, "hardware", "missing-key", "'hardware' is missing");
+        return scenario_fail(load->reader, load->root, "hardware", "missing-key",
+                             "'hardware' is missing");
     config->cost.options = &load->scenario->cost;
     return load_hardware(load) && ok;
 }
@@ -179,13 +191,15 @@ static bool resolve(struct scenario_load *load, const char *path)
     bool engine_ok = scenario_engine_read(load);
     ok = engine_ok && ok;
     config->gpu_count_per_replica =
-        (uint32_t)(load->opts.tensor_parallel * load->opts.pipeline_parallel * load->opts.data_parallel);
+        (uint32_t)(load->opts.tensor_parallel * load->opts.pipeline_parallel *
+                   load->opts.data_parallel);
     if (config->gpu_count_per_replica == 0)
         config->gpu_count_per_replica = 1;
     ok = scenario_workload_read(load) && ok;
     ok = scenario_run_read(load) && ok;
     load->pool_is_stated = pool_is_stated(&load->opts);
-    bool hardware_failed = !conf_is_null(conf_get(load->root, "hardware")) && !scenario->has_hardware;
+    bool hardware_failed =
+        !conf_is_null(conf_get(load->root, "hardware")) && !scenario->has_hardware;
     if (!hardware_failed)
         ok = check_presence(load) && ok;
     if (engine_ok)
@@ -219,12 +233,16 @@ enum kvsim_status scenario_load(const struct scenario_request *request, struct s
         .params = &scenario->params,
         .caveats = &scenario->caveats,
     };
-    struct scenario_load load = {.reader = &reader, .scenario = scenario, .purpose = request->purpose,
+    struct scenario_load load = {.reader = &reader,
+                                 .scenario = scenario,
+                                 .purpose = request->purpose,
+                                 .held_unwanted = request->held_unwanted,
                                  .demand_sequences = request->demand_sequences,
                                  .demand_tokens = request->demand_tokens};
-    bool ok = read_root(&load, request->path) && apply_overrides(&load, request) &&
-              apply_defaults(&load, request) &&
-              (request->purpose == SCENARIO_FOR_KERNEL ? resolve_kernel : resolve)(&load, request->path);
+    bool ok =
+        read_root(&load, request->path) && apply_overrides(&load, request) &&
+        apply_defaults(&load, request) &&
+        (request->purpose == SCENARIO_FOR_KERNEL ? resolve_kernel : resolve)(&load, request->path);
     *out = NULL;
     if (!ok || diags->total > 0) {
         scenario_free(scenario);
@@ -277,7 +295,8 @@ bool scenario_figure_is_known(const char *name, const char **near)
 
 /* ---- single entries ---- */
 
-static bool wrap_name(struct base_arena *arena, const char *key, const char *name, struct conf_node **root)
+static bool wrap_name(struct base_arena *arena, const char *key, const char *name,
+                      struct conf_node **root)
 {
     struct conf_node *entry = conf_new_scalar(arena, name);
     *root = empty_root(arena);
@@ -293,8 +312,8 @@ static enum kvsim_status take_first(const struct kvsim_diags *diags, struct kvsi
     return diags->at[0].status;
 }
 
-enum kvsim_status scenario_load_model(struct base_arena *arena, const char *name, struct spec_model *out,
-                                      struct kvsim_error *err)
+enum kvsim_status scenario_load_model(struct base_arena *arena, const char *name,
+                                      struct spec_model *out, struct kvsim_error *err)
 {
     struct kvsim_diags *diags = base_arena_take(arena, sizeof *diags);
     struct scenario_reader reader = {.arena = arena, .diags = diags, .beside = ""};
@@ -303,12 +322,13 @@ enum kvsim_status scenario_load_model(struct base_arena *arena, const char *name
     return scenario_model_load(&reader, root, out, &tree) ? KVSIM_OK : take_first(diags, err);
 }
 
-enum kvsim_status scenario_load_hardware(struct base_arena *arena, const char *name, struct spec_hardware *out,
-                                         struct kvsim_error *err)
+enum kvsim_status scenario_load_hardware(struct base_arena *arena, const char *name,
+                                         struct spec_hardware *out, struct kvsim_error *err)
 {
     struct kvsim_diags *diags = base_arena_take(arena, sizeof *diags);
     struct scenario_reader reader = {.arena = arena, .diags = diags, .beside = ""};
     struct conf_node *root, *tree;
     wrap_name(arena, "hardware", name, &root);
-    return scenario_hardware_load(&reader, root, false, out, &tree) ? KVSIM_OK : take_first(diags, err);
+    return scenario_hardware_load(&reader, root, false, out, &tree) ? KVSIM_OK
+                                                                    : take_first(diags, err);
 }

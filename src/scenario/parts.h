@@ -133,6 +133,7 @@ struct scenario {
     struct spec_hardware hardware;
     struct cost_options cost;
     bool has_model, has_hardware, has_workload;
+    bool held_is_open; /* mean_held_blocks is still to be found */
     struct scenario_params params;
     struct scenario_caveats caveats;
     struct base_list slos; /* struct spec_slo */
@@ -157,6 +158,7 @@ struct scenario_load {
     const char *trace_path;
     const char *model_dtype; /* of the unquantized parts: bf16, fp16 */
     bool pool_is_stated;
+    bool held_unwanted;
 };
 
 /* engine.c: what does not need the model, then what does. */

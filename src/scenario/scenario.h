@@ -39,6 +39,7 @@ struct scenario_request {
     bool warnings_wanted;
     int64_t demand_sequences, demand_tokens; /* SIZE: to be held at once; 0 = not stated */
     bool rows_unwanted; /* record.requests and record.timeline are none unless stated: points of sweeps and plans */
+    bool held_unwanted; /* mean_held_blocks, most of a load's time, is left to scenario_complete() */
 };
 
 struct scenario; /* = struct kvsim_scenario of the installed API */
@@ -48,6 +49,9 @@ struct scenario; /* = struct kvsim_scenario of the installed API */
 enum kvsim_status scenario_load(const struct scenario_request *request, struct scenario **out,
                                 struct kvsim_diags *diags) KVSIM_MUST_CHECK;
 const struct serve_config *scenario_config(const struct scenario *scenario);
+/* Finds mean_held_blocks where the load left it out, before the config is shared; it stays unknown where no request can
+ * be served. */
+void scenario_complete(struct scenario *scenario);
 void scenario_free(struct scenario *scenario);
 
 /* Finds a model, hardware or engine by name, alias or path in the order of DESIGN 4: beside the scenario, $KVSIM_DATA,

@@ -431,11 +431,27 @@ static bool find_held_blocks(struct scenario_load *load)
     struct kvsim_error err;
     if (config->sched.block_size == 0 || config->sched.max_model_len == 0)
         return true;
+    load->scenario->held_is_open = load->held_unwanted;
+    if (load->held_unwanted)
+        return true;
     if (workload_mean_held_blocks(&config->workload, config->seed,
                                   (uint32_t)config->sched.block_size, config->sched.max_model_len,
                                   &config->mean_held_blocks, &err) == KVSIM_OK)
         return true;
     return scenario_fail_error(load->reader, conf_get(load->root, "workload"), "workload", &err);
+}
+
+void scenario_complete(struct scenario *scenario)
+{
+    struct serve_config *config = &scenario->config;
+    struct kvsim_error ignored;
+    if (!scenario->held_is_open)
+        return;
+    scenario->held_is_open = false;
+    if (workload_mean_held_blocks(&config->workload, config->seed,
+                                  (uint32_t)config->sched.block_size, config->sched.max_model_len,
+                                  &config->mean_held_blocks, &ignored) != KVSIM_OK)
+        config->mean_held_blocks = 0;
 }
 
 bool scenario_workload_resolve(struct scenario_load *load)

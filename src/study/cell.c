@@ -59,7 +59,8 @@ static enum kvsim_status load(struct study_cell *cell, struct kvsim_diags *diags
                                        .overrides = cell->overrides,
                                        .override_count = cell->override_count,
                                        .purpose = SCENARIO_FOR_RUN,
-                                       .rows_unwanted = cell->rows_unwanted};
+                                       .rows_unwanted = cell->rows_unwanted,
+                                       .held_unwanted = true};
     return scenario_load(&request, &cell->scenario, diags);
 }
 
@@ -128,6 +129,8 @@ enum kvsim_status study_cell_run(struct study_cell *cell, unsigned jobs, unsigne
     double start_s = study_clock_s();
     enum kvsim_status status = cell->scenario == NULL ? read_again(cell, err) : KVSIM_OK;
     struct study_options options = {.jobs = jobs, .mode = SERVE_JUMP};
+    if (status == KVSIM_OK)
+        scenario_complete(cell->scenario);
     if (status == KVSIM_OK)
         status = study_run(scenario_config(cell->scenario), &options, out, err);
     if (status == KVSIM_OK)
