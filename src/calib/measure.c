@@ -519,15 +519,3 @@ enum kvsim_status calib_measurements_add(struct calib_measurements *table, const
     conf_rows_close(reader.rows);
     return status;
 }
-
-bool calib_measurements_knows(const char *path)
-{
-    struct kvsim_error err;
-    struct reader reader = {0};
-    if (conf_rows_open(path, &reader.rows, &err) != KVSIM_OK)
-        return false;
-    columns_find(&reader);
-    bool is_known = kind_find(&reader) != TABLE_UNKNOWN;
-    conf_rows_close(reader.rows);
-    return is_known;
-}

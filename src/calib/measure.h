@@ -94,7 +94,4 @@ enum kvsim_status calib_measurements_add(struct calib_measurements *table, const
                                          bool (*is_wanted)(void *context, const char *device),
                                          void *context, struct kvsim_error *err) KVSIM_MUST_CHECK;
 
-/* True when a file's columns are those of one of the tables above. */
-bool calib_measurements_knows(const char *path);
-
 #endif

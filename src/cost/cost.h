@@ -110,8 +110,6 @@ struct cost_options {
     double host_per_step_ns, host_per_sequence_ns, host_per_layer_ns;
     double host_exposed_ns; /* of every step, overlapped or not */
     bool host_overlap;      /* true: step = max(device, host); false: sum */
-    bool has_swap_per_block;
-    int64_t swap_per_block_ns;
     const struct cost_table *table; /* level table; NULL elsewhere */
     size_t kv_dtype_count;
     struct cost_kv_dtype_options kv_dtypes[COST_KV_DTYPES_MAX];

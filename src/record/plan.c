@@ -9,11 +9,6 @@ const char *record_load_name(enum record_load load)
     return names[load];
 }
 
-const char *record_load_unit(enum record_load load)
-{
-    return load == RECORD_LOAD_RATE ? "1/s" : "";
-}
-
 const char *record_candidate_status_name(enum record_candidate_status status)
 {
     static const char *const names[RECORD_CANDIDATE_STATUS_COUNT] = {"ok", "none", "unbounded",

@@ -11,7 +11,6 @@
 
 enum record_load { RECORD_LOAD_RATE, RECORD_LOAD_CONCURRENCY, RECORD_LOAD_SPEEDUP };
 const char *record_load_name(enum record_load load); /* "rate", "concurrency", "speedup" */
-const char *record_load_unit(enum record_load load); /* "1/s", "", "" */
 
 /* A run that was asked on the way, at one load. */
 struct record_probe {

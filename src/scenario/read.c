@@ -10,11 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-bool scenario_reader_is_ok(const struct scenario_reader *reader)
-{
-    return reader->diags->total == 0;
-}
-
 /* A node without a place of its own (a default) has none to blame. */
 static void fill_error(struct kvsim_error *err, enum kvsim_status status,
                        const struct conf_node *node, const char *key, const char *code,

@@ -72,8 +72,6 @@ struct scenario_reader {
     const struct conf_node *provenance; /* of the engine profile: claims of its defaults */
 };
 
-bool scenario_reader_is_ok(const struct scenario_reader *reader);
-
 /* Adds an error at a node's place (the key's where `node` is one); returns false, so that a caller can return it. */
 bool scenario_fail(struct scenario_reader *reader, const struct conf_node *node, const char *key,
                    const char *code, const char *fmt, ...) KVSIM_PRINTF(5, 6);

@@ -143,7 +143,6 @@ static void fill_seq(const struct serve *serve, struct serve_request *request)
     seq->first_front_plan = UINT64_MAX;
 }
 
-// Replicas go by number where they meet: who began a stretch first is no part of the result.
 // Ids of tokens that nobody else has: far below those of any trace.
 static int64_t own_token_ids(uint64_t index, int64_t which)
 {
@@ -178,6 +177,7 @@ void serve_request_free(struct serve *serve, struct serve_request *request)
     base_pool_give(&serve->requests, request);
 }
 
+// Replicas go by number where they meet: who began a stretch first is no part of the result.
 static void push_turn(struct serve_replica *replica, base_i128 now)
 {
     if (!des_event_is_queued(&replica->turn_event)) {

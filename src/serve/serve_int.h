@@ -37,7 +37,7 @@ struct serve {
     uint64_t warmup_requests;
     int64_t warmup_ns;                /* by time; -1 = by requests */
     bool is_steady, window_is_open, window_is_closed;
-    base_i128 window_start_ticks, window_end_ticks, in_flight_at_window_start;
+    base_i128 window_start_ticks, in_flight_at_window_start;
     base_i128 sample_interval, last_sample;
     int64_t *sampled_prefill, *sampled_emitted;  /* [replica]: totals at the last sample */
     base_i128 segment_start[SERVE_SPAN_COUNT], segment_totals[SERVE_SPAN_COUNT];

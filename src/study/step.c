@@ -7,26 +7,18 @@
 
 enum { OVERRIDES_MAX = STUDY_STEP_KEY_COUNT };
 
-/* The scenario's key for each; NULL: needs words of its own. */
-static const struct {
-    const char *name, *key;
-} keys[STUDY_STEP_KEY_COUNT] = {
-    [STUDY_STEP_MODEL] = {"model", "model"},
-    [STUDY_STEP_HARDWARE] = {"hardware", "hardware"},
-    [STUDY_STEP_TP] = {"tp", "engine.tensor_parallel_size"},
-    [STUDY_STEP_PP] = {"pp", "engine.pipeline_parallel_size"},
-    [STUDY_STEP_DP] = {"dp", "engine.data_parallel_size"},
-    [STUDY_STEP_EP] = {"ep", "engine.enable_expert_parallel"},
-    [STUDY_STEP_QUANTIZATION] = {"quantization", "engine.quantization"},
-    [STUDY_STEP_KV_CACHE_DTYPE] = {"kv_cache_dtype", "engine.kv_cache_dtype"},
-    [STUDY_STEP_GRAPHS] = {"graphs", "engine.enforce_eager"},
+/* The scenario's key for each. */
+static const char *const keys[STUDY_STEP_KEY_COUNT] = {
+    [STUDY_STEP_MODEL] = "model",
+    [STUDY_STEP_HARDWARE] = "hardware",
+    [STUDY_STEP_TP] = "engine.tensor_parallel_size",
+    [STUDY_STEP_PP] = "engine.pipeline_parallel_size",
+    [STUDY_STEP_DP] = "engine.data_parallel_size",
+    [STUDY_STEP_EP] = "engine.enable_expert_parallel",
+    [STUDY_STEP_QUANTIZATION] = "engine.quantization",
+    [STUDY_STEP_KV_CACHE_DTYPE] = "engine.kv_cache_dtype",
+    [STUDY_STEP_GRAPHS] = "engine.enforce_eager",
 };
-
-const char *study_step_key_name(enum study_step_key key)
-{
-    base_require((int)key >= 0 && key < STUDY_STEP_KEY_COUNT);
-    return keys[key].name;
-}
 
 void study_steps_init(struct study_steps *steps, const struct scenario_request *request)
 {
@@ -124,7 +116,7 @@ static enum study_step_key blame(const struct kvsim_error *diagnostic,
         return STUDY_STEP_KEY_COUNT;
     const char *path = diagnostic->file + sizeof start - 1;
     for (size_t i = 0; i < STUDY_STEP_KEY_COUNT; i++)
-        if (values[i] != NULL && strcmp(path, keys[i].key) == 0)
+        if (values[i] != NULL && strcmp(path, keys[i]) == 0)
             return (enum study_step_key)i;
     return STUDY_STEP_KEY_COUNT;
 }
@@ -158,7 +150,7 @@ static enum kvsim_status load(struct study_steps *steps,
             continue;
         *fault = (enum study_step_key)i;
         struct scenario_override *override = &overrides[count++];
-        override->key = keys[i].key;
+        override->key = keys[i];
         enum kvsim_status status = translate(*fault, values[i], &override->value, err);
         if (status != KVSIM_OK)
             return status;

@@ -30,7 +30,6 @@ enum study_step_key {
     STUDY_STEP_GRAPHS, /* true, false: kernels replayed as a CUDA graph, or launched one by one */
     STUDY_STEP_KEY_COUNT
 };
-const char *study_step_key_name(enum study_step_key key);
 
 /* Sequences that prefill alike. */
 struct study_step_chunk {

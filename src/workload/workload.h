@@ -44,10 +44,6 @@ struct workload_request {
         answer_first; /* id of the first output token, the others follow it; 0 = ids of its own */
 };
 
-struct workload_length {
-    struct rng_dist dist;
-};
-
 struct workload_class {
     const char *name;
     double weight;
