@@ -20,7 +20,7 @@
 struct base_text;
 struct scenario_override;
 
-enum { CLI_EXIT_MISSED = 1, CLI_EXIT_INTERRUPTED = 130, CLI_UNSET = -1, CLI_OPTIONS_MAX = 24 };
+enum { CLI_EXIT_MISSED = 1, CLI_EXIT_SIGNAL = 128, CLI_UNSET = -1, CLI_OPTIONS_MAX = 24 };
 
 enum cli_format { CLI_TEXT_FORMAT, CLI_JSON, CLI_MARKDOWN, CLI_CSV, CLI_HTML };
 enum cli_kernel { CLI_NO_KERNEL, CLI_GEMM, CLI_ATTENTION, CLI_MLA, CLI_ALL_REDUCE };

@@ -65,12 +65,20 @@ void cli_progress_line(const char *what, uint64_t done, uint64_t total, double e
              left[0] == '\0' ? "" : "  ", left, left[0] == '\0' ? "" : " left");
 }
 
+/* End a process as Ctrl-C does: a batch system's limit, a closed terminal. */
+static const int enders[] = {SIGTERM, SIGHUP};
+
 void cli_progress_begin(struct cli_progress *progress, bool is_wanted)
 {
     *progress = (struct cli_progress){.is_shown = is_wanted && isatty(STDERR_FILENO)};
     sigset_t held;
     sigemptyset(&held);
     sigaddset(&held, SIGINT);
+    for (size_t i = 0; i < sizeof enders / sizeof enders[0]; i++) {
+        struct sigaction action;
+        if (sigaction(enders[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(&held, enders[i]); // one that is ignored (nohup) would become pending
+    }
     // Threads that a study starts take this mask over.
     sigprocmask(SIG_BLOCK, &held, &progress->signals_before);
 }
@@ -84,7 +92,12 @@ void cli_progress_start(struct cli_progress *progress, const char *what)
 static void end_if_interrupted(struct cli_progress *progress)
 {
     sigset_t pending;
-    if (sigpending(&pending) != 0 || sigismember(&pending, SIGINT) != 1)
+    if (sigpending(&pending) != 0)
+        return;
+    int ender = sigismember(&pending, SIGINT) == 1 ? SIGINT : 0;
+    for (size_t i = 0; i < sizeof enders / sizeof enders[0] && ender == 0; i++)
+        ender = sigismember(&pending, enders[i]) == 1 ? enders[i] : 0;
+    if (ender == 0)
         return;
     cli_progress_erase(progress);
     if (progress->on_interrupt != NULL)
@@ -92,9 +105,10 @@ static void end_if_interrupted(struct cli_progress *progress)
     char message[160];
     snprintf(message, sizeof message, "kvsim: interrupted, %s\n",
              progress->after_interrupt == NULL ? "nothing was stored" : progress->after_interrupt);
+    int code = CLI_EXIT_SIGNAL + ender;
     if (write(STDERR_FILENO, message, strlen(message)) < 0)
-        _exit(CLI_EXIT_INTERRUPTED);
-    _exit(CLI_EXIT_INTERRUPTED);
+        _exit(code);
+    _exit(code);
 }
 
 void cli_progress_show(void *context, const struct study_progress *state)

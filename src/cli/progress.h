@@ -1,10 +1,10 @@
 /*
- * progress.h - a bar on the terminal while a study runs, and the answer to Ctrl-C.
+ * progress.h - a bar on the terminal while a study runs, and the answer to Ctrl-C, SIGTERM and SIGHUP.
  *
- * The bar is drawn on stderr when that is a terminal, with share, rate and time left, and erased at the end. SIGINT is
- * held back from cli_progress_begin() to cli_progress_end() and looked for at each report of progress: while a study
- * runs nothing has been stored yet, so the process can simply end with exit status 130; while a run is being stored the
- * signal waits.
+ * The bar is drawn on stderr when that is a terminal, with share, rate and time left, and erased at the end. The signals
+ * are held back from cli_progress_begin() to cli_progress_end() and looked for at each report of progress: while a study
+ * runs nothing has been stored yet, so the process can simply end with exit status 128 + signal; while a run is being
+ * stored the signal waits.
  */
 #ifndef KVSIM_CLI_PROGRESS_H
 #define KVSIM_CLI_PROGRESS_H

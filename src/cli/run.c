@@ -137,6 +137,17 @@ static int refuse(const struct session *session)
     return code;
 }
 
+static enum kvsim_status open_steps(struct session *session, struct kvsim_error *err)
+{
+    const struct cli_args *args = session->args;
+    const char *path = args->steps_path, *doing = "write the steps";
+    if (!args->is_unstored && report_file_is(path, db_path_of(args)))
+        return report_file_fail_kept(path, doing, "the database", err);
+    if (report_file_is(path, args->operands.at[0]))
+        return report_file_fail_kept(path, doing, "the scenario", err);
+    return report_steps_open(&session->steps, path, err);
+}
+
 /* Wrong paths are told before the work starts; neither call makes the file that it is for. */
 static enum kvsim_status open_files(struct session *session, struct kvsim_error *err)
 {
@@ -145,7 +156,7 @@ static enum kvsim_status open_files(struct session *session, struct kvsim_error 
     if (!args->is_unstored)
         status = store_open(db_path_of(args), STORE_WRITE, &session->store, err);
     if (status == KVSIM_OK && args->steps_path != NULL)
-        status = report_steps_open(&session->steps, args->steps_path, err);
+        status = open_steps(session, err);
     return status;
 }
 

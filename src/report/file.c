@@ -18,6 +18,53 @@ static enum kvsim_status fail_file(struct kvsim_error *err, const char *path, co
     return status;
 }
 
+static bool is_database(const char *path)
+{
+    static const char magic[] = "SQLite format 3"; // with its NUL
+    char start[sizeof magic] = "";
+    FILE *file = fopen(path, "r");
+    bool is = file != NULL && fread(start, 1, sizeof start, file) == sizeof start &&
+              memcmp(start, magic, sizeof magic) == 0;
+    if (file != NULL)
+        fclose(file);
+    return is;
+}
+
+/* The folder that a file would be made in, and its name there. */
+static const char *stat_folder(const char *path, struct stat *info)
+{
+    const char *slash = strrchr(path, '/');
+    struct base_text folder = {0};
+    base_text_add(&folder, slash == NULL ? "." : "");
+    if (slash != NULL)
+        base_text_add_n(&folder, path, (size_t)(slash - path) + 1);
+    bool is_there = stat(folder.at, info) == 0;
+    base_text_free(&folder);
+    return !is_there ? NULL : slash == NULL ? path : slash + 1;
+}
+
+bool report_file_is(const char *path, const char *other)
+{
+    struct stat one, two;
+    bool is_there = stat(path, &one) == 0, other_is_there = stat(other, &two) == 0;
+    if (is_there != other_is_there)
+        return false;
+    if (is_there)
+        return S_ISREG(one.st_mode) && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+    const char *name = stat_folder(path, &one), *other_name = stat_folder(other, &two);
+    return name != NULL && other_name != NULL && one.st_dev == two.st_dev &&
+           one.st_ino == two.st_ino && strcmp(name, other_name) == 0;
+}
+
+enum kvsim_status report_file_fail_kept(const char *path, const char *doing, const char *what,
+                                        struct kvsim_error *err)
+{
+    enum kvsim_status status =
+        base_fail(err, KVSIM_ERR_IO, "cannot %s: the file is %s", doing, what);
+    base_error_at(err, path, 0, 0);
+    return status;
+}
+
 static void release(struct report_file *file)
 {
     base_free(file->path);
@@ -77,6 +124,8 @@ enum kvsim_status report_file_open(struct report_file *file, const char *path, c
         return fail_file(err, path, doing, EISDIR);
     if (is_there && S_ISREG(info.st_mode) && access(path, W_OK) != 0)
         return fail_file(err, path, doing, errno);
+    if (is_there && S_ISREG(info.st_mode) && is_database(path))
+        return report_file_fail_kept(path, doing, "a database", err);
     open_target(file, path, is_there && !S_ISREG(info.st_mode));
     if (file->out != NULL)
         return KVSIM_OK;

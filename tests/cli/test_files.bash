@@ -47,12 +47,17 @@ expect 4 'No space left' bash -c "'$kvsim' step --model llama-3.1-8b --hardware 
 expect 4 'No space left' "$kvsim" small.yaml --steps /dev/full
 expect 4 'nowhere/steps\.csv: error: ' "$kvsim" small.yaml --steps nowhere/steps.csv
 expect 4 '^folder: error: ' "$kvsim" small.yaml --steps folder
+expect 4 'new\.db: error: .*is the database' "$kvsim" small.yaml --db new.db --steps ./new.db
+expect 4 'small\.yaml: error: .*is the scenario' "$kvsim" small.yaml --steps "$PWD/small.yaml"
 
 # A good run beside them, and one that finds the database locked.
 expect 0 . "$kvsim" small.yaml
 expect 4 'no such run|there is no run|not there' "$kvsim" report 99
 expect 0 'small' "$kvsim" report last
 expect 0 'small' "$kvsim" list runs
+expect 4 'kvsim\.db: error: .*is the database' "$kvsim" small.yaml --steps ./results/kvsim.db
+expect 4 'kvsim\.db: error: .*is a database' "$kvsim" small.yaml --no-store --steps results/kvsim.db
+expect 4 'kvsim\.db: error: .*is a database' "$kvsim" report last --output results/kvsim.db
 mkfifo lock.fifo
 sqlite3 results/kvsim.db >/dev/null <lock.fifo &
 locker=$!
