@@ -156,7 +156,9 @@ static void print_pairs(struct report_page *page, const struct record_run *run,
 
 static void print_rates(struct report_page *page, const struct record_run *run)
 {
-    static const struct pair pairs[] = {
+    bool has_one_replica = run->summary[RECORD_REPLICAS].integer == 1;
+    const char *peak = has_one_replica ? "peak" : "peak of a replica";
+    const struct pair pairs[] = {
         {"requests/s done", RECORD_REQUEST_THROUGHPUT, false},
         {"within SLO", RECORD_REQUEST_GOODPUT, false},
         {"share within SLO", RECORD_SLO_ATTAINMENT, true},
@@ -170,10 +172,10 @@ static void print_rates(struct report_page *page, const struct record_run *run)
         {"input", RECORD_USD_PER_MTOK_INPUT, false},
         {"all tokens", RECORD_USD_PER_MTOK_TOTAL, false},
         {"running, mean", RECORD_RUNNING_MEAN, false},
-        {"peak", RECORD_RUNNING_PEAK, false},
+        {peak, RECORD_RUNNING_PEAK, false},
         {"busy", RECORD_BUSY_FRACTION, true},
         {"waiting, mean", RECORD_WAITING_MEAN, false},
-        {"peak", RECORD_WAITING_PEAK, false},
+        {peak, RECORD_WAITING_PEAK, false},
         {"of it with prefill", RECORD_PREFILL_TIME_FRACTION, true},
         {"preemptions", RECORD_PREEMPTIONS, false},
         {"recomputed tokens", RECORD_RECOMPUTED_TOKENS, false},

@@ -155,7 +155,7 @@ static const struct base_field record_fields[] = {
      .type = BASE_TEXT,
      .offset = offsetof(struct scenario_record_opts, timeline),
      .def = "auto",
-     .help = "interval of the timeline, none, or auto = at most 1,000 points"},
+     .help = "interval of the timeline (from 1 ms), none, or auto = at most 1,000 points"},
     {0},
 };
 

@@ -369,7 +369,7 @@ static bool read_record(struct scenario_load *load, struct conf_node *map)
     static const struct base_field count = {
         .key = "requests", .type = BASE_INT, .unit = BASE_COUNT, .min = 0, .max = 1e15};
     static const struct base_field interval = {
-        .key = "timeline", .type = BASE_INT, .unit = BASE_TIME, .min_open = true, .max = 9e18};
+        .key = "timeline", .type = BASE_INT, .unit = BASE_TIME, .min = 1e6, .max = 9e18};
     struct scenario_reader *reader = load->reader;
     struct serve_config *config = &load->scenario->config;
     struct scenario_record_opts opts = {0};

@@ -71,6 +71,9 @@ for step in 10 -10ms 0ms nan 'inf' 10lightyears; do
     scenario value "s/step: 10ms/step: $step/"
     refused '^value\.yaml:[0-9]+:[0-9]+: error: ' value
 done
+for interval in 0ms 1ns 999us -1s; do # a row every ns would fill any memory
+    expect 3 '^--set record\.timeline: error: ' "$kvsim" small.yaml --set "record.timeline=$interval"
+done
 scenario minmax 's/min: 1, max: 1000/min: 1000, max: 1/'
 refused '^minmax\.yaml:[0-9]+:[0-9]+: error: ' minmax
 scenario many -e 's/max_model_len/max_modell_len/' -e 's/requests/requsts/' -e 's/rate:/rat:/'

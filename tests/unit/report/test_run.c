@@ -168,7 +168,9 @@ START_TEST(several_replicas_share_one_ledger)
             row.bytes -= 2097152;
         base_vec_push(&run.ledger, row);
     }
+    record_set_integer(&run, RECORD_REPLICAS, 2);
     ck_assert(has_line(&run, "mean of all 2 replicas together, peak of replica 1"));
+    ck_assert(has_line(&run, "peak of a replica"));
     ck_assert(has_line(&run, "152,097,152"));
     ck_assert(has_line(&run, "  =  pool                0.39  100.0 %      0.20  100.0 %"));
     record_run_free(&run);
