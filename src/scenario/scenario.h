@@ -54,7 +54,7 @@ const struct serve_config *scenario_config(const struct scenario *scenario);
 void scenario_complete(struct scenario *scenario);
 void scenario_free(struct scenario *scenario);
 
-/* Finds a model, hardware or engine by name, alias or path in the order of DESIGN 4: beside the scenario, $KVSIM_DATA,
+/* Finds a model, hardware or engine by name, alias or path in this order: beside the scenario, $KVSIM_DATA,
  * the working directory's folders, the installed share folder, the copies in the binary. A name that fits several files
  * is an error with the list; an unknown one names the nearest. */
 enum scenario_data { SCENARIO_MODEL, SCENARIO_HARDWARE, SCENARIO_ENGINE };

@@ -1,5 +1,5 @@
 /*
- * What a run's figures say: did it settle, is it stable, are the targets met, and what must a reader know beside them.
+ * What a run's figures say: are the targets met, and what must a reader know beside them. Stability: settle.c.
  */
 #include "base/text.h"
 #include "study/intervals.h"
