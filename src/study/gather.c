@@ -100,6 +100,18 @@ static void add_ledger(const struct serve_config *config, uint32_t replica, cons
     add_ledger_row(out, replica, at, "pool", ledger->pool_bytes, slot);
 }
 
+// In a pool that is always full the rounded lines may be some bytes more than it: they give those back.
+static void round_within_pool(struct kv_ledger *ledger)
+{
+    int64_t *const lines[] = {&ledger->block_rounding_bytes, &ledger->reserved_bytes, &ledger->cached_bytes,
+                              &ledger->fragmented_bytes, &ledger->lower_bound_bytes};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0] && ledger->free_bytes < 0; i++) {
+        int64_t over = -ledger->free_bytes < *lines[i] ? -ledger->free_bytes : *lines[i];
+        *lines[i] -= over;
+        ledger->free_bytes += over;
+    }
+}
+
 // A mean ledger: each line rounded, free takes the rest, so that the mean adds up too.
 static void mean_ledger(const struct study_replications *replications, size_t replica, struct kv_ledger *out)
 {
@@ -142,6 +154,7 @@ static void mean_ledger(const struct study_replications *replications, size_t re
     out->pool_bytes = unit.pool_bytes;
     out->free_bytes = out->pool_bytes - out->held_back_bytes - out->cached_bytes - out->fragmented_bytes -
                       kv_ledger_allocated_bytes(out);
+    round_within_pool(out);
 }
 
 static void gather_ledger(const struct study_replications *replications, struct record_run *out)

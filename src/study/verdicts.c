@@ -54,8 +54,11 @@ static bool judge_require(const struct serve_require *require, struct record_run
     enum record_summary column = record_summary_find(require->figure);
     double value = column < RECORD_SUMMARY_COUNT ? record_get_real(out, column) : (double)NAN;
     bool is_met = !isnan(value) && holds(value, require);
-    const char *line =
-        base_arena_printf(&out->arena, "%s: %s (%.6g)", require->text, is_met ? "met" : "missed", value);
+    char found[32] = "not known";
+    if (!isnan(value)) {
+        snprintf(found, sizeof found, "%.6g", value);
+    }
+    const char *line = base_arena_printf(&out->arena, "%s: %s (%s)", require->text, is_met ? "met" : "missed", found);
     base_vec_push(&out->slo_lines, line);
     return is_met;
 }
