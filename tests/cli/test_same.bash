@@ -58,4 +58,30 @@ cmp -s shown.json "$said/out" || fault 'the stored run differs from the printed 
 expect 1 . "$kvsim" small.yaml --no-store --set 'slo=["ttft p50 <= 1 ns"]'
 expect 1 . "$kvsim" small.yaml --no-store --set 'require=["completed < 1"]'
 expect 0 . "$kvsim" small.yaml --no-store --set 'require=["completed > 1"]'
+
+# A run that fails says the same for any number of threads: whose step times end too soon, not that others were stopped.
+{
+    echo op,x,y,ms
+    for x in 1 2048; do echo "all,$x,0,5"; done
+    for y in 1 3000; do echo "decode,1,$y,5" && echo "decode,64,$y,5"; done
+} >times.csv
+cat >table.yaml <<'YAML'
+name: table
+engine: {profile: vllm, kv_cache_tokens: 100k, max_model_len: 8k, max_num_seqs: 64, max_num_batched_tokens: 2048}
+model: llama-3.1-8b
+workload:
+  arrival: {process: poisson, rate: 4/s}
+  prompt_tokens: {distribution: lognormal, mean: 500, cv: 1, max: 4000}
+  output_tokens: {distribution: lognormal, mean: 100, cv: 1, max: 4000}
+run: {requests: 3000, replications: 8, seed: 1}
+cost: {level: table, file: times.csv, operators: {all: {x: batch_tokens}, decode: {x: decode_seqs, y: mean_decode_context}}}
+YAML
+expect 3 'mean_decode_context [0-9]+ is beyond the grid' "$kvsim" table.yaml --no-store --quiet --jobs 1
+cp "$said/err" alone.txt
+for _ in 1 2 3; do
+    expect 3 'is beyond the grid' "$kvsim" table.yaml --no-store --quiet --jobs 8
+    cmp -s "$said/err" alone.txt || fault 'the reason depends on the number of threads'
+done
+rm -f alone.txt
+
 finish
