@@ -26,6 +26,7 @@ enum kv_policy {
     KV_RESERVED_POW2,
     KV_RESERVED_EXACT,
     KV_CONCAT,
+    KV_CONCAT_DOUBLING,
     KV_NO_CACHE,
     KV_UNLIMITED,
 };
@@ -55,6 +56,13 @@ void kv_paged_init(struct kv_paged *pool, const struct spec_kv_layout *layout, i
 static inline int64_t kv_paged_used_blocks(const struct kv_paged *pool)
 {
     return pool->total_blocks - pool->held_back_blocks - pool->free_blocks;
+}
+
+/* What is set aside for sequences, with a token in it or not; 0 where nothing is. */
+static inline int64_t kv_paged_promised_tokens(const struct kv_paged *pool)
+{
+    // A tensor that doubles has slots of one token.
+    return pool->policy == KV_CONCAT_DOUBLING ? kv_paged_used_blocks(pool) : pool->promised_tokens;
 }
 
 /* Blocks that hold `tokens` tokens. */
@@ -100,7 +108,7 @@ static inline struct kv_paged_state kv_paged_state(const struct kv_paged *pool, 
                                    .used_blocks = kv_paged_used_blocks(pool),
                                    .shared_blocks = pool->prefix != NULL ? pool->prefix->shared_blocks : 0,
                                    .cached_blocks = pool->prefix != NULL ? pool->prefix->idle_blocks : 0,
-                                   .promised_tokens = pool->promised_tokens};
+                                   .promised_tokens = kv_paged_promised_tokens(pool)};
 }
 
 #endif

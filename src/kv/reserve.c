@@ -8,6 +8,7 @@ const struct base_choice kv_policy_choices[] = {
     {"reserved_pow2", KV_RESERVED_POW2, "room for the prompt and the answer's next power of two, at admission"},
     {"reserved_exact", KV_RESERVED_EXACT, "room for the prompt and the answer as it will be, at admission"},
     {"concat", KV_CONCAT, "a tensor per sequence, grown by a new one and a copy at every step"},
+    {"concat_doubling", KV_CONCAT_DOUBLING, "a tensor per sequence, grown to the next power of two and copied then"},
     {"no_cache", KV_NO_CACHE, "nothing is kept: every step computes all contexts again"},
     {"unlimited", KV_UNLIMITED, "paged, in a pool that holds every seat at its longest"},
     {NULL, 0, NULL},
@@ -44,6 +45,15 @@ int64_t kv_reserve_tokens(const struct kv_paged *pool, int64_t prompt_tokens, in
     }
     int64_t room = pool->longest_tokens - prompt_tokens;
     return prompt_tokens + (answer < room ? answer : room);
+}
+
+int64_t kv_reserve_held_blocks(const struct kv_paged *pool, int64_t tokens)
+{
+    if (pool->policy == KV_CONCAT_DOUBLING && tokens > 0) {
+        int64_t slots = next_power_of_two(tokens);
+        tokens = slots < pool->longest_tokens ? slots : pool->longest_tokens;
+    }
+    return kv_paged_blocks_for(pool, tokens);
 }
 
 int64_t kv_reserve_blocks(const struct kv_paged *pool, int64_t tokens)

@@ -6,6 +6,8 @@
  *   reserved_pow2    the prompt and the next power of two of the answer's length, at most the longest sequence
  *   reserved_exact   the prompt and the answer, as an oracle knows it
  *   concat           a tensor per sequence, grown by a new one of exactly the right size and a copy at every step
+ *   concat_doubling  the same, but the new one is a power of two long, at most the longest sequence: copies are rare, slots
+ *                    lie empty
  *   no_cache         nothing is kept: every step computes the whole context again
  *   unlimited        paged without an end: a pool that holds all seats at their longest
  *
@@ -28,6 +30,14 @@ static inline bool kv_policy_reserves(enum kv_policy policy)
     return policy >= KV_RESERVED_MAX && policy <= KV_RESERVED_EXACT;
 }
 
+/* True when a sequence's memory is a tensor of its own that grows by being copied. */
+static inline bool kv_policy_concatenates(enum kv_policy policy)
+{
+    return policy == KV_CONCAT || policy == KV_CONCAT_DOUBLING;
+}
+
+/* Blocks that a sequence of `tokens` holds where memory grows with it. */
+int64_t kv_reserve_held_blocks(const struct kv_paged *pool, int64_t tokens);
 /* Tokens that a sequence of this prompt and answer is promised. The answer's true length is meant: both oracles of the
  * paper know it, pow2 to a factor of two. */
 int64_t kv_reserve_tokens(const struct kv_paged *pool, int64_t prompt_tokens, int64_t answer_tokens);

@@ -125,7 +125,7 @@ static bool resolve_reuse(struct scenario_load *load)
 /* A tensor is as long as its sequence: there are no blocks. */
 static bool resolve_block(struct scenario_load *load)
 {
-    if (policy_of(load) != KV_CONCAT || load->opts.block_size == 1)
+    if (!kv_policy_concatenates(policy_of(load)) || load->opts.block_size == 1)
         return true;
     if (scenario_is_stated(conf_get(load->engine, "block_size")))
         return fail_key(load, "block_size", "conflict", "leave it out: a tensor grows token by token", "has no meaning");
@@ -219,7 +219,7 @@ static bool check_buddies(struct scenario_load *load)
 }
 
 /*
- * A cache that grows by concatenation is copied at every step: torch.cat reads the old tensor and writes the new one. Where
+ * A cache that grows by concatenation is copied, at every step or when it doubles: torch.cat reads the old tensor and writes the new one. Where
  * query heads share KV heads, K and V are written once for each query head and read there instead.
  */
 static void price_copies(struct scenario_load *load)
@@ -227,7 +227,8 @@ static void price_copies(struct scenario_load *load)
     const struct scenario *scenario = load->scenario;
     struct serve_config *config = &load->scenario->config;
     if (!scenario->has_hardware || scenario->hardware.memory_bytes_per_s <= 0) {
-        scenario_caveat(load->reader, "copies_free", "kv_policy 'concat': without hardware copies are counted, and take no time");
+        scenario_caveat(load->reader, "copies_free", "kv_policy '%s': without hardware copies are counted, and take no time",
+                        policy_name(load));
         return;
     }
     double bytes = (double)config->layout.slot_bytes / (double)config->layout.gpu_count;
@@ -258,7 +259,7 @@ bool scenario_kv_policy_pool(struct scenario_load *load)
     if (config->kv_policy == KV_NO_CACHE)
         scenario_caveat(load->reader, "no_cache_activations",
                         "kv_policy 'no_cache': a step computes all contexts at once; that its activations fit is not checked");
-    if (config->kv_policy == KV_CONCAT) {
+    if (kv_policy_concatenates(config->kv_policy)) {
         price_copies(load);
         add_transients(&config->layout, &config->waterfall.pages);
     }

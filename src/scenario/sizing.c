@@ -6,6 +6,7 @@
 #include "scenario/parts.h"
 
 #include "base/error.h"
+#include "kv/reserve.h"
 
 #include <math.h>
 #include <string.h>
@@ -544,7 +545,7 @@ void scenario_sizing_fill(struct scenario_load *load, struct kv_waterfall_inputs
     inputs->pages.state_blocks_per_sequence =
         (uint32_t)(opts->enable_prefix_caching ? sizing->state_blocks_cached
                                                : sizing->state_blocks);
-    if (opts->kv_policy == KV_CONCAT)
+    if (kv_policy_concatenates((enum kv_policy)opts->kv_policy))
         inputs->pages.transient_bytes_per_token = transient_bytes(load);
     inputs->sizing = load->sizing_rule;
     inputs->sizing.cells = (struct kv_cells_options){

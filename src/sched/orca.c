@@ -20,7 +20,7 @@ static int64_t blocks_at_the_end(const struct sched *sched, const struct sched_s
     if (sched->pool->policy == KV_NO_CACHE) {
         return 0;
     }
-    return kv_paged_blocks_for(sched->pool, seq->prompt_tokens + seq->max_outputs);
+    return kv_reserve_held_blocks(sched->pool, seq->prompt_tokens + seq->max_outputs);
 }
 
 static bool fits(const struct sched *sched, const struct sched_seq *seq)
@@ -76,7 +76,7 @@ static void recompute_all(struct sched *sched, struct sched_plan *plan)
 static void plan_next(struct sched *sched, struct sched_plan *plan)
 {
     sched_begin_plan(sched, plan);
-    bool taken = kv_paged_take(sched->pool, sched->front.count > 0 ? sched_front_need(&sched->front) : 0);
+    bool taken = kv_paged_take(sched->pool, sched_front_blocks(sched));
     base_require(taken);
     recompute_all(sched, plan);
     bool is_front_only = plan->token_count == 0;

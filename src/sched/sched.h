@@ -29,6 +29,7 @@ struct sched_plan {
     uint64_t generation;          /* the front's, when is_front_only */
     int64_t valid_steps;          /* further steps under the same plan */
     enum sched_wait wait;
+    int64_t regrown_tokens;       /* concat_doubling: in tensors that this step copies to larger ones */
     int64_t counted_total;        /* front members in this step whose gaps are recorded */
     int64_t *counted;             /* the same by class; the caller's array of class_count, kept from plan to plan */
     size_t class_count;

@@ -23,6 +23,10 @@ static inline int64_t sched_seq_known_tokens(const struct sched_seq *seq)
     return seq->prompt_tokens + seq->emitted;
 }
 
+/* Blocks that the front takes in this step. */
+int64_t sched_front_blocks(const struct sched *sched);
+/* Tokens of a sequence that `tokens` more make move to a larger tensor. */
+int64_t sched_regrown_tokens(const struct sched *sched, int64_t computed, int64_t tokens);
 /* Blocks that `tokens` more tokens of a sequence outside the front take; 0 where they were taken at admission. */
 int64_t sched_blocks_missing(const struct sched *sched, const struct sched_seq *seq, int64_t tokens);
 /* Where sequences reserve: what this one would be promised has a place now, `spare_blocks` staying free. */

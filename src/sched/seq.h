@@ -34,7 +34,7 @@ struct sched_seq {
     uint32_t class_index;
     bool is_counted;                /* its gaps enter the statistics */
     bool stops_early;               /* ends by itself before max_outputs: an asynchronous engine notices a step late */
-    bool took_block;                /* scratch of one walk: a front member that was given a block */
+    int64_t took_blocks;            /* scratch of one walk: what a front member was given */
     bool is_overrun;                /* in the front although its last token is in flight (stops_early, asynchronous) */
 
     int64_t prompt_tokens;

@@ -5,13 +5,20 @@
 
 #include "base/error.h"
 
+// False where all memory was taken at admission, or none is kept.
+static bool takes_memory(const struct kv_paged *pool)
+{
+    return !kv_policy_reserves(pool->policy) && pool->policy != KV_NO_CACHE;
+}
+
 void sched_init(struct sched *sched, const struct sched_ops *ops, const struct sched_options *options,
                 struct kv_paged *pool, struct base_arena *arena, size_t class_count)
 {
     *sched = (struct sched){.ops = ops, .options = options, .pool = pool, .next_number = 1};
     sched->waiting.order = options->order;
     sched_front_init(&sched->front, arena, options->block_size, class_count);
-    sched->front.takes_blocks = !kv_policy_reserves(pool->policy) && pool->policy != KV_NO_CACHE;
+    // Tensors that double take memory at steps of their own: the front counts no boundaries for them.
+    sched->front.takes_blocks = takes_memory(pool) && pool->policy != KV_CONCAT_DOUBLING;
     // Exact: int(watermark * num_blocks) without a double in between.
     base_i128 blocks = (base_i128)options->watermark.num * pool->total_blocks;
     if (pool->prefix != NULL) {
@@ -72,20 +79,39 @@ int64_t sched_hashed_blocks(void *context, const struct kv_prefix_seq *cache)
 
 static int64_t blocks_held(const struct sched *sched, const struct sched_seq *seq)
 {
-    if (!sched->front.takes_blocks) {
+    if (!takes_memory(sched->pool)) {
         return 0; // what it holds was taken at admission, if anything
     }
-    int64_t blocks = kv_paged_blocks_for(sched->pool, sched_seq_computed(sched, seq));
-    return blocks + (seq->took_block ? 1 : 0);
+    return kv_reserve_held_blocks(sched->pool, sched_seq_computed(sched, seq)) + seq->took_blocks;
 }
 
 int64_t sched_blocks_missing(const struct sched *sched, const struct sched_seq *seq, int64_t tokens)
 {
-    if (!sched->front.takes_blocks) {
+    if (!takes_memory(sched->pool)) {
         return 0;
     }
     int64_t computed = sched_seq_computed(sched, seq);
-    return kv_paged_blocks_for(sched->pool, computed + tokens) - kv_paged_blocks_for(sched->pool, computed);
+    return kv_reserve_held_blocks(sched->pool, computed + tokens) - kv_reserve_held_blocks(sched->pool, computed);
+}
+
+int64_t sched_front_blocks(const struct sched *sched)
+{
+    if (sched->pool->policy != KV_CONCAT_DOUBLING) {
+        return sched->front.count > 0 ? sched_front_need(&sched->front) : 0;
+    }
+    int64_t blocks = 0;
+    for (const struct sched_seq *seq = sched->running.head; seq != NULL; seq = seq->next) {
+        blocks += seq->state == SCHED_FRONT ? sched_blocks_missing(sched, seq, 1) : 0;
+    }
+    return blocks;
+}
+
+int64_t sched_regrown_tokens(const struct sched *sched, int64_t computed, int64_t tokens)
+{
+    const struct kv_paged *pool = sched->pool;
+    bool grows = pool->policy == KV_CONCAT_DOUBLING &&
+                 kv_reserve_held_blocks(pool, computed + tokens) > kv_reserve_held_blocks(pool, computed);
+    return grows ? computed : 0;
 }
 
 void sched_loose_add(struct sched *sched, struct sched_seq *seq)
@@ -148,7 +174,7 @@ static void free_running(struct sched *sched, struct sched_seq *seq, int64_t has
         sched->pool->free_blocks = kv_prefix_free_blocks(prefix);
     }
     seq->hashed_tokens = 0;
-    seq->took_block = false;
+    seq->took_blocks = 0;
     detach(sched, seq);
     sched_list_remove(&sched->running, seq);
 }
@@ -224,6 +250,7 @@ void sched_schedule_loose(struct sched *sched, struct sched_plan *plan, struct s
 {
     bool emits = seq->computed + tokens == sched_seq_known_tokens(seq);
     sched_add_to_shape(&plan->shape, seq, tokens, emits);
+    plan->regrown_tokens += sched_regrown_tokens(sched, seq->computed, tokens);
     int64_t end = seq->computed + tokens;
     seq->undo_high_water = seq->high_water;
     seq->undo_recomputed = seq->recomputed_total;
@@ -367,6 +394,9 @@ static void follow_up_finals(struct sched *sched, struct sched_plan *plan)
 
 static int64_t provable_steps(const struct sched *sched, const struct sched_plan *plan)
 {
+    if (sched->pool->policy == KV_CONCAT_DOUBLING) {
+        return 0; // every tensor grows at a step of its own
+    }
     if (!plan->is_front_only || sched->draining_count + sched->overrun_count > 0 || sched->skipped.count > 1) {
         return 0;
     }
@@ -391,6 +421,7 @@ void sched_begin_plan(struct sched *sched, struct sched_plan *plan)
     plan->token_count = 0;
     plan->shape = (struct cost_shape){.cached_step_tokens = sched->options->cached_step_tokens};
     plan->valid_steps = 0;
+    plan->regrown_tokens = 0;
     plan->emits.count = plan->finals.count = 0;
     plan->admitted.count = plan->victims.count = plan->left_front.count = 0;
 }
@@ -404,6 +435,15 @@ static void count_front(const struct sched *sched, struct sched_plan *plan)
     }
     plan->shape.decode_seq_count += (uint32_t)front->count;
     plan->token_count += front->count;
+}
+
+static void count_regrown(const struct sched *sched, struct sched_plan *plan)
+{
+    for (const struct sched_seq *seq = sched->running.head; seq != NULL; seq = seq->next) {
+        if (seq->state == SCHED_FRONT) {
+            plan->regrown_tokens += sched_regrown_tokens(sched, sched_seq_computed(sched, seq), 1);
+        }
+    }
 }
 
 // Free blocks among which the head of the queue finds no place; where blocks lie anywhere there is no such thing.
@@ -420,6 +460,9 @@ void sched_close_plan(struct sched *sched, struct sched_plan *plan, bool is_fron
     count_front(sched, plan);
     if (plan->token_count == 0) {
         return;
+    }
+    if (sched->pool->policy == KV_CONCAT_DOUBLING) {
+        count_regrown(sched, plan);
     }
     // Blocks of the front have been taken; here its tokens count as computed.
     sched_front_advance(front, 1);

@@ -48,7 +48,7 @@ static void hash_delivered(struct sched *sched)
 static bool schedule_running_at_once(struct sched *sched, struct sched_plan *plan, struct walk *walk)
 {
     struct sched_front *front = &sched->front;
-    int64_t need = front->count > 0 ? sched_front_need(front) : 0;
+    int64_t need = sched_front_blocks(sched);
     if (front->count > walk->budget || need > sched->pool->free_blocks) {
         return false;
     }
@@ -122,6 +122,7 @@ static void unschedule(struct sched *sched, struct sched_plan *plan, struct sche
     plan->shape.prefill_cached_rounded -= undo.prefill_cached_rounded;
     plan->shape.emitting_count -= undo.emitting_count;
     plan->token_count -= tokens;
+    plan->regrown_tokens -= sched_regrown_tokens(sched, before.computed, tokens);
     seq->computed_total -= tokens;
     seq->high_water = seq->undo_high_water;
     seq->recomputed_total = seq->undo_recomputed;
@@ -198,7 +199,7 @@ static void schedule_running_one_by_one(struct sched *sched, struct sched_plan *
             break;
         }
         if (in_front) {
-            seq->took_block = blocks > 0;
+            seq->took_blocks = blocks;
             seq->scheduled_step = plan->number;
             seq->scheduled_tokens = 1;
         } else {
@@ -211,7 +212,7 @@ static void schedule_running_one_by_one(struct sched *sched, struct sched_plan *
         if (seq->state == SCHED_FRONT && seq->scheduled_step != plan->number) {
             leave_front_unscheduled(sched, plan, seq);
         }
-        seq->took_block = false;
+        seq->took_blocks = 0;
     }
 }
 

@@ -12,6 +12,7 @@ static void init_pool(struct serve_replica *replica, const struct serve_config *
     kv_paged_init(pool, &config->layout, config->pool_blocks, config->reserved_blocks);
     pool->policy = config->kv_policy;
     pool->longest_tokens = config->sched.max_model_len;
+    base_require(config->kv_policy != KV_CONCAT_DOUBLING || pool->block_tokens == 1);
     if (kv_policy_reserves(config->kv_policy) && config->kv_placement != KV_ANY_BLOCKS) {
         pool->space = &replica->space;
         kv_space_init(&replica->space, config->kv_placement, pool->free_blocks);
@@ -244,26 +245,30 @@ static struct serve_flight *spare_flight(struct serve_replica *replica)
 }
 
 // Where caches grow by concatenation: what a step rewrites, and how long that takes. Linear in the contexts.
-static int64_t copied_tokens(const struct cost_shape *shape)
+static int64_t copied_tokens(const struct serve_replica *replica, const struct sched_plan *plan)
 {
+    const struct cost_shape *shape = &plan->shape;
+    if (replica->pool.policy != KV_CONCAT) {
+        return plan->regrown_tokens;
+    }
     return shape->prefill_cached_tokens + shape->decode_context_tokens - shape->decode_seq_count;
 }
 
-static int64_t copy_ticks(const struct serve_replica *replica, const struct cost_shape *shape)
+static int64_t copy_ticks(const struct serve_replica *replica, const struct cost_shape *shape, int64_t copied)
 {
     const struct serve_copy_ticks *copy = &replica->serve->config->copy;
     int64_t context = shape->prefill_cached_tokens + shape->prefill_tokens + shape->decode_context_tokens;
-    return copy->per_cached_token * copied_tokens(shape) + copy->per_context_token * context;
+    return copy->per_cached_token * copied + copy->per_context_token * context;
 }
 
 // The next piece of a ramp, copies included: they grow along a line as well.
-static void ramp_piece(struct serve_replica *replica, const struct cost_ramp *ramp, int64_t max_steps,
+static void ramp_piece(struct serve_replica *replica, const struct cost_ramp *ramp, int64_t copied, int64_t max_steps,
                        struct cost_piece *piece)
 {
     const struct serve_copy_ticks *copy = &replica->serve->config->copy;
     struct cost_shape shape = {.decode_seq_count = ramp->seq_count, .decode_context_tokens = ramp->context_tokens};
     cost_ramp_piece(replica->cost, ramp, max_steps, piece);
-    piece->first_ticks += copy_ticks(replica, &shape);
+    piece->first_ticks += copy_ticks(replica, &shape, copied);
     piece->delta_ticks += (copy->per_cached_token + copy->per_context_token) * ramp->seq_count;
 }
 
@@ -274,12 +279,12 @@ static void price(struct serve_replica *replica, struct serve_flight *flight, ba
     if (shape->prefill_tokens == 0) {
         struct cost_ramp ramp = {.seq_count = shape->decode_seq_count, .context_tokens = shape->decode_context_tokens};
         struct cost_piece piece;
-        ramp_piece(replica, &ramp, 1, &piece);
+        ramp_piece(replica, &ramp, copied_tokens(replica, &flight->plan), 1, &piece);
         flight->ticks = piece.first_ticks;
         flight->bound = piece.bound;
     } else {
         struct cost_result result = cost_step(replica->cost, shape);
-        flight->ticks = result.ticks + copy_ticks(replica, shape);
+        flight->ticks = result.ticks + copy_ticks(replica, shape, copied_tokens(replica, &flight->plan));
         flight->bound = result.bound;
     }
     flight->end_ticks = start + flight->ticks;
@@ -313,7 +318,7 @@ static void take_state(struct serve_replica *replica)
     struct serve_state *state = &replica->tally.state;
     state->live_tokens = sched_live_tokens(&replica->sched);
     state->used_blocks = kv_paged_used_blocks(&replica->pool);
-    state->promised_tokens = replica->pool.promised_tokens;
+    state->promised_tokens = kv_paged_promised_tokens(&replica->pool);
     state->fragmented_blocks = replica->sched.fragmented_blocks;
     if (replica->pool.prefix != NULL) {
         state->shared_blocks = replica->prefix.shared_blocks;
@@ -355,8 +360,8 @@ static struct serve_flight *decide(struct serve_replica *replica, base_i128 now)
     take_state(replica);
     serve_tally_note_peak(&replica->tally);
     replica->steps++;
-    if (replica->pool.policy == KV_CONCAT) {
-        replica->copied_tokens += copied_tokens(&plan->shape);
+    if (kv_policy_concatenates(replica->pool.policy)) {
+        replica->copied_tokens += copied_tokens(replica, plan);
     }
     replica->computed_tokens += plan->token_count;
     replica->prefill_tokens += plan->shape.prefill_tokens;
@@ -404,7 +409,8 @@ static void take_stretch(struct serve_replica *replica, struct serve_flight *new
     bool is_last = false;
     while (!is_last) {
         struct cost_piece piece;
-        ramp_piece(replica, &ramp, limit - done, &piece);
+        // All members have their whole cache copied at each step, or nobody has.
+        ramp_piece(replica, &ramp, ramp.context_tokens - (int64_t)ramp.seq_count, limit - done, &piece);
         base_i128 start = replica->tally.since_ticks;
         int64_t count = intervals_until(&piece, next_event - start);
         if (done > 0) {

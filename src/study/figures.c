@@ -4,6 +4,7 @@
  */
 #include "study/intervals.h"
 
+#include "kv/reserve.h"
 #include "stats/interval.h"
 
 #include <math.h>
@@ -145,7 +146,7 @@ FIGURE(allocated_mean, window_mean(r, of_used) * (double)c->layout.block_bytes)
 FIGURE(lower_bound_mean, window_mean(r, of_live) * (double)c->layout.lower_bound_bytes_per_token)
 FIGURE(no_swap, 0.0 * (double)r->arrived)
 SUM_REPLICAS(copied_tokens, replica->copied_tokens)
-FIGURE(copied_bytes, c->kv_policy == KV_CONCAT ? copied_tokens(c, r) * (double)c->layout.lower_bound_bytes_per_token
+FIGURE(copied_bytes, kv_policy_concatenates(c->kv_policy) ? copied_tokens(c, r) * (double)c->layout.lower_bound_bytes_per_token
                                                : (double)NAN)
 SUM_REPLICAS(evicted_blocks, replica->evicted_blocks)
 SUM_REPLICAS(lookup_tokens, replica->lookup_tokens)

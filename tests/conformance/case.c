@@ -97,7 +97,7 @@ static bool read_orca(const struct json_value *json, struct ref_engine *engine, 
     static const char *const known[] = {"kind",       "block_size",   "num_blocks",
                                         "max_model_len", "max_num_seqs", "reservation",
                                         "allocator",  "static",       NULL};
-    static const char *const reservations[] = {"max", "pow2", "exact", "grow", "nothing", NULL};
+    static const char *const reservations[] = {"max", "pow2", "exact", "grow", "double", "nothing", NULL};
     static const char *const allocators[] = {"blocks", "first_fit", "best_fit", "buddy", NULL};
     const int reservation = place_of(json_text(json, "reservation", "max"), reservations);
     const int allocator = place_of(json_text(json, "allocator", "blocks"), allocators);

@@ -55,6 +55,7 @@ static const char *const own_cases[] = {
     "limits",
     "orca-best-fit",
     "orca-buddy-head",
+    "orca-double",
     "orca-first-fit",
     "orca-grow",
     "orca-max",

@@ -119,6 +119,9 @@ static void draw_orca(const struct draft *draft)
     if (engine->reservation == REF_KEEP_NOTHING) {
         engine->async_scheduling = false;
     }
+    if (engine->reservation == REF_DOUBLE) {
+        engine->block_size = 1;
+    }
     int64_t least = ref_ceil_div(engine->max_model_len, engine->block_size);
     if (engine->allocator == REF_ALLOC_BUDDY) {
         int64_t power = 1;

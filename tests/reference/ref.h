@@ -55,12 +55,13 @@ enum ref_misfit { REF_MISFIT_STOP, REF_MISFIT_SKIP };
 enum ref_kind { REF_VLLM_V1, REF_ORCA };
 
 /* Orca: what a request is promised when it is admitted. GROW: only that all could become as long as they may, blocks are
- * taken as tokens come. KEEP_NOTHING: no memory, everything is computed again at each step. */
+ * taken as tokens come. DOUBLE: the same, blocks of one token, always a power of two of them. KEEP_NOTHING: no memory, everything is computed again at each step. */
 enum ref_reservation {
     REF_RESERVE_MAX,
     REF_RESERVE_POW2,
     REF_RESERVE_EXACT,
     REF_GROW,
+    REF_DOUBLE,
     REF_KEEP_NOTHING
 };
 

@@ -43,6 +43,8 @@ static int64_t promised_tokens(const struct ref_engine *engine, const struct ref
         return min64(in->prompt_tokens + answer, longest);
     case REF_GROW:
         return min64(in->prompt_tokens + in->max_tokens, longest);
+    case REF_DOUBLE:
+        return min64(power_from(min64(in->prompt_tokens + in->max_tokens, longest)), longest);
     default:
         return 0;
     }
@@ -159,7 +161,11 @@ static void reserve(struct ref_state *state, struct ref_request *request)
 
 static void grow(struct ref_state *state, struct ref_request *request, int64_t tokens)
 {
-    while (request->blocks.count * state->engine->block_size < request->computed + tokens) {
+    int64_t slots = request->computed + tokens;
+    if (state->engine->reservation == REF_DOUBLE) {
+        slots = min64(power_from(slots), state->engine->max_model_len);
+    }
+    while (request->blocks.count * state->engine->block_size < slots) {
         take_block(state, request, state->pool.free.at[0]);
     }
 }
@@ -170,7 +176,7 @@ static void add(struct ref_state *state, struct ref_turn *turn, struct ref_reque
                 int64_t tokens)
 {
     struct ref_batch *batch = &turn->batch;
-    if (state->engine->reservation == REF_GROW) {
+    if (state->engine->reservation == REF_GROW || state->engine->reservation == REF_DOUBLE) {
         grow(state, request, tokens);
     }
     if (batch->count == batch->room) {
@@ -242,8 +248,12 @@ void ref_orca_ledger(const struct ref_state *state, int64_t lines[REF_LINES])
     }
     for (int64_t i = 0; i < state->running.count; i++) {
         const struct ref_request *request = &state->requests[state->running.at[i]];
-        const int64_t kept = reserves(state->engine) ? promised_tokens(state->engine, request)
-                                                     : request->computed;
+        int64_t kept = request->computed;
+        if (reserves(state->engine)) {
+            kept = promised_tokens(state->engine, request);
+        } else if (state->engine->reservation == REF_DOUBLE) {
+            kept = request->blocks.count;
+        }
         lines[REF_LOWER_BOUND] += request->computed;
         lines[REF_RESERVED] += kept - request->computed;
         lines[REF_BLOCK_ROUNDING] += request->blocks.count * size - kept;

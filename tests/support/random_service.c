@@ -1,5 +1,6 @@
 #include "support/random_service.h"
 
+#include "kv/reserve.h"
 #include "sched/sched.h"
 
 #include <math.h>
@@ -211,12 +212,13 @@ static void roll_statistics(struct dice *dice, struct random_service *random)
 // Another way of keeping memory, at times under Orca's scheduler; the pool grows to what one longest request takes.
 static void roll_policy(struct dice *dice, struct service *service)
 {
-    static const enum kv_policy policies[] = {KV_RESERVED_MAX, KV_RESERVED_POW2, KV_RESERVED_EXACT, KV_CONCAT, KV_NO_CACHE};
+    static const enum kv_policy policies[] = {KV_RESERVED_MAX, KV_RESERVED_POW2,   KV_RESERVED_EXACT,
+                                              KV_CONCAT,       KV_CONCAT_DOUBLING, KV_NO_CACHE};
     struct serve_config *config = &service->config;
     if (!one_in(dice, 3)) {
         return;
     }
-    config->kv_policy = policies[between(dice, 0, 4)];
+    config->kv_policy = policies[between(dice, 0, 5)];
     config->kv_placement = (enum kv_placement)between(dice, KV_ANY_BLOCKS, KV_BUDDY);
     config->sched.enable_prefix_caching = false;
     if (config->kv_policy == KV_NO_CACHE || one_in(dice, 2)) {
@@ -227,7 +229,7 @@ static void roll_policy(struct dice *dice, struct service *service)
     if (config->kv_policy == KV_NO_CACHE) {
         service_set_async(service, false);
     }
-    if (config->kv_policy == KV_CONCAT) {
+    if (kv_policy_concatenates(config->kv_policy)) {
         config->copy = (struct serve_copy_ticks){between(dice, 0, 5000), between(dice, 0, 2) * 700};
         service_set_pool(service, config->pool_blocks * config->sched.block_size, 1);
     }
