@@ -31,6 +31,7 @@ enum rng_purpose {
     RNG_PREFIX,
     RNG_ABORT,
     RNG_NOISE,
+    RNG_SESSION,
 };
 
 uint64_t rng_key(uint64_t seed, uint32_t replication, enum rng_purpose purpose, uint64_t entity);

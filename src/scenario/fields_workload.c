@@ -58,12 +58,18 @@ static const struct base_field workload_fields[] = {
      WORKLOAD(ignore_eos),
      .def = "false",
      .help = "answers run on to max_tokens"},
+    {.key = "shared_prefix",
+     .type = BASE_NODE,
+     WORKLOAD(shared_prefix),
+     .help = "prompts begin with one of few texts (system prompts, examples)"},
+    {.key = "sessions",
+     .type = BASE_NODE,
+     WORKLOAD(sessions),
+     .help = "conversations of several turns whose context grows"},
     {0},
 };
 static const struct base_field workload_later[] = {
     LATER("n", "parallel samples are not simulated yet"),
-    LATER("shared_prefix", "prefix caching is not simulated yet"),
-    LATER("sessions", "sessions are not simulated yet; classes and closed_loop are"),
     LATER("retry", "retries are not simulated yet"),
     {0},
 };
@@ -116,12 +122,141 @@ static const struct base_field class_fields[] = {
      .max = 9e18,
      .help = "absent: the workload's"},
     {.key = "slo", .type = BASE_NODE, CLASS(slo), .help = "bounds for this class alone"},
+    {.key = "shared_prefix",
+     .type = BASE_NODE,
+     CLASS(shared_prefix),
+     .help = "absent: the workload's, and the same texts"},
+    {.key = "sessions", .type = BASE_NODE, CLASS(sessions), .help = "absent: the workload's"},
     {0},
 };
 static const struct base_field class_later[] = {
     LATER("n", "parallel samples are not simulated yet"),
-    LATER("shared_prefix", "prefix caching is not simulated yet"),
-    LATER("sessions", "sessions are not simulated yet"),
+    {0},
+};
+
+static const struct base_choice order_choices[] = {
+    {"random", WORKLOAD_RANDOM, "each request picks its texts anew, groups by popularity"},
+    {"cyclic", WORKLOAD_CYCLIC, "group after group, and again: the worst case of an LRU cache"},
+    {0},
+};
+
+#define SHARED(member) .offset = offsetof(struct scenario_shared_opts, member)
+
+static const struct base_field shared_fields[] = {
+    {.key = "num_groups",
+     .type = BASE_INT,
+     .unit = BASE_COUNT,
+     SHARED(num_groups),
+     .min = 1,
+     .max = 1e6,
+     .required = true,
+     .help = "different system prompts"},
+    {.key = "system_prompt_len",
+     .type = BASE_NODE,
+     SHARED(system_prompt_len),
+     .required = true,
+     .help = "tokens of a system prompt: a number or a distribution over the groups"},
+    {.key = "few_shot_groups",
+     .type = BASE_INT,
+     .unit = BASE_COUNT,
+     SHARED(few_shot_groups),
+     .min = 1,
+     .max = 1e6,
+     .help = "different sets of examples behind each system prompt; absent: none"},
+    {.key = "few_shot_len",
+     .type = BASE_NODE,
+     SHARED(few_shot_len),
+     .help = "tokens of a set of examples"},
+    {.key = "num_prompts_per_group",
+     .type = BASE_INT,
+     .unit = BASE_COUNT,
+     SHARED(num_prompts_per_group),
+     .min = 1,
+     .max = 1e6,
+     .help = "different questions of each group, asked again and again; absent: every request asks "
+             "one of its own"},
+    {.key = "question_len",
+     .type = BASE_NODE,
+     SHARED(question_len),
+     .help = "tokens of the question behind the shared part; absent: what prompt_tokens leaves"},
+    {.key = "popularity",
+     .type = BASE_NODE,
+     SHARED(popularity),
+     .help = "how requests spread over the groups: uniform (the default), or {distribution: zipf, "
+             "s: 1}"},
+    {.key = "order",
+     .type = BASE_CHOICE,
+     SHARED(order),
+     .has_offset = offsetof(struct scenario_shared_opts, has_order),
+     .choices = order_choices,
+     .def = "random",
+     .help = "how texts follow each other"},
+    {0},
+};
+
+static const struct base_choice popularity_choices[] = {
+    {"uniform", RNG_UNIFORM, "all alike"},
+    {"zipf", RNG_ZIPF, "the k-th group with weight k^-s"},
+    {0},
+};
+
+static const struct base_field popularity_fields[] = {
+    {.key = "distribution",
+     .type = BASE_CHOICE,
+     .offset = offsetof(struct scenario_popularity_opts, distribution),
+     .choices = popularity_choices,
+     .required = true,
+     .help = "shape"},
+    {.key = "s",
+     .type = BASE_REAL,
+     .offset = offsetof(struct scenario_popularity_opts, s),
+     .has_offset = offsetof(struct scenario_popularity_opts, has_s),
+     .max = 100,
+     .used_by = "zipf",
+     .help = "exponent"},
+    {0},
+};
+
+static const struct base_choice end_choices[] = {
+    {"stop", WORKLOAD_END_STOP, "the session ends"},
+    {"send", WORKLOAD_END_SEND, "it is sent all the same, and the engine rejects it"},
+    {0},
+};
+
+#define SESSIONS(member) .offset = offsetof(struct scenario_sessions_opts, member)
+
+static const struct base_field sessions_fields[] = {
+    {.key = "turns",
+     .type = BASE_NODE,
+     SESSIONS(turns),
+     .required = true,
+     .help = "requests of a session: a number or a distribution"},
+    {.key = "prompt_growth",
+     .type = BASE_NODE,
+     SESSIONS(prompt_growth),
+     .required = true,
+     .help = "new tokens of each further turn, behind the former prompt and answer"},
+    {.key = "think_time",
+     .type = BASE_NODE,
+     SESSIONS(think_time),
+     .help = "from the end of an answer to the user's next turn: a time or a distribution"},
+    {.key = "tool_time",
+     .type = BASE_NODE,
+     SESSIONS(tool_time),
+     .help = "the same where a tool that the model has called gives the next turn"},
+    {.key = "tool_share",
+     .type = BASE_REAL,
+     .unit = BASE_RATIO,
+     SESSIONS(tool_share),
+     .has_offset = offsetof(struct scenario_sessions_opts, has_tool_share),
+     .max = 1,
+     .help = "with both times: share of the turns that a tool gives"},
+    {.key = "end",
+     .type = BASE_CHOICE,
+     SESSIONS(end),
+     .choices = end_choices,
+     .def = "stop",
+     .help = "when the next prompt would reach max_model_len"},
     {0},
 };
 
@@ -264,6 +399,12 @@ const struct scenario_section scenario_class_section = {"workload.classes[]", cl
                                                         class_later, "a kind of request"};
 const struct scenario_section scenario_timeout_section = {"workload.timeout", timeout_fields, NULL,
                                                           "the client's patience"};
+const struct scenario_section scenario_shared_section = {
+    "workload.shared_prefix", shared_fields, NULL, "prompts that begin with one of few texts"};
+const struct scenario_section scenario_popularity_section = {
+    "workload.shared_prefix.popularity", popularity_fields, NULL, "how often each text is used"};
+const struct scenario_section scenario_sessions_section = {"workload.sessions", sessions_fields,
+                                                           NULL, "conversations of several turns"};
 const struct scenario_section scenario_length_section = {"workload.prompt_tokens", length_fields,
                                                          NULL, "a length: a number, or these keys"};
 const struct scenario_section scenario_time_section = {"workload.arrival.think_time", time_fields,

@@ -80,7 +80,7 @@ struct scenario_runtime_opts {
 
 struct scenario_workload_opts {
     const struct conf_node *arrival, *prompt_tokens, *output_tokens, *max_tokens, *classes,
-        *timeout;
+        *timeout, *shared_prefix, *sessions;
     double correlation;
     int64_t abort_after_ns;
     bool ignore_eos;
@@ -91,7 +91,28 @@ struct scenario_class_opts {
     double weight, correlation;
     int64_t priority, abort_after_ns;
     bool has_correlation, has_abort;
-    const struct conf_node *prompt_tokens, *output_tokens, *max_tokens, *timeout, *slo;
+    const struct conf_node *prompt_tokens, *output_tokens, *max_tokens, *timeout, *slo,
+        *shared_prefix, *sessions;
+};
+
+struct scenario_shared_opts {
+    int64_t num_groups, num_prompts_per_group, few_shot_groups;
+    const struct conf_node *system_prompt_len, *few_shot_len, *question_len, *popularity;
+    int order;
+    bool has_order;
+};
+
+struct scenario_popularity_opts {
+    int distribution;
+    double s;
+    bool has_s;
+};
+
+struct scenario_sessions_opts {
+    const struct conf_node *turns, *think_time, *tool_time, *prompt_growth;
+    double tool_share;
+    bool has_tool_share;
+    int end;
 };
 
 struct scenario_timeout_opts {
@@ -159,6 +180,7 @@ struct scenario_load {
     const char *model_dtype; /* of the unquantized parts: bf16, fp16 */
     bool pool_is_stated;
     bool held_unwanted;
+    uint64_t shared_count, shared_texts; /* descriptions of shared texts, and texts, so far */
 };
 
 /* engine.c: what does not need the model, then what does. */
@@ -190,6 +212,9 @@ bool scenario_cost_table_read(struct scenario_load *load, struct scenario_cost_o
 /* workload_part.c, lengths.c */
 bool scenario_workload_read(struct scenario_load *load);
 bool scenario_workload_resolve(struct scenario_load *load);
+/* content_part.c: shared_prefix and sessions of the workload or of a class; what they do not state stays as it is. */
+bool scenario_content_read(struct scenario_load *load, struct conf_node *map, const char *path,
+                           struct workload_class *out);
 bool scenario_length_read(struct scenario_reader *reader, struct conf_node *parent, const char *key,
                           const char *path, bool is_time, struct rng_dist *out);
 /* run_part.c: run, slo, require, price, record, cluster. */

@@ -43,6 +43,7 @@ extern const struct scenario_section scenario_top_section, scenario_cluster_sect
     scenario_run_section, scenario_price_section, scenario_record_section, scenario_engine_section,
     scenario_memory_section, scenario_activation_section, scenario_switch_section,
     scenario_workload_section, scenario_class_section, scenario_timeout_section,
+    scenario_shared_section, scenario_popularity_section, scenario_sessions_section,
     scenario_length_section, scenario_time_section, scenario_cost_section, scenario_host_section,
     scenario_model_section, scenario_group_section, scenario_hardware_section,
     scenario_link_section, scenario_pcie_section, scenario_tflops_section,

@@ -12,6 +12,7 @@ const struct scenario_section *const scenario_sections[] = {
     &scenario_top_section,        &scenario_engine_section,     &scenario_memory_section,
     &scenario_activation_section, &scenario_switch_section,     &scenario_workload_section,
     &scenario_length_section,     &scenario_time_section,       &scenario_class_section,
+    &scenario_shared_section,     &scenario_popularity_section, &scenario_sessions_section,
     &scenario_timeout_section,    &scenario_run_section,        &scenario_cluster_section,
     &scenario_cost_section,       &scenario_host_section,       &scenario_price_section,
     &scenario_record_section,     &scenario_model_section,      &scenario_group_section,
@@ -47,6 +48,9 @@ static const char *shared_section(const char *path)
         {"workload.classes[].output_tokens", "workload.prompt_tokens"},
         {"workload.classes[].max_tokens", "workload.prompt_tokens"},
         {"workload.classes[].timeout", "workload.timeout"},
+        {"workload.classes[].shared_prefix", "workload.shared_prefix"},
+        {"workload.classes[].shared_prefix.popularity", "workload.shared_prefix.popularity"},
+        {"workload.classes[].sessions", "workload.sessions"},
         {"hardware.host_link", "hardware.link"},
     };
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {

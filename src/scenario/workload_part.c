@@ -201,11 +201,28 @@ static bool read_lengths(struct scenario_load *load, struct conf_node *map, cons
 }
 
 static bool check_has_lengths(struct scenario_load *load, const struct conf_node *at,
-                              const char *path, bool has_prompt, bool has_output)
+                              const char *path, const struct workload_class *class, bool has_prompt,
+                              bool has_output)
 {
     bool ok = true;
     if (load->scenario->config.workload.process == WORKLOAD_TRACE)
         return true;
+    if (class->shared != NULL && class->shared->has_question) {
+        if (has_prompt)
+            ok =
+                scenario_fail(load->reader, at,
+                              scenario_join(load->reader->arena, path, "prompt_tokens"), "conflict",
+                              "'%s.prompt_tokens' and 'shared_prefix.question_len' both say how "
+                              "long a prompt is",
+                              path);
+        if (class->correlation != 0)
+            ok =
+                scenario_fail(load->reader, at,
+                              scenario_join(load->reader->arena, path, "correlation"), "unused-key",
+                              "'correlation' is that of prompt_tokens, not of "
+                              "'shared_prefix.question_len'");
+        has_prompt = true;
+    }
     if (!has_prompt)
         ok = scenario_fail(load->reader, at,
                            scenario_join(load->reader->arena, path, "prompt_tokens"), "missing-key",
@@ -253,7 +270,8 @@ static bool read_class(struct scenario_load *load, struct conf_node *node, const
     if (opts.has_abort)
         class->abort_after_ns = opts.abort_after_ns;
     bool ok = read_lengths(load, node, path, class, &has_prompt, &has_output);
-    ok = check_has_lengths(load, node, path, has_prompt, has_output) && ok;
+    ok = scenario_content_read(load, node, path, class) && ok;
+    ok = check_has_lengths(load, node, path, class, has_prompt, has_output) && ok;
     if (opts.timeout != NULL)
         ok = read_timeout(reader, conf_get(node, "timeout"),
                           scenario_join(reader->arena, path, "timeout"), class) &&
@@ -302,12 +320,13 @@ bool scenario_workload_read(struct scenario_load *load)
                                     .abort_after_ns = opts.abort_after_ns};
     bool has_prompt = false, has_output = false;
     ok = read_lengths(load, map, "workload", &common, &has_prompt, &has_output) && ok;
+    ok = scenario_content_read(load, map, "workload", &common) && ok;
     if (opts.timeout != NULL)
         ok = read_timeout(reader, conf_get(map, "timeout"), "workload.timeout", &common) && ok;
     if (opts.classes != NULL) {
         ok = read_classes(load, opts.classes, &common, has_prompt, has_output) && ok;
     } else {
-        ok = check_has_lengths(load, map, "workload", has_prompt, has_output) && ok;
+        ok = check_has_lengths(load, map, "workload", &common, has_prompt, has_output) && ok;
         spec->classes[0] = common;
         spec->class_count = 1;
     }
@@ -323,10 +342,34 @@ static void param_mean(struct scenario_reader *reader, const char *key, double m
                            SPEC_CALCULATED, "mean of the distribution after min and max");
 }
 
+static bool has_content(const struct workload_spec *spec)
+{
+    for (size_t i = 0; i < spec->class_count; i++) {
+        if (spec->classes[i].shared != NULL || spec->classes[i].sessions != NULL)
+            return true;
+    }
+    return false;
+}
+
+static void param_mean_of_requests(struct scenario_reader *reader, const char *key, double mean)
+{
+    char text[32];
+    scenario_param_derived(reader, key, base_print_real(mean, text, sizeof text), "tokens",
+                           SPEC_CALCULATED, "mean over requests, sessions undisturbed, by draws");
+}
+
 static void find_means(struct scenario_load *load)
 {
     struct serve_config *config = &load->scenario->config;
     const struct workload_spec *spec = &config->workload;
+    if (has_content(spec)) {
+        workload_mean_lengths(spec, config->seed, &config->prompt_mean, &config->output_mean);
+        param_mean_of_requests(load->reader, "workload.prompt_tokens.resulting_mean",
+                               config->prompt_mean);
+        param_mean_of_requests(load->reader, "workload.output_tokens.resulting_mean",
+                               config->output_mean);
+        return;
+    }
     double weight = 0, prompt = 0, output = 0;
     for (size_t i = 0; i < spec->class_count; i++) {
         const struct workload_class *class = &spec->classes[i];
@@ -415,7 +458,10 @@ static void warn_long_prompts(struct scenario_load *load)
 {
     const struct serve_config *config = &load->scenario->config;
     for (size_t i = 0; i < config->workload.class_count; i++) {
-        const struct rng_dist *prompt = &config->workload.classes[i].prompt;
+        const struct workload_class *class = &config->workload.classes[i];
+        const struct rng_dist *prompt = class->shared != NULL && class->shared->has_question
+                                            ? &class->shared->system_prompt
+                                            : &class->prompt;
         if (rng_dist_value(prompt, 1e-9) >= (double)config->sched.max_model_len)
             scenario_warn(load->reader, conf_get(load->root, "workload"), "workload.prompt_tokens",
                           "prompt-above-limit",
@@ -459,6 +505,7 @@ bool scenario_workload_resolve(struct scenario_load *load)
     if (!load->scenario->has_workload)
         return true;
     warn_priorities(load);
+    load->scenario->config.workload.max_context_tokens = load->scenario->config.sched.max_model_len;
     if (load->trace_path != NULL) {
         if (!scan_trace(load))
             return false;

@@ -149,5 +149,5 @@ void serve_request_ended(struct serve *serve, struct serve_request *request, bas
     }
     serve_window_note_end(serve, request, now, is_completed, good, output_tokens);
     write_row(serve, request, now, outcome, output_tokens, &figures, good);
-    serve_follow_up(serve, request, now);
+    serve_follow_up(serve, request, now, is_completed, output_tokens);
 }

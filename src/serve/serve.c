@@ -16,14 +16,15 @@ static enum kvsim_status workload_source_next(void *context, struct workload_req
     return workload_next(context, out, more, err);
 }
 
-static enum kvsim_status workload_source_done(void *context, uint32_t client, int64_t at_ns,
+static enum kvsim_status workload_source_done(void *context, const struct workload_ended *ended,
                                               struct workload_request *out, bool *more, struct kvsim_error *err)
 {
-    return workload_done(context, client, at_ns, out, more, err);
+    return workload_done(context, ended, out, more, err);
 }
 
 static enum kvsim_status open_source(struct serve *serve)
 {
+    serve->has_follow_ups = workload_has_follow_ups(&serve->config->workload);
     if (serve->options->source != NULL) {
         serve->source = *serve->options->source;
         return KVSIM_OK;
@@ -87,15 +88,18 @@ static void pull_arrival(struct serve *serve)
     }
 }
 
-void serve_follow_up(struct serve *serve, const struct serve_request *request, base_i128 now)
+void serve_follow_up(struct serve *serve, const struct serve_request *request, base_i128 now, bool is_completed,
+                     int64_t output_tokens)
 {
-    if (serve->config->workload.process != WORKLOAD_CLOSED_LOOP || serve->arrivals_stopped) {
+    if (!serve->has_follow_ups || serve->arrivals_stopped) {
         return;
     }
     struct workload_request asked;
     bool more = false;
     int64_t now_ns = base_ticks_floor_ns(now);
-    serve->status = serve->source.done(serve->source.context, request->asked.client, now_ns, &asked, &more, serve->err);
+    struct workload_ended ended = {
+        .request = &request->asked, .at_ns = now_ns, .output_tokens = output_tokens, .is_completed = is_completed};
+    serve->status = serve->source.done(serve->source.context, &ended, &asked, &more, serve->err);
     if (serve->status == KVSIM_OK && more) {
         // To the tick: think time counts from the very end of the request before.
         post_arrival(serve, &asked, now + base_ticks_from_ns(asked.arrival_ns - now_ns));
@@ -233,7 +237,8 @@ static void release_held(struct serve *serve, base_i128 now)
 
 static void on_arrival(struct serve *serve, struct serve_request *request, base_i128 now)
 {
-    if (serve->config->workload.process != WORKLOAD_CLOSED_LOOP) {
+    // A further turn of a session is not the process' own arrival.
+    if (serve->config->workload.process != WORKLOAD_CLOSED_LOOP && request->asked.session_turn == 0) {
         pull_arrival(serve);
     }
     if (serve->arrivals_stopped) {
@@ -292,10 +297,9 @@ static base_i128 next_event_ticks(const struct serve *serve)
 {
     const struct des_event *external = des_heap_top(&serve->external);
     base_i128 next = external != NULL ? external->at_ticks : NEVER;
-    // Another replica's completion can bring an arrival here only in a closed loop or under a cap on concurrency.
+    // Another replica's completion can bring an arrival here only where requests follow each other, or under a cap.
     bool completions_matter = serve->config->replica_count > 1 &&
-                              (serve->config->workload.process == WORKLOAD_CLOSED_LOOP ||
-                               serve->config->workload.max_concurrency > 0);
+                              (serve->has_follow_ups || serve->config->workload.max_concurrency > 0);
     const struct des_event *boundary = des_heap_top(&serve->boundary);
     if (completions_matter && boundary != NULL && boundary->at_ticks < next) {
         next = boundary->at_ticks;

@@ -17,8 +17,8 @@
 struct serve_source {
     void *context;
     enum kvsim_status (*next)(void *context, struct workload_request *out, bool *more, struct kvsim_error *err);
-    enum kvsim_status (*done)(void *context, uint32_t client, int64_t at_ns, struct workload_request *out, bool *more,
-                              struct kvsim_error *err);
+    enum kvsim_status (*done)(void *context, const struct workload_ended *ended, struct workload_request *out,
+                              bool *more, struct kvsim_error *err);
 };
 
 struct serve_run_options {

@@ -31,6 +31,7 @@ struct serve {
     base_i128 in_flight_since;
     struct serve_request *held_head, *held_tail; /* waiting for max_concurrency */
     bool source_is_dry;
+    bool has_follow_ups;              /* the end of a request can bring another */
     bool arrivals_stopped;            /* overload: the rest does not arrive */
     uint32_t next_replica;            /* round robin */
 

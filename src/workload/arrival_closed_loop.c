@@ -12,7 +12,6 @@
 struct state {
     const struct workload_spec *spec;
     uint64_t think_key;
-    uint64_t *turns; /* requests started, by client */
     uint32_t started_clients;
 };
 
@@ -56,7 +55,6 @@ static enum kvsim_status init(void *state, const struct workload_arrival_context
         return workload_fail_key(err, "concurrency", "out-of-range",
                                  "a closed loop needs at least one client");
     loop->think_key = rng_key(context->seed, context->replication, RNG_THINK, 0);
-    loop->turns = base_arena_array(context->arena, loop->spec->concurrency, sizeof *loop->turns);
     return KVSIM_OK;
 }
 
@@ -71,23 +69,22 @@ static enum kvsim_status next(void *state, struct workload_request *request, boo
         return KVSIM_OK;
     }
     request->client = loop->started_clients++;
-    request->turn = loop->turns[request->client]++;
+    request->turn = 0;
     request->arrival_ns = 0;
     return KVSIM_OK;
 }
 
-static enum kvsim_status done(void *state, uint32_t client, int64_t at_ns,
-                              struct workload_request *request, bool *more, struct kvsim_error *err)
+static enum kvsim_status done(void *state, const struct workload_request *ended, int64_t at_ns,
+                              struct workload_request *request, struct kvsim_error *err)
 {
     struct state *loop = state;
     double think_ns = 0.0;
 
-    (void)more;
-    base_require(client < loop->spec->concurrency);
-    request->client = client;
-    request->turn = loop->turns[client]++;
+    base_require(ended->client < loop->spec->concurrency);
+    request->client = ended->client;
+    request->turn = ended->turn + 1;
     if (loop->spec->has_think) {
-        uint64_t address = ((uint64_t)client << 32) + request->turn;
+        uint64_t address = workload_address(request->client, request->turn);
 
         think_ns =
             fmax(0.0, rng_dist_value(&loop->spec->think, rng_uniform(loop->think_key, address))) *

@@ -70,9 +70,8 @@ struct workload_arrival_ops {
     enum kvsim_status (*next)(void *state, struct workload_request *request, bool *more,
                               struct kvsim_error *err);
     /* Closed loop, else NULL: the client's next request after one that ended at `at_ns`. */
-    enum kvsim_status (*done)(void *state, uint32_t client, int64_t at_ns,
-                              struct workload_request *request, bool *more,
-                              struct kvsim_error *err);
+    enum kvsim_status (*done)(void *state, const struct workload_request *ended, int64_t at_ns,
+                              struct workload_request *request, struct kvsim_error *err);
     void (*release)(void *state); /* NULL where the arena is enough */
 };
 

@@ -6,7 +6,9 @@ void workload_draws_init(struct workload_draws *draws, const struct workload_spe
 {
     base_require(spec->class_count >= 1 && spec->class_count <= WORKLOAD_CLASSES_MAX);
     *draws = (struct workload_draws){.spec = spec,
-                                     .class_key = rng_key(seed, replication, RNG_CLASS, 0)};
+                                     .class_key = rng_key(seed, replication, RNG_CLASS, 0),
+                                     .seed = seed,
+                                     .replication = replication};
     for (size_t i = 0; i < spec->class_count; i++) {
         draws->total_weight += spec->classes[i].weight;
         draws->prompt_keys[i] = rng_key(seed, replication, RNG_PROMPT, i);

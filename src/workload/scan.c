@@ -156,21 +156,99 @@ static enum kvsim_status held_of_trace(const struct workload_spec *spec, uint64_
     return status;
 }
 
+/* The requests of an undisturbed run, one after the other: beginnings in order, each with all its turns. */
+struct sample {
+    struct workload_draws draws;
+    struct workload_request request;
+    struct spec_token_run runs[WORKLOAD_RUNS];
+    uint64_t turn_count;
+};
+
+static void sample_begin(struct sample *sample)
+{
+    struct workload_request *request = &sample->request;
+    uint64_t address, beginning = request->beginning;
+    bool is_by_client = workload_has_follow_ups(sample->draws.spec);
+
+    *request = (struct workload_request){.beginning = beginning, .client = (uint32_t)beginning};
+    address = is_by_client ? workload_address(request->client, 0) : beginning;
+    request->class_index = workload_draws_class(&sample->draws, address);
+    workload_draws_lengths(&sample->draws, address, request);
+    workload_draws_beginning(&sample->draws, address, request, sample->runs);
+    sample->turn_count = 1;
+    if (sample->draws.spec->classes[request->class_index].sessions != NULL)
+        sample->turn_count =
+            workload_draws_turn_count(&sample->draws, request->class_index, address);
+}
+
+/* The answer that the client of a request in progress is given. */
+static int64_t answer_of(const struct workload_spec *spec, const struct workload_request *request)
+{
+    return spec->ignore_eos || request->output_tokens > request->max_tokens
+               ? request->max_tokens
+               : request->output_tokens;
+}
+
+static bool sample_turn(struct sample *sample)
+{
+    const struct workload_spec *spec = sample->draws.spec;
+    struct workload_request *request = &sample->request, last = *request;
+    struct workload_ended ended = {
+        .request = &last, .output_tokens = answer_of(spec, &last), .is_completed = true};
+    uint64_t address = workload_address(last.client, last.turn + 1);
+
+    if (last.session_turn + 1 >= sample->turn_count)
+        return false;
+    request->turn++;
+    request->session_turn++;
+    workload_draws_lengths(&sample->draws, address, request);
+    workload_draws_turn(&sample->draws, address, &ended, request, sample->runs);
+    return spec->max_context_tokens == 0 || request->prompt_tokens < spec->max_context_tokens;
+}
+
+static void sample_next(struct sample *sample)
+{
+    if (!sample_turn(sample)) {
+        sample->request.beginning++;
+        sample_begin(sample);
+    }
+}
+
+static void sample_open(struct sample *sample, const struct workload_spec *spec, uint64_t seed)
+{
+    workload_draws_init(&sample->draws, spec, seed, 1);
+    sample->request.beginning = 0;
+    sample_begin(sample);
+}
+
 static void held_of_draws(const struct workload_spec *spec, uint64_t seed, uint32_t block_tokens,
                           int64_t max_model_tokens, struct held *held)
 {
-    struct workload_draws draws;
+    struct sample sample;
 
-    workload_draws_init(&draws, spec, seed, 1);
-    for (uint64_t i = 0; i < HELD_SAMPLES; i++) {
-        struct workload_request request = {.index = i,
-                                           .class_index = workload_draws_class(&draws, i)};
+    sample_open(&sample, spec, seed);
+    for (uint64_t i = 0; i < HELD_SAMPLES; i++, sample_next(&sample)) {
+        struct workload_request request = sample.request;
 
-        workload_draws_lengths(&draws, i, &request);
         if (spec->ignore_eos)
             request.output_tokens = request.max_tokens;
         add_held(held, &request, block_tokens, max_model_tokens);
     }
+}
+
+void workload_mean_lengths(const struct workload_spec *spec, uint64_t seed, double *prompt_tokens,
+                           double *output_tokens)
+{
+    struct sample sample;
+    base_i128 prompts = 0, outputs = 0;
+
+    sample_open(&sample, spec, seed);
+    for (uint64_t i = 0; i < HELD_SAMPLES; i++, sample_next(&sample)) {
+        prompts += sample.request.prompt_tokens;
+        outputs += answer_of(spec, &sample.request);
+    }
+    *prompt_tokens = base_i128_to_double(prompts) / HELD_SAMPLES;
+    *output_tokens = base_i128_to_double(outputs) / HELD_SAMPLES;
 }
 
 enum kvsim_status workload_mean_held_blocks(const struct workload_spec *spec, uint64_t seed,

@@ -9,12 +9,29 @@ struct workload_source {
     struct workload_draws draws;
     struct base_arena arena;
     uint64_t next_index;
+    uint64_t beginnings; /* requests that follow no other */
+    bool has_sessions;
     bool is_finished;
+    struct spec_token_run runs[WORKLOAD_RUNS]; /* content of the request that was given last */
 };
 
 bool workload_is_closed_loop(const struct workload_spec *spec)
 {
     return spec->process == WORKLOAD_CLOSED_LOOP;
+}
+
+static bool has_sessions(const struct workload_spec *spec)
+{
+    for (size_t i = 0; i < spec->class_count; i++) {
+        if (spec->classes[i].sessions != NULL)
+            return true;
+    }
+    return false;
+}
+
+bool workload_has_follow_ups(const struct workload_spec *spec)
+{
+    return spec->process == WORKLOAD_CLOSED_LOOP || has_sessions(spec);
 }
 
 static bool has_rate(enum workload_process process)
@@ -65,6 +82,7 @@ enum kvsim_status workload_source_open(const struct workload_spec *spec, uint64_
 
     *out = NULL;
     source->spec = spec;
+    source->has_sessions = has_sessions(spec);
     source->ops = ops_of(spec);
     base_require(source->ops != NULL);
     base_arena_init(&source->arena);
@@ -88,37 +106,29 @@ void workload_source_close(struct workload_source *source)
     base_free(source);
 }
 
-/* Where a request's random numbers lie: its number, or its client and turn. */
+/* Where a request's random numbers lie: its number, or its client (or session) and turn. */
 static uint64_t address_of(const struct workload_source *source,
                            const struct workload_request *request)
 {
-    if (source->spec->process == WORKLOAD_CLOSED_LOOP)
-        return ((uint64_t)request->client << 32) + request->turn;
+    if (source->spec->process == WORKLOAD_CLOSED_LOOP || source->has_sessions)
+        return workload_address(request->client, request->turn);
     return request->index;
 }
 
 static struct workload_request blank_request(const struct workload_source *source)
 {
     return (struct workload_request){.index = source->next_index,
+                                     .beginning = source->beginnings,
                                      .class_index = WORKLOAD_CLASS_NONE,
                                      .priority = WORKLOAD_PRIORITY_NONE};
 }
 
-/* What the arrival process left open: class and lengths, priority, and what the class says of
- * patience. */
+/* Priority and what the class says of patience. */
 static void complete(const struct workload_source *source, struct workload_request *request)
 {
     const struct workload_spec *spec = source->spec;
-    uint64_t address = address_of(source, request);
-    const struct workload_class *class;
+    const struct workload_class *class = &spec->classes[request->class_index];
 
-    if (request->class_index == WORKLOAD_CLASS_NONE)
-        request->class_index = workload_draws_class(&source->draws, address);
-    class = &spec->classes[request->class_index];
-    if (request->output_tokens == 0)
-        workload_draws_lengths(&source->draws, address, request);
-    else if (request->max_tokens == 0)
-        workload_draws_max_tokens(&source->draws, address, request);
     if (request->priority == WORKLOAD_PRIORITY_NONE)
         request->priority = class->priority;
     if (request->sequence_count == 0)
@@ -128,6 +138,23 @@ static void complete(const struct workload_source *source, struct workload_reque
     request->abort_after_ns = class->abort_after_ns;
     request->timeout_first_ns = class->timeout_first_ns;
     request->timeout_total_ns = class->timeout_total_ns;
+}
+
+/* What the arrival process left open in a request that follows no other: class, lengths, content. */
+static void begin(struct workload_source *source, struct workload_request *request)
+{
+    uint64_t address = address_of(source, request);
+
+    if (request->class_index == WORKLOAD_CLASS_NONE)
+        request->class_index = workload_draws_class(&source->draws, address);
+    if (request->output_tokens == 0) {
+        workload_draws_lengths(&source->draws, address, request);
+        workload_draws_beginning(&source->draws, address, request, source->runs);
+    } else if (request->max_tokens == 0) {
+        workload_draws_max_tokens(&source->draws, address, request);
+    }
+    complete(source, request);
+    source->beginnings++;
 }
 
 static bool is_beyond_run(const struct workload_spec *spec, int64_t arrival_ns)
@@ -150,37 +177,76 @@ enum kvsim_status workload_next(struct workload_source *source, struct workload_
     if (source->is_finished || is_used_up(source))
         return KVSIM_OK;
     *more = true;
+    if (source->has_sessions && source->spec->process != WORKLOAD_CLOSED_LOOP) {
+        /* The process counts sessions; their further turns have numbers too. */
+        out->index = source->beginnings;
+        out->client = (uint32_t)source->beginnings;
+    }
     status = source->ops->next(source->state, out, more, err);
     if (status != KVSIM_OK)
         return status;
+    out->index = source->next_index;
     if (!*more || is_beyond_run(source->spec, out->arrival_ns)) {
         *more = false;
         source->is_finished = true;
         return KVSIM_OK;
     }
-    complete(source, out);
+    begin(source, out);
     source->next_index++;
     return KVSIM_OK;
 }
 
-enum kvsim_status workload_done(struct workload_source *source, uint32_t client, int64_t at_ns,
+/* True when `ended` has a further turn: then it is in *out, but for its place in the run. */
+static bool next_turn(struct workload_source *source, const struct workload_ended *ended,
+                      struct workload_request *out)
+{
+    const struct workload_request *last = ended->request;
+    const struct workload_sessions *sessions = source->spec->classes[last->class_index].sessions;
+    uint64_t address = workload_address(last->client, last->turn + 1);
+    uint64_t start = address - last->session_turn - 1;
+    int64_t limit = source->spec->max_context_tokens;
+
+    if (sessions == NULL || !ended->is_completed ||
+        last->session_turn + 1 >=
+            workload_draws_turn_count(&source->draws, last->class_index, start))
+        return false;
+    out->class_index = last->class_index;
+    out->client = last->client;
+    out->turn = last->turn + 1;
+    out->session_turn = last->session_turn + 1;
+    out->beginning = last->beginning;
+    workload_draws_lengths(&source->draws, address, out);
+    workload_draws_turn(&source->draws, address, ended, out, source->runs);
+    return limit == 0 || out->prompt_tokens < limit || sessions->end == WORKLOAD_END_SEND;
+}
+
+enum kvsim_status workload_done(struct workload_source *source, const struct workload_ended *ended,
                                 struct workload_request *out, bool *more, struct kvsim_error *err)
 {
-    enum kvsim_status status;
+    enum kvsim_status status = KVSIM_OK;
 
     *more = false;
     *out = blank_request(source);
-    if (source->ops->done == NULL || is_used_up(source))
+    if (is_used_up(source))
         return KVSIM_OK;
-    *more = true;
-    status = source->ops->done(source->state, client, at_ns, out, more, err);
-    if (status != KVSIM_OK || !*more)
-        return status;
-    if (is_beyond_run(source->spec, out->arrival_ns)) {
-        *more = false;
+    if (next_turn(source, ended, out)) {
+        uint64_t address = workload_address(out->client, out->turn);
+        double gap_s = workload_draws_gap_s(&source->draws, out->class_index, address);
+
+        out->arrival_ns = ended->at_ns;
+        status = workload_add_gap(&out->arrival_ns, gap_s * WORKLOAD_NS_PER_S, err);
+        complete(source, out);
+    } else if (source->ops->done != NULL) {
+        *out = blank_request(source);
+        status = source->ops->done(source->state, ended->request, ended->at_ns, out, err);
+        if (status == KVSIM_OK)
+            begin(source, out);
+    } else {
         return KVSIM_OK;
     }
-    complete(source, out);
+    if (status != KVSIM_OK || is_beyond_run(source->spec, out->arrival_ns))
+        return status;
+    *more = true;
     source->next_index++;
     return KVSIM_OK;
 }

@@ -33,8 +33,11 @@ struct workload_request {
     int32_t priority;        /* low first */
     uint32_t sequence_count; /* `n` of a trace row: answers sampled in parallel; else 1 */
     uint32_t class_index;
-    uint32_t client; /* closed loop: which client; else 0 */
-    uint64_t turn;   /* closed loop: its how-manieth request */
+    uint32_t client;       /* closed loop: which client; open sessions: which session; else 0 */
+    uint64_t turn;         /* closed loop: its how-manieth request; open sessions: session_turn */
+    uint32_t session_turn; /* sessions: 0 for the first request of one */
+    uint64_t
+        beginning; /* which of the run's beginnings (requests that follow no other) it belongs to */
     int64_t abort_after_ns, timeout_first_ns, timeout_total_ns; /* after arrival; 0 = none */
     char id[WORKLOAD_ID_BYTES];                                 /* the trace's own, or "" */
     /* Content of the prompt where it is known: runs of token ids, valid until the next call; NULL: shared with nobody. */
@@ -42,6 +45,43 @@ struct workload_request {
     size_t run_count;
     int64_t
         answer_first; /* id of the first output token, the others follow it; 0 = ids of its own */
+};
+
+/*
+ * Prompts that begin with one of few texts: a system prompt, then (where there are any) one of its sets of examples, then a
+ * question, which may be one of few too. Same text, same token ids.
+ */
+enum workload_order { WORKLOAD_RANDOM, WORKLOAD_CYCLIC };
+
+struct workload_shared {
+    uint64_t number;            /* among the workload's: names its streams */
+    uint64_t first_text;        /* its texts have the numbers from here on */
+    uint32_t group_count;       /* system prompts */
+    uint32_t few_shot_count;    /* sets of examples of each; 0 = none */
+    uint32_t prompts_per_group; /* questions of each; 0 = every request asks one of its own */
+    struct rng_dist system_prompt, few_shot, question; /* lengths, drawn once a text */
+    bool has_question;          /* false: prompt_tokens says how long the whole is */
+    struct rng_dist popularity; /* random: rank of the group, 1 the first */
+    enum workload_order order;
+};
+
+/* How many texts it has, for the next one's first_text. */
+uint64_t workload_shared_texts(const struct workload_shared *shared);
+enum { WORKLOAD_TEXTS_MAX = 1 << 30 };
+
+/*
+ * Conversations: the next prompt is the former prompt, the former answer and `growth` new tokens; it comes a think time (of
+ * a user) or a tool time (of a tool that the model has called) after the answer. A session ends with its turns, with a
+ * request that is not completed, or when the next prompt would reach max_context_tokens.
+ */
+enum workload_session_end { WORKLOAD_END_STOP, WORKLOAD_END_SEND };
+
+struct workload_sessions {
+    struct rng_dist turns, growth;
+    struct rng_dist think, tool; /* seconds */
+    bool has_think, has_tool;
+    double tool_share;             /* of the gaps that are a tool's */
+    enum workload_session_end end; /* no room for another turn: none, or it is sent all the same */
 };
 
 struct workload_class {
@@ -52,6 +92,8 @@ struct workload_class {
     bool has_max_tokens; /* false: same as output */
     double correlation;  /* Gaussian copula between prompt and output */
     int64_t abort_after_ns, timeout_first_ns, timeout_total_ns; /* 0 = none */
+    const struct workload_shared *shared;                       /* NULL: prompts share nothing */
+    const struct workload_sessions *sessions; /* NULL: every request stands alone */
 };
 
 enum workload_process {
@@ -101,9 +143,10 @@ struct workload_spec {
     uint64_t max_concurrency;  /* 0 = none; enforced by serve */
     bool ignore_eos;
     struct workload_class classes[WORKLOAD_CLASSES_MAX];
-    size_t class_count;     /* at least 1; a workload without classes has one, named "" */
-    uint64_t request_limit; /* run.requests; 0 = by duration or the trace's end */
-    int64_t duration_ns;    /* run.duration; 0 = none: no arrival after it */
+    size_t class_count;         /* at least 1; a workload without classes has one, named "" */
+    int64_t max_context_tokens; /* the engine's max_model_len, where sessions end; 0 = none */
+    uint64_t request_limit;     /* run.requests; 0 = by duration or the trace's end */
+    int64_t duration_ns;        /* run.duration; 0 = none: no arrival after it */
 };
 
 struct workload_source;
@@ -118,12 +161,21 @@ void workload_source_close(struct workload_source *source);
 enum kvsim_status workload_next(struct workload_source *source, struct workload_request *out,
                                 bool *more, struct kvsim_error *err) KVSIM_MUST_CHECK;
 
-/* Closed loop: the request of `client` ended at `at_ns`; its next one arrives at at_ns + think.
- * *more = false when the run's requests are used up. For other processes it never has more. */
-enum kvsim_status workload_done(struct workload_source *source, uint32_t client, int64_t at_ns,
+/* What became of a request. */
+struct workload_ended {
+    const struct workload_request *request;
+    int64_t at_ns, output_tokens; /* when, and what its client has got */
+    bool is_completed;
+};
+
+/* A request has ended: the next one of its session or (closed loop) of its client arrives a think time later. *more = false
+ * when there is none, or the run's requests are used up. */
+enum kvsim_status workload_done(struct workload_source *source, const struct workload_ended *ended,
                                 struct workload_request *out, bool *more,
                                 struct kvsim_error *err) KVSIM_MUST_CHECK;
 
+/* True when the end of a request can bring another one. */
+bool workload_has_follow_ups(const struct workload_spec *spec);
 bool workload_is_closed_loop(const struct workload_spec *spec);
 bool workload_is_steady(
     const struct workload_spec *spec); /* constant rate or closed loop: warm-up applies */
@@ -156,5 +208,10 @@ enum kvsim_status workload_trace_scan(const char *path, int64_t hash_block_token
 enum kvsim_status workload_mean_held_blocks(const struct workload_spec *spec, uint64_t seed,
                                             uint32_t block_tokens, int64_t max_model_tokens,
                                             double *out, struct kvsim_error *err) KVSIM_MUST_CHECK;
+
+/* Means over the requests of an undisturbed run (every answer complete), from 262,144 addressed draws: with sessions and
+ * shared texts lengths follow from several distributions. */
+void workload_mean_lengths(const struct workload_spec *spec, uint64_t seed, double *prompt_tokens,
+                           double *output_tokens);
 
 #endif

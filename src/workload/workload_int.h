@@ -42,6 +42,8 @@ struct workload_draws {
     double total_weight;
     uint64_t prompt_keys[WORKLOAD_CLASSES_MAX], output_keys[WORKLOAD_CLASSES_MAX],
         max_keys[WORKLOAD_CLASSES_MAX];
+    uint64_t seed;
+    uint32_t replication;
 };
 void workload_draws_init(struct workload_draws *draws, const struct workload_spec *spec,
                          uint64_t seed, uint32_t replication);
@@ -52,6 +54,31 @@ void workload_draws_lengths(const struct workload_draws *draws, uint64_t address
 /* max_tokens alone, for a trace row that states none; output_tokens is set. */
 void workload_draws_max_tokens(const struct workload_draws *draws, uint64_t address,
                                struct workload_request *request);
+
+/* Where the random numbers of a client's or session's turn lie. */
+static inline uint64_t workload_address(uint32_t client, uint64_t turn)
+{
+    return ((uint64_t)client << 32) + turn;
+}
+
+/*
+ * prompts.c: the content of prompts that begin with shared texts, and of sessions. `runs` has room for WORKLOAD_RUNS runs,
+ * which the request then points to.
+ */
+enum { WORKLOAD_RUNS = 4 };
+/* A request that follows no other: its prompt's length and content. The class and the answer are drawn; the length of
+ * prompt_tokens too. */
+void workload_draws_beginning(const struct workload_draws *draws, uint64_t address,
+                              struct workload_request *request, struct spec_token_run *runs);
+/* The next turn of a session: what grows and when it comes. Class, client, turn, session_turn and beginning are set. */
+void workload_draws_turn(const struct workload_draws *draws, uint64_t address,
+                         const struct workload_ended *ended, struct workload_request *request,
+                         struct spec_token_run *runs);
+/* How many turns the session of a request has that began at `address`, and the time before the turn at `address`. */
+uint64_t workload_draws_turn_count(const struct workload_draws *draws, uint32_t class_index,
+                                   uint64_t address);
+double workload_draws_gap_s(const struct workload_draws *draws, uint32_t class_index,
+                            uint64_t address);
 
 /* Longest prompt or answer, and the most tokens that one of a trace's hash ids stands for. */
 #define WORKLOAD_LENGTH_MAX (INT64_C(1) << 40)
@@ -84,8 +111,8 @@ struct workload_row {
     int32_t priority; /* or WORKLOAD_PRIORITY_NONE */
     const char *id, *class_name;
     struct spec_token_run *runs; /* content of the prompt */
-    size_t run_count;                  /* 0: not stated */
-    int64_t hash_block_tokens;         /* content by hash ids: one run a block; else 0 */
+    size_t run_count;            /* 0: not stated */
+    int64_t hash_block_tokens;   /* content by hash ids: one run a block; else 0 */
 };
 
 struct workload_trace;

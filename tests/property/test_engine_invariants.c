@@ -103,7 +103,10 @@ static void check_requests(const struct engine_run *run)
             HOLDS(row->queue_ns <= row->ttft_ns + 1); // each is a floor of its own
             HOLDS(row->ttft_ns <= row->e2e_ns);
             HOLDS((row->tpot_ns >= 0) == (row->output_tokens > 1));
-            HOLDS(row->computed_tokens >= row->prompt_tokens + row->output_tokens - 1);
+            // All tokens but the last were computed, or found in the cache.
+            HOLDS(row->computed_tokens + row->cached_tokens_total >=
+                  row->prompt_tokens + row->output_tokens - 1);
+            HOLDS(row->cached_tokens < row->prompt_tokens);
         }
     }
     for (size_t i = 0; i < result->replica_count; i++) {
@@ -261,13 +264,12 @@ static enum kvsim_status crowd_next(void *context, struct workload_request *out,
     return KVSIM_OK;
 }
 
-static enum kvsim_status crowd_done(void *context, uint32_t client, int64_t at_ns,
+static enum kvsim_status crowd_done(void *context, const struct workload_ended *ended,
                                     struct workload_request *out, bool *more,
                                     struct kvsim_error *err)
 {
     (void)context;
-    (void)client;
-    (void)at_ns;
+    (void)ended;
     (void)out;
     (void)err;
     *more = false;

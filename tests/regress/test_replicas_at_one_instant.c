@@ -21,12 +21,11 @@ static enum kvsim_status three_at_once(void *context, struct workload_request *o
     return KVSIM_OK;
 }
 
-static enum kvsim_status no_more(void *context, uint32_t client, int64_t at_ns,
+static enum kvsim_status no_more(void *context, const struct workload_ended *ended,
                                  struct workload_request *out, bool *more, struct kvsim_error *err)
 {
     (void)context;
-    (void)client;
-    (void)at_ns;
+    (void)ended;
     (void)out;
     (void)err;
     *more = false;

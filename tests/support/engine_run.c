@@ -94,7 +94,7 @@ static enum kvsim_status list_next(void *context, struct workload_request *out, 
     return KVSIM_OK;
 }
 
-static enum kvsim_status list_done(void *context, uint32_t client, int64_t at_ns,
+static enum kvsim_status list_done(void *context, const struct workload_ended *ended,
                                    struct workload_request *out, bool *more,
                                    struct kvsim_error *err)
 {
@@ -102,8 +102,8 @@ static enum kvsim_status list_done(void *context, uint32_t client, int64_t at_ns
     const struct ref_input *input = ((struct list_source *)context)->input;
     *more = false;
     for (int64_t i = 0; i < input->request_count && !*more; i++) {
-        if (input->requests[i].after == (int64_t)client) {
-            fill_request(input, i, at_ns + input->requests[i].arrival_ns, out);
+        if (input->requests[i].after == (int64_t)ended->request->client) {
+            fill_request(input, i, ended->at_ns + input->requests[i].arrival_ns, out);
             *more = true;
         }
     }

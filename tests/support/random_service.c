@@ -55,8 +55,9 @@ static void roll_scheduler(struct dice *dice, struct service *service)
     sched->reserve_full_isl = one_in(dice, 3);
     sched->preempted_budget_returned = !one_in(dice, 4);
     sched->reject_over_length = one_in(dice, 4);
-    sched->enable_prefix_caching = one_in(dice, 3); // a resumed victim finds its own blocks
-    sched->free_order = one_in(dice, 2) ? SCHED_FREE_NEW : SCHED_FREE_OLD;
+    sched->enable_prefix_caching = one_in(dice, 2);
+    sched->free_order = one_in(dice, 2) ? SCHED_FREE_OLD : SCHED_FREE_NEW;
+    sched->count_every_lookup = one_in(dice, 4);
     service->config.cost.max_decode_seqs = (uint32_t)sched->max_num_seqs;
     service_set_async(service, one_in(dice, 2));
 }
@@ -149,6 +150,42 @@ static void roll_class(struct dice *dice, struct random_service *random, size_t 
     }
 }
 
+// Prompts that begin alike and contexts that grow, with a cache that finds them or without.
+static void roll_content(struct dice *dice, struct random_service *random)
+{
+    struct service *service = &random->service;
+    struct workload_spec *workload = &service->config.workload;
+    struct rng_dist_options popularity = {
+        .kind = RNG_ZIPF, .has_s = true, .has_min = true, .has_max = true, .s = 1, .min = 1};
+    struct rng_dist_options turns = {.kind = RNG_GEOMETRIC, .has_mean = true, .mean = 3};
+    random->shared =
+        (struct workload_shared){.group_count = (uint32_t)between(dice, 1, 6),
+                                 .few_shot_count = (uint32_t)between(dice, 0, 2),
+                                 .prompts_per_group = (uint32_t)between(dice, 0, 3),
+                                 .has_question = true,
+                                 .system_prompt = service_fixed((double)between(dice, 1, 80)),
+                                 .few_shot = service_fixed((double)between(dice, 1, 30)),
+                                 .question = service_fixed((double)between(dice, 1, 40)),
+                                 .order = one_in(dice, 3) ? WORKLOAD_CYCLIC : WORKLOAD_RANDOM};
+    popularity.max = random->shared.group_count;
+    random->shared.popularity = service_dist(service, &popularity, true);
+    struct rng_dist_options gap = {.kind = RNG_EXPONENTIAL, .has_mean = true, .mean = 0.02};
+    random->sessions =
+        (struct workload_sessions){.turns = service_dist(service, &turns, true),
+                                   .growth = service_fixed((double)between(dice, 1, 40)),
+                                   .think = service_dist(service, &gap, false),
+                                   .tool = service_dist(service, &gap, false),
+                                   .has_think = one_in(dice, 2),
+                                   .has_tool = one_in(dice, 2),
+                                   .tool_share = 0.5,
+                                   .end = one_in(dice, 4) ? WORKLOAD_END_SEND : WORKLOAD_END_STOP};
+    workload->max_context_tokens = service->config.sched.max_model_len;
+    for (size_t i = 0; i < workload->class_count; i++) {
+        workload->classes[i].shared = one_in(dice, 2) ? &random->shared : NULL;
+        workload->classes[i].sessions = one_in(dice, 3) ? &random->sessions : NULL;
+    }
+}
+
 static void roll_process(struct dice *dice, struct random_service *random)
 {
     struct workload_spec *workload = &random->service.config.workload;
@@ -190,6 +227,9 @@ static void roll_workload(struct dice *dice, struct random_service *random)
         roll_class(dice, random, i, workload->class_count);
     }
     roll_process(dice, random);
+    if (one_in(dice, 2)) {
+        roll_content(dice, random);
+    }
 }
 
 static void roll_statistics(struct dice *dice, struct random_service *random)

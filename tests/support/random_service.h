@@ -12,6 +12,8 @@ struct random_service {
     struct workload_stage stages[2];
     struct workload_mmpp_state states[2];
     struct spec_slo slo;
+    struct workload_shared shared;
+    struct workload_sessions sessions;
     char class_names[3][8];
 };
 

@@ -179,8 +179,6 @@ START_TEST(bad_workloads_are_refused)
     refuse("arrival: {process: poisson, rate: 1/s}, " L ", timeout: {}", "missing-key");
     refuse("arrival: {process: poisson, rate: 1/s}, " L ", correlation: 2", "out-of-range");
     refuse("arrival: {process: poisson, rate: 1/s}, " L ", n: 4", "unsupported-key");
-    refuse("arrival: {process: poisson, rate: 1/s}, " L ", sessions: {turns: 4}",
-           "unsupported-key");
     refuse("arrival: {process: poisson, rate: 1/s}, " L ", classes: []", "wrong-type");
     refuse("arrival: {process: poisson, rate: 1/s}, " L ", classes: [{weight: 1}]", "missing-key");
     refuse("arrival: {process: poisson, rate: 1/s}, " L ", classes: [{name: a}, {name: a}]",

@@ -49,6 +49,21 @@ static inline bool take(struct workload_source *source, struct workload_request 
     return more;
 }
 
+/* `request` has ended at `at_ns` with its whole answer; false when nobody follows, else *next is who does. */
+static inline bool follow(struct workload_source *source, const struct workload_request *request,
+                          int64_t at_ns, struct workload_request *next)
+{
+    struct workload_request last = *request; /* the two may be one */
+    struct workload_ended ended = {.request = &last,
+                                   .at_ns = at_ns,
+                                   .output_tokens = last.output_tokens,
+                                   .is_completed = true};
+    bool more;
+
+    ck_assert_int_eq(workload_done(source, &ended, next, &more, NULL), KVSIM_OK);
+    return more;
+}
+
 /* All arrival times of a run, at most `capacity`; returns how many. They never fall. */
 static inline size_t take_arrivals(const struct workload_spec *spec, uint64_t seed, int64_t *at_ns,
                                    size_t capacity)

@@ -204,11 +204,11 @@ START_TEST(closed_loops_are_addressed_by_client_and_turn)
     spec.think = (struct rng_dist){.kind = RNG_FIXED, .a = 0.5};
     for (size_t order = 0; order < 2; order++) {
         struct workload_source *source = open_source(&spec, 9, 1);
-        struct workload_request request;
-        bool more;
+        struct workload_request request, last[4];
 
         for (uint32_t c = 0; c < 4; c++) {
             ck_assert(take(source, &request));
+            last[c] = request;
             ck_assert_int_eq(request.arrival_ns, 0);
             ck_assert_uint_eq(request.client, c);
             ck_assert_uint_eq(request.turn, 0);
@@ -218,9 +218,8 @@ START_TEST(closed_loops_are_addressed_by_client_and_turn)
         for (uint32_t i = 0; i < 16; i++) {
             uint32_t client = order == 0 ? i % 4 : 3 - i / 4;
 
-            ck_assert_int_eq(workload_done(source, client, 1000 + i, &request, &more, NULL),
-                             KVSIM_OK);
-            ck_assert(more);
+            ck_assert(follow(source, &last[client], 1000 + i, &request));
+            last[client] = request;
             ck_assert_uint_eq(request.client, client);
             ck_assert_uint_eq(request.index, 4 + i);
             ck_assert_int_eq(request.arrival_ns, 500001000 + i);
@@ -239,19 +238,18 @@ START_TEST(think_times_are_addressed_by_client_and_turn)
 {
     struct workload_spec spec = simple_spec(WORKLOAD_CLOSED_LOOP);
     struct workload_source *source;
-    struct workload_request request;
+    struct workload_request last[2];
     int64_t thinks[4];
-    bool more;
 
     spec.concurrency = 2;
     spec.has_think = true;
     spec.think = (struct rng_dist){
         .kind = RNG_EXPONENTIAL, .a = 2.0, .low = -INFINITY, .high = INFINITY, .u_span = 1.0};
     source = open_source(&spec, 1, 1);
-    ck_assert(take(source, &request) && take(source, &request));
+    ck_assert(take(source, &last[0]) && take(source, &last[1]));
     for (uint32_t i = 0; i < 4; i++) { /* client 0 twice, then client 1 twice */
-        ck_assert_int_eq(workload_done(source, i / 2, 5, &request, &more, NULL), KVSIM_OK);
-        thinks[i] = request.arrival_ns - 5;
+        ck_assert(follow(source, &last[i / 2], 5, &last[i / 2]));
+        thinks[i] = last[i / 2].arrival_ns - 5;
         ck_assert_int_gt(thinks[i], 0);
         for (uint32_t k = 0; k < i; k++)
             ck_assert_int_ne(thinks[k], thinks[i]);
@@ -265,7 +263,6 @@ START_TEST(closed_loops_end_with_the_run)
     struct workload_spec spec = simple_spec(WORKLOAD_CLOSED_LOOP);
     struct workload_source *source;
     struct workload_request request;
-    bool more;
 
     spec.concurrency = 4;
     spec.request_limit = 3;
@@ -273,17 +270,14 @@ START_TEST(closed_loops_end_with_the_run)
     for (int i = 0; i < 3; i++)
         ck_assert(take(source, &request));
     ck_assert(!take(source, &request));
-    ck_assert_int_eq(workload_done(source, 0, 10, &request, &more, NULL), KVSIM_OK);
-    ck_assert(!more);
+    ck_assert(!follow(source, &request, 10, &request));
     workload_source_close(source);
     spec.request_limit = 0;
     spec.duration_ns = 100;
     source = open_source(&spec, 1, 1);
     ck_assert(take(source, &request));
-    ck_assert_int_eq(workload_done(source, 0, 100, &request, &more, NULL), KVSIM_OK);
-    ck_assert(more);
-    ck_assert_int_eq(workload_done(source, 0, 101, &request, &more, NULL), KVSIM_OK);
-    ck_assert(!more);
+    ck_assert(follow(source, &request, 100, &request));
+    ck_assert(!follow(source, &request, 101, &request));
     workload_source_close(source);
     spec.concurrency = 0;
     check_open_refused(&spec, "concurrency");
@@ -295,10 +289,9 @@ START_TEST(only_closed_loops_have_more_after_an_answer)
     struct workload_spec spec = simple_spec(WORKLOAD_POISSON);
     struct workload_source *source = open_source(&spec, 1, 1);
     struct workload_request request;
-    bool more = true;
 
-    ck_assert_int_eq(workload_done(source, 0, 10, &request, &more, NULL), KVSIM_OK);
-    ck_assert(!more);
+    ck_assert(take(source, &request));
+    ck_assert(!follow(source, &request, 10, &request));
     workload_source_close(source);
     ck_assert(workload_is_steady(&spec) && !workload_is_closed_loop(&spec));
     spec.process = WORKLOAD_CLOSED_LOOP;
