@@ -104,19 +104,7 @@ static void take_request(struct record_sink *sink, const struct record_request *
             (struct request){ms_of(row->ttft_ns), ms_of(row->tpot_ns), ms_of(row->e2e_ns)};
 }
 
-static void drop_step(struct record_sink *sink, const struct record_step *row)
-{
-    (void)sink;
-    (void)row;
-}
-
-static void drop_sample(struct record_sink *sink, const struct record_sample *row)
-{
-    (void)sink;
-    (void)row;
-}
-
-static const struct record_sink_ops run_ops = {take_request, drop_step, drop_sample};
+static const struct record_sink_ops run_ops = {.on_request = take_request};
 
 static enum kvsim_status run_init(struct run *run, const char *scenario, const char *hardware,
                                   const char *file, double first_share, struct kvsim_error *err)

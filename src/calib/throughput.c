@@ -58,19 +58,7 @@ static void take_request(struct record_sink *sink, const struct record_request *
     span->last_ns = row->finish_ns > span->last_ns ? row->finish_ns : span->last_ns;
 }
 
-static void drop_step(struct record_sink *sink, const struct record_step *row)
-{
-    (void)sink;
-    (void)row;
-}
-
-static void drop_sample(struct record_sink *sink, const struct record_sample *row)
-{
-    (void)sink;
-    (void)row;
-}
-
-static const struct record_sink_ops span_ops = {take_request, drop_step, drop_sample};
+static const struct record_sink_ops span_ops = {.on_request = take_request};
 
 /* Output tokens per second from the first arrival to the last completion; 0 when the run cannot start. */
 static enum kvsim_status simulate(const struct scenario_request *request, double *out,

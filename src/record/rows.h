@@ -114,6 +114,7 @@ enum { RECORD_SAMPLES_MAX = 1000 };
 
 struct record_sink;
 
+/* A function may be NULL where the sink asks for no such rows. */
 struct record_sink_ops {
     void (*on_request)(struct record_sink *sink, const struct record_request *row);
     void (*on_step)(struct record_sink *sink, const struct record_step *row);

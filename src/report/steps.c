@@ -5,18 +5,6 @@
 
 #include <errno.h>
 
-static void ignore_request(struct record_sink *sink, const struct record_request *row)
-{
-    (void)sink;
-    (void)row;
-}
-
-static void ignore_sample(struct record_sink *sink, const struct record_sample *row)
-{
-    (void)sink;
-    (void)row;
-}
-
 static void write_step(struct record_sink *sink, const struct record_step *row)
 {
     struct report_steps *steps = (struct report_steps *)sink;
@@ -27,8 +15,7 @@ static void write_step(struct record_sink *sink, const struct record_step *row)
         steps->file.failure = errno != 0 ? errno : EIO;
 }
 
-static const struct record_sink_ops steps_ops = {
-    .on_request = ignore_request, .on_step = write_step, .on_sample = ignore_sample};
+static const struct record_sink_ops steps_ops = {.on_step = write_step};
 
 void report_steps_write_header(FILE *out)
 {
