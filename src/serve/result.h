@@ -113,6 +113,9 @@ struct serve_result {
 void serve_result_init(struct serve_result *result, size_t class_count, size_t replica_count);
 void serve_result_release(struct serve_result *result);
 
+/* A queue that keeps more than this share of what arrives, beyond chance, grows without end. */
+#define SERVE_GROWTH_SHARE 0.01
+
 /* How far the queue rose over the second half of the full segments, and the standard error of such a rise were there no
  * drift (stats_rise()). Returns the arrivals of that half; 0 and no rise where there are fewer than 16 segments. */
 double serve_result_queue_rise(const struct serve_result *result, double *rise, double *error);

@@ -9,8 +9,9 @@ static void set_warmup(struct serve *serve)
     const struct serve_config *config = serve->config;
     const struct workload_spec *workload = &config->workload;
     const struct serve_warmup *warmup = &config->warmup;
+    static const double default_share = 0.1;
     serve->warmup_ns = -1;
-    double share = warmup->kind == SERVE_WARMUP_SHARE ? warmup->share : 0.1;
+    double share = warmup->kind == SERVE_WARMUP_SHARE ? warmup->share : default_share;
     switch (warmup->kind) {
     case SERVE_WARMUP_REQUESTS:
         serve->warmup_requests = (uint64_t)warmup->requests;
@@ -109,14 +110,14 @@ void serve_window_close(struct serve *serve, base_i128 now)
  */
 static bool is_overloaded(const struct serve_result *result)
 {
-    enum { LEAST_SEGMENTS = 48, LEAST_ARRIVALS = 1500 };
+    enum { LEAST_SEGMENTS = 48, LEAST_ARRIVALS = 1500, LEAST_ERRORS = 5 };
     size_t count = result->segment_count;
     if (count < LEAST_SEGMENTS || (int64_t)count * result->segment_arrivals < LEAST_ARRIVALS) {
         return false;
     }
     double rise, error;
     double arrivals = serve_result_queue_rise(result, &rise, &error);
-    return rise > 0.01 * arrivals && rise > 5 * error;
+    return rise > SERVE_GROWTH_SHARE * arrivals && rise > LEAST_ERRORS * error;
 }
 
 static void judge_load(struct serve *serve)

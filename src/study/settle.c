@@ -20,6 +20,12 @@ bool study_any_has_status(const struct study_replications *replications, enum se
     return false;
 }
 
+/* Standard errors that the queue's growth must be worth for the verdict; a difference that matters, and how seldom chance may
+ * give it; what is left of the fullest limit near saturation, and while the queue waits for a limit of the engine. */
+enum { ERRORS_OVERLOADED = 4, ERRORS_NEAR = 3 };
+static const double matters = 0.01, chance_of_error = 0.001;
+static const double spare_near = 0.1, spare_near_waiting = 0.4, waiting_much = 0.1;
+
 static bool is_open_and_steady(const struct serve_config *config)
 {
     return workload_is_steady(&config->workload) && config->workload.process != WORKLOAD_CLOSED_LOOP;
@@ -56,12 +62,12 @@ static bool is_growing(const struct study_replications *replications, double err
         return false;
     }
     struct growth growth = growth_of(replications);
-    return growth.per_arrival > 0.01 && growth.errors > errors;
+    return growth.per_arrival > SERVE_GROWTH_SHARE && growth.errors > errors;
 }
 
 bool study_is_overloaded(const struct study_replications *replications)
 {
-    return study_any_has_status(replications, SERVE_OVERLOADED) || is_growing(replications, 4);
+    return study_any_has_status(replications, SERVE_OVERLOADED) || is_growing(replications, ERRORS_OVERLOADED);
 }
 
 /* ---- warm-up and trend of the time that requests take ---- */
@@ -140,7 +146,7 @@ static size_t unsettled_segments(const struct settling *of)
         rest += later;
         off += differences[i];
     }
-    is_short = is_short && fabs(off) > 0.01 * rest && differs_from_zero(differences, of->replications, 0.001);
+    is_short = is_short && fabs(off) > matters * rest && differs_from_zero(differences, of->replications, chance_of_error);
     base_free(together);
     return is_short ? cut : 0;
 }
@@ -157,7 +163,7 @@ static bool drifts(const struct settling *of)
         sum += changes[i];
         level += mean_of_segments(of, i, half, of->segments);
     }
-    bool answer = fabs(sum) > 0.01 * level && differs_from_zero(changes, of->replications, 0.001);
+    bool answer = fabs(sum) > matters * level && differs_from_zero(changes, of->replications, chance_of_error);
     base_free(changes);
     return answer;
 }
@@ -238,7 +244,8 @@ void study_judge_stability(const struct study_replications *replications, struct
     const struct serve_config *config = replications->config;
     double spare = record_get_real(out, RECORD_SPARE_SHARE), waiting = waiting_share(out);
     bool is_overloaded = study_is_overloaded(replications);
-    bool is_near = is_growing(replications, 3) || spare < 0.1 || (waiting > 0.1 && spare < 0.4);
+    bool is_near = is_growing(replications, ERRORS_NEAR) || spare < spare_near ||
+                   (waiting > waiting_much && spare < spare_near_waiting);
     bool is_stuck = study_any_has_status(replications, SERVE_STUCK);
     bool is_settled = is_overloaded || is_stuck || judge_settling(replications, out);
     record_set_text(out, RECORD_STABILITY,
