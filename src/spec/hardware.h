@@ -77,7 +77,7 @@ extern const struct spec_memory_ratio
     spec_memory_ratio_unknown; /* 0.98, 0.93 ... 1.00: no group fits */
 
 /* Fills memory_bytes and its interval from the marketed size where the driver's figure is not known (claim `assumed`);
- * a known figure is left alone. False when neither is known. Source: reference README, gpus.csv. */
+ * a known figure is left alone. False when neither is known. Source: what runtimes print (memory_range in hardware/). */
 bool spec_hardware_derive_memory(struct spec_hardware *hardware,
                                  const struct spec_memory_ratio *ratio);
 
