@@ -270,6 +270,22 @@ static bool read_choice(struct scenario_reader *reader, const struct conf_node *
                               field->key, node->text, list_choices(reader->arena, field->choices));
 }
 
+/* An escape may hide what would command a terminal; a name stays in its line. */
+static bool read_text(struct scenario_reader *reader, const struct conf_node *node,
+                      const struct base_field *field, const char *path, const char **out)
+{
+    const char *blanks = strcmp(field->key, "name") == 0 ? "" : "\t\n\r";
+    for (const unsigned char *at = (const unsigned char *)node->text; *at != '\0'; at++) {
+        bool is_control = (*at < 0x20 && strchr(blanks, *at) == NULL) || *at == 0x7F ||
+                          (*at == 0xC2 && at[1] >= 0x80 && at[1] < 0xA0);
+        if (is_control)
+            return scenario_fail(reader, node, path, "bad-text",
+                                 "'%s' must not hold control characters", field->key);
+    }
+    *out = node->text;
+    return true;
+}
+
 bool scenario_read_value(struct scenario_reader *reader, const struct conf_node *node,
                          const struct base_field *field, const char *path, void *out)
 {
@@ -287,8 +303,7 @@ bool scenario_read_value(struct scenario_reader *reader, const struct conf_node 
     case BASE_CHOICE:
         return read_choice(reader, node, field, path, out);
     case BASE_TEXT:
-        *(const char **)out = node->text;
-        return true;
+        return read_text(reader, node, field, path, out);
     case BASE_SUB:
     case BASE_LIST:
     case BASE_INTS:

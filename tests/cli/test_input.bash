@@ -71,6 +71,10 @@ for step in 10 -10ms 0ms nan 'inf' 10lightyears; do
     scenario value "s/step: 10ms/step: $step/"
     refused '^value\.yaml:[0-9]+:[0-9]+: error: ' value
 done
+for name in 'a\\e[31m' 'a\\nb' 'a\\x7f' 'a\\u009b31m'; do
+    scenario name "s/^name: small/name: \"$name\"/"
+    refused '^name\.yaml:2:7: error: .*control characters' name
+done
 for interval in 0ms 1ns 999us -1s; do # a row every ns would fill any memory
     expect 3 '^--set record\.timeline: error: ' "$kvsim" small.yaml --set "record.timeline=$interval"
 done
