@@ -13,7 +13,8 @@ void kv_paged_init(struct kv_paged *pool, const struct spec_kv_layout *layout, i
 
 // A token's own bytes stand in lower_bound, replicated, scales and padded; an empty slot is all rounding. A block with two
 // holders has its tokens counted twice: `shared` takes the second count back.
-void kv_paged_ledger(const struct kv_paged *pool, const struct kv_paged_state *state, struct kv_ledger *out)
+void kv_paged_ledger(const struct kv_paged *pool, const struct kv_paged_state *state,
+                     struct kv_ledger *out)
 {
     const struct spec_kv_layout *layout = pool->layout;
     int64_t block_bytes = (int64_t)layout->block_bytes;
@@ -31,7 +32,8 @@ void kv_paged_ledger(const struct kv_paged *pool, const struct kv_paged_state *s
     out->padded_bytes = state->live_tokens * (slot_bytes - lower_bound - replicated - scales);
     out->shared_bytes = state->shared_blocks * block_bytes;
     // What is promised and holds no token yet; all slots of held blocks beyond promises and tokens are rounding.
-    int64_t empty_tokens = state->promised_tokens > 0 ? state->promised_tokens - state->live_tokens : 0;
+    int64_t empty_tokens =
+        state->promised_tokens > 0 ? state->promised_tokens - state->live_tokens : 0;
     out->reserved_bytes = empty_tokens * slot_bytes;
     out->block_rounding_bytes = (state->used_blocks + state->shared_blocks) * block_bytes -
                                 (state->live_tokens + empty_tokens) * slot_bytes;
@@ -39,7 +41,8 @@ void kv_paged_ledger(const struct kv_paged *pool, const struct kv_paged_state *s
     out->cached_bytes = state->cached_blocks * block_bytes;
     out->held_back_bytes = pool->held_back_blocks * block_bytes;
     out->pool_bytes = pool->total_blocks * block_bytes;
-    out->free_bytes = out->pool_bytes - out->held_back_bytes -
-                      (state->used_blocks + state->cached_blocks + state->fragmented_blocks) * block_bytes;
+    out->free_bytes =
+        out->pool_bytes - out->held_back_bytes -
+        (state->used_blocks + state->cached_blocks + state->fragmented_blocks) * block_bytes;
     base_assert(kv_ledger_is_exact(out));
 }

@@ -38,16 +38,16 @@ struct kv_promise {
 };
 
 struct kv_paged {
-    int64_t total_blocks;    /* null block included */
+    int64_t total_blocks; /* null block included */
     int64_t held_back_blocks;
     int64_t free_blocks;
     int64_t block_tokens;
     const struct spec_kv_layout *layout;
     struct kv_prefix *prefix; /* NULL: no prefix cache */
     enum kv_policy policy;
-    int64_t longest_tokens;   /* of a sequence; where sequences reserve */
-    int64_t promised_tokens;  /* sum over reservations */
-    struct kv_space *space;   /* of all usable blocks; NULL: reservations lie in any free blocks */
+    int64_t longest_tokens;  /* of a sequence; where sequences reserve */
+    int64_t promised_tokens; /* sum over reservations */
+    struct kv_space *space;  /* of all usable blocks; NULL: reservations lie in any free blocks */
 };
 
 void kv_paged_init(struct kv_paged *pool, const struct spec_kv_layout *layout, int64_t total_blocks,
@@ -91,24 +91,26 @@ static inline void kv_paged_give(struct kv_paged *pool, int64_t blocks)
 
 /* What a pool holds at an instant, in the units in which it is counted. */
 struct kv_paged_state {
-    int64_t live_tokens;   /* tokens in the cache of running sequences, each sequence counted */
-    int64_t used_blocks;   /* held by at least one sequence */
-    int64_t shared_blocks; /* sum over held blocks of holders - 1 */
-    int64_t cached_blocks; /* idle, with content */
+    int64_t live_tokens;       /* tokens in the cache of running sequences, each sequence counted */
+    int64_t used_blocks;       /* held by at least one sequence */
+    int64_t shared_blocks;     /* sum over held blocks of holders - 1 */
+    int64_t cached_blocks;     /* idle, with content */
     int64_t promised_tokens;   /* reserved, used or not; 0 where nothing is reserved */
     int64_t fragmented_blocks; /* free, but no place for the head of the queue */
 };
 
 /* The ledger of a state. Exact; every line is linear in the numbers, `reserved` where anything is promised. */
-void kv_paged_ledger(const struct kv_paged *pool, const struct kv_paged_state *state, struct kv_ledger *out);
+void kv_paged_ledger(const struct kv_paged *pool, const struct kv_paged_state *state,
+                     struct kv_ledger *out);
 
 static inline struct kv_paged_state kv_paged_state(const struct kv_paged *pool, int64_t live_tokens)
 {
-    return (struct kv_paged_state){.live_tokens = live_tokens,
-                                   .used_blocks = kv_paged_used_blocks(pool),
-                                   .shared_blocks = pool->prefix != NULL ? pool->prefix->shared_blocks : 0,
-                                   .cached_blocks = pool->prefix != NULL ? pool->prefix->idle_blocks : 0,
-                                   .promised_tokens = kv_paged_promised_tokens(pool)};
+    return (struct kv_paged_state){
+        .live_tokens = live_tokens,
+        .used_blocks = kv_paged_used_blocks(pool),
+        .shared_blocks = pool->prefix != NULL ? pool->prefix->shared_blocks : 0,
+        .cached_blocks = pool->prefix != NULL ? pool->prefix->idle_blocks : 0,
+        .promised_tokens = kv_paged_promised_tokens(pool)};
 }
 
 #endif

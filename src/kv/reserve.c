@@ -5,10 +5,13 @@
 const struct base_choice kv_policy_choices[] = {
     {"paged", KV_PAGED, "blocks of block_size tokens, taken as they are needed"},
     {"reserved_max", KV_RESERVED_MAX, "room for the longest sequence, at admission"},
-    {"reserved_pow2", KV_RESERVED_POW2, "room for the prompt and the answer's next power of two, at admission"},
-    {"reserved_exact", KV_RESERVED_EXACT, "room for the prompt and the answer as it will be, at admission"},
+    {"reserved_pow2", KV_RESERVED_POW2,
+     "room for the prompt and the answer's next power of two, at admission"},
+    {"reserved_exact", KV_RESERVED_EXACT,
+     "room for the prompt and the answer as it will be, at admission"},
     {"concat", KV_CONCAT, "a tensor per sequence, grown by a new one and a copy at every step"},
-    {"concat_doubling", KV_CONCAT_DOUBLING, "a tensor per sequence, grown to the next power of two and copied then"},
+    {"concat_doubling", KV_CONCAT_DOUBLING,
+     "a tensor per sequence, grown to the next power of two and copied then"},
     {"no_cache", KV_NO_CACHE, "nothing is kept: every step computes all contexts again"},
     {"unlimited", KV_UNLIMITED, "paged, in a pool that holds every seat at its longest"},
     {NULL, 0, NULL},
@@ -68,8 +71,9 @@ bool kv_reserve_fits(const struct kv_paged *pool, int64_t tokens, int64_t spare_
     if (blocks > pool->free_blocks - spare_blocks) {
         return false;
     }
-    return pool->space == NULL || (kv_reserve_blocks(pool, tokens) <= pool->free_blocks - spare_blocks &&
-                                   kv_space_fits(pool->space, blocks));
+    return pool->space == NULL ||
+           (kv_reserve_blocks(pool, tokens) <= pool->free_blocks - spare_blocks &&
+            kv_space_fits(pool->space, blocks));
 }
 
 bool kv_reserve_take(struct kv_paged *pool, int64_t tokens, struct kv_promise *out)
@@ -84,7 +88,8 @@ bool kv_reserve_take(struct kv_paged *pool, int64_t tokens, struct kv_promise *o
             return false;
         }
     }
-    *out = (struct kv_promise){.tokens = tokens, .blocks = kv_reserve_blocks(pool, tokens), .at = at};
+    *out =
+        (struct kv_promise){.tokens = tokens, .blocks = kv_reserve_blocks(pool, tokens), .at = at};
     pool->free_blocks -= out->blocks;
     pool->promised_tokens += tokens;
     base_assert(pool->space == NULL || pool->space->free_units == pool->free_blocks);

@@ -40,7 +40,8 @@ static inline bool kv_policy_concatenates(enum kv_policy policy)
 int64_t kv_reserve_held_blocks(const struct kv_paged *pool, int64_t tokens);
 /* Tokens that a sequence of this prompt and answer is promised. The answer's true length is meant: both oracles of the
  * paper know it, pow2 to a factor of two. */
-int64_t kv_reserve_tokens(const struct kv_paged *pool, int64_t prompt_tokens, int64_t answer_tokens);
+int64_t kv_reserve_tokens(const struct kv_paged *pool, int64_t prompt_tokens,
+                          int64_t answer_tokens);
 /* Blocks that such a promise takes: whole ones, a power of two under buddy. */
 int64_t kv_reserve_blocks(const struct kv_paged *pool, int64_t tokens);
 /* True when it has a place now, `spare_blocks` staying free. */

@@ -160,8 +160,9 @@ static void merge_buddies(struct kv_space *space, size_t index)
         bool is_lower = (at[index].at / length) % 2 == 0;
         size_t lower = is_lower ? index : index - 1;
         // The other half must be next to it in the list, of the same length and at the right place.
-        merged = (is_lower || index > 0) && lower + 1 < space->free.count && at[lower].units == length &&
-                 at[lower + 1].units == length && at[lower].at + length == at[lower + 1].at;
+        merged = (is_lower || index > 0) && lower + 1 < space->free.count &&
+                 at[lower].units == length && at[lower + 1].units == length &&
+                 at[lower].at + length == at[lower + 1].at;
         if (merged) {
             at[lower].units = 2 * length;
             remove_at(space, lower + 1);

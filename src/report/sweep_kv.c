@@ -60,10 +60,9 @@ static void put_row(struct report_page *page, const struct record_sweep *sweep,
 
 void report_sweep_allocators(struct report_page *page, const struct record_sweep *sweep)
 {
-    static const char *const heads[] = {"",          "needed / allocated", "allocated / pool",
-                                        "running",   "at most",            "requests/s",
-                                        "preempted", "copied GiB",         "ttft p99 ms",
-                                        "itl p99 ms"};
+    static const char *const heads[] = {
+        "",           "needed / allocated", "allocated / pool", "running",     "at most",
+        "requests/s", "preempted",          "copied GiB",       "ttft p99 ms", "itl p99 ms"};
     report_page_heading(page, "ALLOCATORS SIDE BY SIDE: the same load, ways of keeping its KV");
     report_page_table_begin(page, "lrrrrrrrrr");
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)

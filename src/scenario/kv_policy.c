@@ -24,12 +24,14 @@ static const char *policy_name(const struct scenario_load *load)
     return kv_policy_choices[load->opts.kv_policy].name;
 }
 
-static bool fail_key(struct scenario_load *load, const char *key, const char *code, const char *hint, const char *what)
+static bool fail_key(struct scenario_load *load, const char *key, const char *code,
+                     const char *hint, const char *what)
 {
     const struct conf_node *node = conf_get(load->engine, key);
     return scenario_fail_hint(load->reader, node != NULL ? node : load->engine,
                               scenario_join(load->reader->arena, "engine", key), code, hint,
-                              "'%s' %s with kv_policy '%s' under %s", key, what, policy_name(load), load->profile.name);
+                              "'%s' %s with kv_policy '%s' under %s", key, what, policy_name(load),
+                              load->profile.name);
 }
 
 // What the policy makes of a key that nobody stated, in the tree too, so that the resolved scenario can be read again.
@@ -38,7 +40,8 @@ static void put_derived(struct scenario_load *load, const char *key, const char 
     struct conf_node *node = conf_new_scalar(load->reader->arena, value);
     node->origin = CONF_ORIGIN_DEFAULT;
     conf_put(load->reader->arena, load->engine, key, node);
-    scenario_param_derived(load->reader, base_arena_printf(load->reader->arena, "engine.%s.used", key), value, "",
+    scenario_param_derived(load->reader,
+                           base_arena_printf(load->reader->arena, "engine.%s.used", key), value, "",
                            SPEC_CALCULATED, "follows from engine.kv_policy");
 }
 
@@ -57,8 +60,8 @@ static const struct sched_ops *scheduler_of(const struct scenario_load *load)
 }
 
 /* Keys of one scheduler are errors under another one, where stated; the profile's leave the tree. */
-static bool drop_unused(struct scenario_load *load, struct conf_node *map, const char *path, const char *const *keys,
-                        const char *scheduler)
+static bool drop_unused(struct scenario_load *load, struct conf_node *map, const char *path,
+                        const char *const *keys, const char *scheduler)
 {
     bool ok = true;
     for (size_t i = 0; map != NULL && keys[i] != NULL; i++) {
@@ -69,17 +72,20 @@ static bool drop_unused(struct scenario_load *load, struct conf_node *map, const
             scenario_drop(map, keys[i]);
             continue;
         }
-        ok = scenario_fail(load->reader, node, scenario_join(load->reader->arena, path, keys[i]), "unused-key",
-                           "'%s' is not used by the scheduler '%s'", keys[i], scheduler);
+        ok = scenario_fail(load->reader, node, scenario_join(load->reader->arena, path, keys[i]),
+                           "unused-key", "'%s' is not used by the scheduler '%s'", keys[i],
+                           scheduler);
     }
     return ok;
 }
 
 static bool check_scheduler_keys(struct scenario_load *load, const struct sched_ops *ops)
 {
-    static const char *const v1[] = {"long_prefill_token_threshold", "enable_chunked_prefill", "watermark", NULL};
-    static const char *const v1_switches[] = {"scheduler_reserve_full_isl", "free_order", "unchunked_misfit",
-                                              "preempted_budget_returned", "priority_tie", NULL};
+    static const char *const v1[] = {"long_prefill_token_threshold", "enable_chunked_prefill",
+                                     "watermark", NULL};
+    static const char *const v1_switches[] = {
+        "scheduler_reserve_full_isl", "free_order",   "unchunked_misfit",
+        "preempted_budget_returned",  "priority_tie", NULL};
     static const char *const orca_switches[] = {"static_batch", NULL};
     struct conf_node *switches = conf_get(load->engine, "switch");
     const struct sched_ops *own = catalog_scheduler(load->profile.scheduler);
@@ -88,10 +94,12 @@ static bool check_scheduler_keys(struct scenario_load *load, const struct sched_
         return drop_unused(load, switches, "engine.switch", v1_switches, ops->policy.name) && ok;
     }
     if (own == &sched_orca && load->opts.switch_opts.static_batch)
-        return scenario_fail_hint(load->reader, conf_get(load->engine, "kv_policy"), "engine.kv_policy", "conflict",
-                                  "set engine.switch.static_batch to false, or choose another kv_policy",
-                                  "a static batch cannot throw anyone out, which paged allocation needs");
-    return own == &sched_orca || drop_unused(load, switches, "engine.switch", orca_switches, ops->policy.name);
+        return scenario_fail_hint(
+            load->reader, conf_get(load->engine, "kv_policy"), "engine.kv_policy", "conflict",
+            "set engine.switch.static_batch to false, or choose another kv_policy",
+            "a static batch cannot throw anyone out, which paged allocation needs");
+    return own == &sched_orca ||
+           drop_unused(load, switches, "engine.switch", orca_switches, ops->policy.name);
 }
 
 /* ---- before the pool ---- */
@@ -106,17 +114,20 @@ static bool check_placement(struct scenario_load *load)
         load->opts.kv_placement = KV_ANY_BLOCKS;
         return true;
     }
-    return fail_key(load, "kv_placement", "unused-key", "it places reservations: kv_policy reserved_max, reserved_pow2 or reserved_exact",
-                    "has nothing to place");
+    return fail_key(
+        load, "kv_placement", "unused-key",
+        "it places reservations: kv_policy reserved_max, reserved_pow2 or reserved_exact",
+        "has nothing to place");
 }
 
 static bool resolve_reuse(struct scenario_load *load)
 {
-    if (policy_of(load) == KV_PAGED || policy_of(load) == KV_UNLIMITED || !load->opts.enable_prefix_caching)
+    if (policy_of(load) == KV_PAGED || policy_of(load) == KV_UNLIMITED ||
+        !load->opts.enable_prefix_caching)
         return true;
     if (scenario_is_stated(conf_get(load->engine, "enable_prefix_caching")))
-        return fail_key(load, "enable_prefix_caching", "conflict", "blocks are shared under paged allocation only",
-                        "cannot be");
+        return fail_key(load, "enable_prefix_caching", "conflict",
+                        "blocks are shared under paged allocation only", "cannot be");
     load->opts.enable_prefix_caching = false;
     put_derived(load, "enable_prefix_caching", "false");
     return true;
@@ -128,7 +139,8 @@ static bool resolve_block(struct scenario_load *load)
     if (!kv_policy_concatenates(policy_of(load)) || load->opts.block_size == 1)
         return true;
     if (scenario_is_stated(conf_get(load->engine, "block_size")))
-        return fail_key(load, "block_size", "conflict", "leave it out: a tensor grows token by token", "has no meaning");
+        return fail_key(load, "block_size", "conflict",
+                        "leave it out: a tensor grows token by token", "has no meaning");
     load->opts.block_size = 1;
     put_derived(load, "block_size", "1");
     return true;
@@ -139,7 +151,8 @@ static bool resolve_async(struct scenario_load *load)
     if (policy_of(load) != KV_NO_CACHE || !load->opts.async_scheduling)
         return true;
     if (scenario_is_stated(conf_get(load->engine, "async_scheduling")))
-        return fail_key(load, "async_scheduling", "conflict", "leave it out or set it to false", "is not simulated");
+        return fail_key(load, "async_scheduling", "conflict", "leave it out or set it to false",
+                        "is not simulated");
     load->opts.async_scheduling = false;
     put_derived(load, "async_scheduling", "false");
     return true;
@@ -149,7 +162,8 @@ static bool check_unlimited(struct scenario_load *load)
 {
     if (policy_of(load) != KV_UNLIMITED || !load->pool_is_stated)
         return true;
-    return fail_key(load, "kv_policy", "conflict", "leave the size of the pool out", "contradicts a stated pool");
+    return fail_key(load, "kv_policy", "conflict", "leave the size of the pool out",
+                    "contradicts a stated pool");
 }
 
 bool scenario_kv_policy_resolve(struct scenario_load *load)
@@ -192,7 +206,8 @@ static void make_unlimited(struct scenario_load *load)
     config->pool_blocks = config->reserved_blocks + blocks * load->opts.max_num_seqs;
     config->waterfall.starts = true;
     scenario_caveat(load->reader, "kv_unlimited",
-                    "kv_policy 'unlimited': the pool of %" PRId64 " blocks holds every seat at its longest; the card has %" PRId64,
+                    "kv_policy 'unlimited': the pool of %" PRId64
+                    " blocks holds every seat at its longest; the card has %" PRId64,
                     config->pool_blocks, config->waterfall.kv_pool_blocks);
 }
 
@@ -211,11 +226,12 @@ static bool check_buddies(struct scenario_load *load)
     kv_space_release(&space);
     if (fits)
         return true;
-    return scenario_fail_hint(load->reader, conf_get(load->engine, "kv_placement"), "engine.kv_placement", "cannot-start",
-                              "a shorter max_model_len, or first_fit",
-                              "one sequence of max_model_len %" PRId64 " needs %" PRId64
-                              " blocks as a power of two; the largest buddy of the pool has %" PRId64,
-                              load->opts.max_model_len, needed, largest);
+    return scenario_fail_hint(
+        load->reader, conf_get(load->engine, "kv_placement"), "engine.kv_placement", "cannot-start",
+        "a shorter max_model_len, or first_fit",
+        "one sequence of max_model_len %" PRId64 " needs %" PRId64
+        " blocks as a power of two; the largest buddy of the pool has %" PRId64,
+        load->opts.max_model_len, needed, largest);
 }
 
 /*
@@ -227,7 +243,8 @@ static void price_copies(struct scenario_load *load)
     const struct scenario *scenario = load->scenario;
     struct serve_config *config = &load->scenario->config;
     if (!scenario->has_hardware || scenario->hardware.memory_bytes_per_s <= 0) {
-        scenario_caveat(load->reader, "copies_free", "kv_policy '%s': without hardware copies are counted, and take no time",
+        scenario_caveat(load->reader, "copies_free",
+                        "kv_policy '%s': without hardware copies are counted, and take no time",
                         policy_name(load));
         return;
     }
@@ -235,9 +252,11 @@ static void price_copies(struct scenario_load *load)
     double bytes_per_s = scenario->hardware.memory_bytes_per_s * cost_defaults.stream_fraction;
     double ticks_per_byte = 1e9 * (double)BASE_TICKS_PER_NS / bytes_per_s;
     const struct spec_model *model = &scenario->model;
-    double repeats = model->kv_head_count > 0 ? (double)model->q_head_count / (double)model->kv_head_count : 1;
+    double repeats =
+        model->kv_head_count > 0 ? (double)model->q_head_count / (double)model->kv_head_count : 1;
     config->copy.per_cached_token = llround(2 * bytes * ticks_per_byte);
-    config->copy.per_context_token = repeats > 1 ? llround(2 * repeats * bytes * ticks_per_byte) : 0;
+    config->copy.per_context_token =
+        repeats > 1 ? llround(2 * repeats * bytes * ticks_per_byte) : 0;
 }
 
 /* What a step holds beside the cache belongs to whoever grows: the ledger's line `replicated`, as in `kvsim size`. */
@@ -258,7 +277,8 @@ bool scenario_kv_policy_pool(struct scenario_load *load)
         make_unlimited(load);
     if (config->kv_policy == KV_NO_CACHE)
         scenario_caveat(load->reader, "no_cache_activations",
-                        "kv_policy 'no_cache': a step computes all contexts at once; that its activations fit is not checked");
+                        "kv_policy 'no_cache': a step computes all contexts at once; that its "
+                        "activations fit is not checked");
     if (kv_policy_concatenates(config->kv_policy)) {
         price_copies(load);
         add_transients(&config->layout, &config->waterfall.pages);

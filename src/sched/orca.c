@@ -93,7 +93,8 @@ static void finish(struct sched *sched, struct sched_seq *seq, bool is_delivered
 
 const struct sched_ops sched_orca = {
     .policy = {.name = "orca",
-               .summary = "Orca: iterations, whole prompts, memory for all of a request at admission, no preemption"},
+               .summary = "Orca: iterations, whole prompts, memory for all of a request at "
+                          "admission, no preemption"},
     .enqueue = sched_enqueue_as_asked,
     .plan = plan_next,
     .advance = sched_advance_front,

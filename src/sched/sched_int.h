@@ -10,7 +10,8 @@
 /* The queue as the options order it; the tail of a stretch; the blocks back: a policy's enqueue, advance, finish. */
 void sched_enqueue_as_asked(struct sched *sched, struct sched_seq *seq);
 void sched_advance_front(struct sched *sched, struct sched_plan *plan, int64_t steps);
-void sched_finish_and_free(struct sched *sched, struct sched_seq *seq, bool is_delivered, bool in_flight);
+void sched_finish_and_free(struct sched *sched, struct sched_seq *seq, bool is_delivered,
+                           bool in_flight);
 
 /* The lists of the plan are empty, its number is set. */
 void sched_begin_plan(struct sched *sched, struct sched_plan *plan);
@@ -28,14 +29,19 @@ int64_t sched_front_blocks(const struct sched *sched);
 /* Tokens of a sequence that `tokens` more make move to a larger tensor. */
 int64_t sched_regrown_tokens(const struct sched *sched, int64_t computed, int64_t tokens);
 /* Blocks that `tokens` more tokens of a sequence outside the front take; 0 where they were taken at admission. */
-int64_t sched_blocks_missing(const struct sched *sched, const struct sched_seq *seq, int64_t tokens);
+int64_t sched_blocks_missing(const struct sched *sched, const struct sched_seq *seq,
+                             int64_t tokens);
 /* Where sequences reserve: what this one would be promised has a place now, `spare_blocks` staying free. */
-bool sched_reservation_fits(const struct sched *sched, const struct sched_seq *seq, int64_t spare_blocks);
+bool sched_reservation_fits(const struct sched *sched, const struct sched_seq *seq,
+                            int64_t spare_blocks);
 /* Out of the queue already: it runs from this step on, with `tokens`, which fit or whose reservation does. */
-void sched_admit(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq, int64_t tokens);
+void sched_admit(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq,
+                 int64_t tokens);
 /* Gives `tokens` to a sequence outside the front; its blocks have been taken. */
-void sched_schedule_loose(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq, int64_t tokens);
-void sched_add_to_shape(struct cost_shape *shape, const struct sched_seq *seq, int64_t tokens, bool emits);
+void sched_schedule_loose(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq,
+                          int64_t tokens);
+void sched_add_to_shape(struct cost_shape *shape, const struct sched_seq *seq, int64_t tokens,
+                        bool emits);
 void sched_loose_add(struct sched *sched, struct sched_seq *seq);
 void sched_loose_remove(struct sched *sched, const struct sched_seq *seq);
 
@@ -48,7 +54,8 @@ void sched_note_left_front(struct sched_plan *plan, struct sched_seq *seq);
 void sched_preempt(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq);
 
 /* Tokens of a front member whose blocks are hashed; `is_scheduled`: this turn has given the member its token. */
-int64_t sched_front_hashed_tokens(const struct sched *sched, const struct sched_seq *seq, bool is_scheduled);
+int64_t sched_front_hashed_tokens(const struct sched *sched, const struct sched_seq *seq,
+                                  bool is_scheduled);
 /* kv_prefix.hashed_blocks: asked during admission, when every front member has been scheduled. */
 int64_t sched_hashed_blocks(void *context, const struct kv_prefix_seq *cache);
 

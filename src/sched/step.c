@@ -11,8 +11,9 @@ static bool takes_memory(const struct kv_paged *pool)
     return !kv_policy_reserves(pool->policy) && pool->policy != KV_NO_CACHE;
 }
 
-void sched_init(struct sched *sched, const struct sched_ops *ops, const struct sched_options *options,
-                struct kv_paged *pool, struct base_arena *arena, size_t class_count)
+void sched_init(struct sched *sched, const struct sched_ops *ops,
+                const struct sched_options *options, struct kv_paged *pool,
+                struct base_arena *arena, size_t class_count)
 {
     *sched = (struct sched){.ops = ops, .options = options, .pool = pool, .next_number = 1};
     sched->waiting.order = options->order;
@@ -25,7 +26,8 @@ void sched_init(struct sched *sched, const struct sched_ops *ops, const struct s
         pool->prefix->hashed_blocks = sched_hashed_blocks;
         pool->prefix->context = sched;
     }
-    sched->watermark_blocks = options->watermark.den > 0 ? (int64_t)(blocks / options->watermark.den) : 0;
+    sched->watermark_blocks =
+        options->watermark.den > 0 ? (int64_t)(blocks / options->watermark.den) : 0;
 }
 
 void sched_release(struct sched *sched)
@@ -55,16 +57,19 @@ void sched_enqueue_as_asked(struct sched *sched, struct sched_seq *seq)
 
 static struct sched_seq *seq_of_cache(const struct kv_prefix_seq *cache)
 {
-    return (struct sched_seq *)(void *)((char *)(uintptr_t)cache - offsetof(struct sched_seq, cache));
+    return (struct sched_seq *)(void *)((char *)(uintptr_t)cache -
+                                        offsetof(struct sched_seq, cache));
 }
 
 /*
  * Tokens of a front member whose blocks are hashed: at scheduling up to the known tokens, an asynchronous engine does not
  * know the output in flight yet. `is_scheduled`: this turn has given the member its token.
  */
-int64_t sched_front_hashed_tokens(const struct sched *sched, const struct sched_seq *seq, bool is_scheduled)
+int64_t sched_front_hashed_tokens(const struct sched *sched, const struct sched_seq *seq,
+                                  bool is_scheduled)
 {
-    int64_t tokens = sched_seq_computed(sched, seq) + (is_scheduled ? 1 : 0) - (sched->in_flight ? 1 : 0);
+    int64_t tokens =
+        sched_seq_computed(sched, seq) + (is_scheduled ? 1 : 0) - (sched->in_flight ? 1 : 0);
     return tokens > seq->hashed_tokens ? tokens : seq->hashed_tokens;
 }
 
@@ -73,7 +78,8 @@ int64_t sched_hashed_blocks(void *context, const struct kv_prefix_seq *cache)
 {
     const struct sched *sched = context;
     const struct sched_seq *seq = seq_of_cache(cache);
-    int64_t tokens = seq->state == SCHED_FRONT ? sched_front_hashed_tokens(sched, seq, true) : seq->hashed_tokens;
+    int64_t tokens = seq->state == SCHED_FRONT ? sched_front_hashed_tokens(sched, seq, true)
+                                               : seq->hashed_tokens;
     return tokens / sched->pool->block_tokens;
 }
 
@@ -91,7 +97,8 @@ int64_t sched_blocks_missing(const struct sched *sched, const struct sched_seq *
         return 0;
     }
     int64_t computed = sched_seq_computed(sched, seq);
-    return kv_reserve_held_blocks(sched->pool, computed + tokens) - kv_reserve_held_blocks(sched->pool, computed);
+    return kv_reserve_held_blocks(sched->pool, computed + tokens) -
+           kv_reserve_held_blocks(sched->pool, computed);
 }
 
 int64_t sched_front_blocks(const struct sched *sched)
@@ -109,8 +116,9 @@ int64_t sched_front_blocks(const struct sched *sched)
 int64_t sched_regrown_tokens(const struct sched *sched, int64_t computed, int64_t tokens)
 {
     const struct kv_paged *pool = sched->pool;
-    bool grows = pool->policy == KV_CONCAT_DOUBLING &&
-                 kv_reserve_held_blocks(pool, computed + tokens) > kv_reserve_held_blocks(pool, computed);
+    bool grows =
+        pool->policy == KV_CONCAT_DOUBLING &&
+        kv_reserve_held_blocks(pool, computed + tokens) > kv_reserve_held_blocks(pool, computed);
     return grows ? computed : 0;
 }
 
@@ -214,7 +222,8 @@ void sched_preempt(struct sched *sched, struct sched_plan *plan, struct sched_se
     base_vec_push(&plan->victims, seq);
 }
 
-void sched_finish_and_free(struct sched *sched, struct sched_seq *seq, bool is_delivered, bool in_flight)
+void sched_finish_and_free(struct sched *sched, struct sched_seq *seq, bool is_delivered,
+                           bool in_flight)
 {
     if (seq->state == SCHED_WAITING) {
         sched_queue_remove(&sched->waiting, seq);
@@ -234,7 +243,8 @@ void sched_finish_and_free(struct sched *sched, struct sched_seq *seq, bool is_d
 
 /* ---- adding a sequence's tokens to the plan ---- */
 
-void sched_add_to_shape(struct cost_shape *shape, const struct sched_seq *seq, int64_t tokens, bool emits)
+void sched_add_to_shape(struct cost_shape *shape, const struct sched_seq *seq, int64_t tokens,
+                        bool emits)
 {
     if (tokens == 1 && emits && seq->computed >= seq->prompt_tokens) {
         shape->decode_seq_count++;
@@ -246,7 +256,8 @@ void sched_add_to_shape(struct cost_shape *shape, const struct sched_seq *seq, i
 }
 
 // Gives `tokens` to a sequence outside the front. Its blocks have been taken. outside_front_tokens follows.
-void sched_schedule_loose(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq, int64_t tokens)
+void sched_schedule_loose(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq,
+                          int64_t tokens)
 {
     bool emits = seq->computed + tokens == sched_seq_known_tokens(seq);
     sched_add_to_shape(&plan->shape, seq, tokens, emits);
@@ -276,12 +287,14 @@ static int64_t tokens_to_reserve(const struct sched *sched, const struct sched_s
     return kv_reserve_tokens(sched->pool, seq->prompt_tokens, seq->end_outputs);
 }
 
-bool sched_reservation_fits(const struct sched *sched, const struct sched_seq *seq, int64_t spare_blocks)
+bool sched_reservation_fits(const struct sched *sched, const struct sched_seq *seq,
+                            int64_t spare_blocks)
 {
     return kv_reserve_fits(sched->pool, tokens_to_reserve(sched, seq), spare_blocks);
 }
 
-void sched_admit(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq, int64_t tokens)
+void sched_admit(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq,
+                 int64_t tokens)
 {
     bool taken = kv_policy_reserves(sched->pool->policy)
                      ? kv_reserve_take(sched->pool, tokens_to_reserve(sched, seq), &seq->promise)
@@ -397,7 +410,8 @@ static int64_t provable_steps(const struct sched *sched, const struct sched_plan
     if (sched->pool->policy == KV_CONCAT_DOUBLING) {
         return 0; // every tensor grows at a step of its own
     }
-    if (!plan->is_front_only || sched->draining_count + sched->overrun_count > 0 || sched->skipped.count > 1) {
+    if (!plan->is_front_only || sched->draining_count + sched->overrun_count > 0 ||
+        sched->skipped.count > 1) {
         return 0;
     }
     struct kv_prefix *prefix = sched->pool->prefix;
@@ -449,7 +463,8 @@ static void count_regrown(const struct sched *sched, struct sched_plan *plan)
 // Free blocks among which the head of the queue finds no place; where blocks lie anywhere there is no such thing.
 static int64_t count_fragmented(const struct sched *sched)
 {
-    const struct sched_seq *head = sched->pool->space != NULL ? sched_queue_head(&sched->waiting) : NULL;
+    const struct sched_seq *head =
+        sched->pool->space != NULL ? sched_queue_head(&sched->waiting) : NULL;
     return head != NULL && !sched_reservation_fits(sched, head, 0) ? sched->pool->free_blocks : 0;
 }
 

@@ -190,8 +190,8 @@ static void add(struct ref_state *state, struct ref_turn *turn, struct ref_reque
 /* Its token in flight is its last. */
 static bool is_drained(const struct ref_state *state, const struct ref_request *request)
 {
-    const int64_t longest = min64(request->in->prompt_tokens + request->in->max_tokens,
-                                  state->engine->max_model_len);
+    const int64_t longest =
+        min64(request->in->prompt_tokens + request->in->max_tokens, state->engine->max_model_len);
     return ref_request_tokens(request) + request->placeholders >= longest;
 }
 

@@ -252,8 +252,9 @@ static void roll_statistics(struct dice *dice, struct random_service *random)
 // Another way of keeping memory, at times under Orca's scheduler; the pool grows to what one longest request takes.
 static void roll_policy(struct dice *dice, struct service *service)
 {
-    static const enum kv_policy policies[] = {KV_RESERVED_MAX, KV_RESERVED_POW2,   KV_RESERVED_EXACT,
-                                              KV_CONCAT,       KV_CONCAT_DOUBLING, KV_NO_CACHE};
+    static const enum kv_policy policies[] = {KV_RESERVED_MAX,    KV_RESERVED_POW2,
+                                              KV_RESERVED_EXACT,  KV_CONCAT,
+                                              KV_CONCAT_DOUBLING, KV_NO_CACHE};
     struct serve_config *config = &service->config;
     if (!one_in(dice, 3)) {
         return;
@@ -273,9 +274,11 @@ static void roll_policy(struct dice *dice, struct service *service)
         config->copy = (struct serve_copy_ticks){between(dice, 0, 5000), between(dice, 0, 2) * 700};
         service_set_pool(service, config->pool_blocks * config->sched.block_size, 1);
     }
-    int64_t one = (config->sched.max_model_len + config->sched.block_size - 1) / config->sched.block_size;
+    int64_t one =
+        (config->sched.max_model_len + config->sched.block_size - 1) / config->sched.block_size;
     if (config->pool_blocks < 3 * one) {
-        service_set_pool(service, 3 * one, config->sched.block_size); // a buddy of the next power of two
+        service_set_pool(service, 3 * one,
+                         config->sched.block_size); // a buddy of the next power of two
     }
 }
 

@@ -11,7 +11,7 @@ enum { SPACE_MAP_UNITS = 200, SPACE_MAP_HOLDERS = 64 };
 
 struct space_map {
     struct kv_space space;
-    unsigned char held_by[SPACE_MAP_UNITS]; /* 0 = free, else holder + 1 */
+    unsigned char held_by[SPACE_MAP_UNITS];                  /* 0 = free, else holder + 1 */
     int64_t at[SPACE_MAP_HOLDERS], units[SPACE_MAP_HOLDERS]; /* units 0 = holds nothing */
 };
 

@@ -34,12 +34,13 @@ START_TEST(shares_are_those_of_the_paper)
     struct kvsim_error err = {0};
     double measured;
     base_arena_init(&arena);
-    ck_assert_msg(calib_kv_shares(FILE_OF_SHARES, &arena, &cases, &err) == KVSIM_OK, "%s", err.message);
+    ck_assert_msg(calib_kv_shares(FILE_OF_SHARES, &arena, &cases, &err) == KVSIM_OK, "%s",
+                  err.message);
     ck_assert_uint_eq(cases.count, 4);
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
         double share = predicted(&cases, bounds[i].id, &measured);
-        ck_assert_msg(fabs(share - measured) <= bounds[i].points, "%s: %.3f, the paper has %.3f", bounds[i].id, share,
-                      measured);
+        ck_assert_msg(fabs(share - measured) <= bounds[i].points, "%s: %.3f, the paper has %.3f",
+                      bounds[i].id, share, measured);
     }
     ck_assert_double_ge(predicted(&cases, "paged", &measured), 0.96);
     base_vec_free(&cases);
@@ -53,11 +54,14 @@ START_TEST(a_file_without_the_columns_is_refused)
     struct calib_cases cases = {0};
     struct kvsim_error err = {0};
     base_arena_init(&arena);
-    ck_assert(calib_kv_shares(KVSIM_TEST_DATA "/validation/times/gemm.csv", &arena, &cases, &err) != KVSIM_OK);
+    ck_assert(calib_kv_shares(KVSIM_TEST_DATA "/validation/times/gemm.csv", &arena, &cases, &err) !=
+              KVSIM_OK);
     ck_assert_ptr_nonnull(strstr(err.message, "id"));
-    ck_assert(calib_kv_shares(KVSIM_TEST_DATA "/validation/nothing.csv", &arena, &cases, &err) == KVSIM_ERR_IO);
+    ck_assert(calib_kv_shares(KVSIM_TEST_DATA "/validation/nothing.csv", &arena, &cases, &err) ==
+              KVSIM_ERR_IO);
     base_arena_release(&arena);
 }
 END_TEST
 
-CHECK_MAIN("validation of shares", shares_are_those_of_the_paper, a_file_without_the_columns_is_refused)
+CHECK_MAIN("validation of shares", shares_are_those_of_the_paper,
+           a_file_without_the_columns_is_refused)

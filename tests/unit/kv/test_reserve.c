@@ -11,8 +11,12 @@ static struct spec_kv_layout layout = {.group_count = 1,
 
 static void begin(struct kv_paged *pool, enum kv_policy policy)
 {
-    layout.groups[0] = (struct spec_kv_slot){
-        .kind = SPEC_KV_FULL, .layer_count = 1, .block_tokens = 4, .lower_bound_bytes = 1, .slot_bytes = 1, .block_bytes = 4};
+    layout.groups[0] = (struct spec_kv_slot){.kind = SPEC_KV_FULL,
+                                             .layer_count = 1,
+                                             .block_tokens = 4,
+                                             .lower_bound_bytes = 1,
+                                             .slot_bytes = 1,
+                                             .block_bytes = 4};
     kv_paged_init(pool, &layout, 10, 1);
     pool->policy = policy;
     pool->longest_tokens = 25;
@@ -125,7 +129,8 @@ START_TEST(a_tensor_doubles_up_to_the_longest_sequence)
     kv_paged_init(&pool, &slots, 100, 0);
     pool.policy = KV_CONCAT_DOUBLING;
     pool.longest_tokens = 25;
-    static const int64_t held[][2] = {{0, 0}, {1, 1}, {2, 2}, {3, 4}, {5, 8}, {16, 16}, {17, 25}, {25, 25}};
+    static const int64_t held[][2] = {{0, 0}, {1, 1},   {2, 2},   {3, 4},
+                                      {5, 8}, {16, 16}, {17, 25}, {25, 25}};
     for (size_t i = 0; i < sizeof held / sizeof held[0]; i++)
         ck_assert_int_eq(kv_reserve_held_blocks(&pool, held[i][0]), held[i][1]);
     ck_assert(kv_paged_take(&pool, 25));
@@ -136,6 +141,7 @@ START_TEST(a_tensor_doubles_up_to_the_longest_sequence)
 }
 END_TEST
 
-CHECK_MAIN("kv.reserve", a_tensor_doubles_up_to_the_longest_sequence, promises_are_those_of_the_policy, every_value_of_a_key_has_its_own_place,
+CHECK_MAIN("kv.reserve", a_tensor_doubles_up_to_the_longest_sequence,
+           promises_are_those_of_the_policy, every_value_of_a_key_has_its_own_place,
            what_is_taken_comes_back, with_addresses_free_blocks_can_be_of_no_use,
            a_buddy_takes_more_than_it_was_asked_for)

@@ -58,7 +58,8 @@ START_TEST(a_buddy_space_begins_as_its_binary_digits)
     ck_assert_int_eq(kv_space_largest(&space), 4);
     ck_assert(!kv_space_fits(&space, 5)); // 7 are free
     ck_assert_int_eq(kv_space_units_for(&space, 3), 4);
-    ck_assert_int_eq(kv_space_take(&space, 2), 4); // the one that fits as it is, not half of the four
+    ck_assert_int_eq(kv_space_take(&space, 2),
+                     4); // the one that fits as it is, not half of the four
     ck_assert_int_eq(kv_space_take(&space, 1), 6);
     ck_assert_int_eq(kv_space_take(&space, 1), 0); // now the four is halved
     ck_assert_int_eq(kv_space_take(&space, 2), 2);
@@ -96,5 +97,6 @@ START_TEST(what_is_larger_than_the_space_never_fits)
 }
 END_TEST
 
-CHECK_MAIN("kv.space", first_fit_takes_the_lowest_and_best_fit_the_shortest_hole, neighbours_merge_on_both_sides,
-           a_buddy_space_begins_as_its_binary_digits, what_is_larger_than_the_space_never_fits)
+CHECK_MAIN("kv.space", first_fit_takes_the_lowest_and_best_fit_the_shortest_hole,
+           neighbours_merge_on_both_sides, a_buddy_space_begins_as_its_binary_digits,
+           what_is_larger_than_the_space_never_fits)

@@ -76,7 +76,8 @@ END_TEST
 
 int main(void)
 {
-    return unit_run("report.sweep_kv", (const TTest *const[]){only_a_sweep_of_allocators_has_the_table,
-                                                              a_row_has_use_copies_and_latency,
-                                                              what_does_not_exist_is_a_dash, NULL});
+    return unit_run("report.sweep_kv",
+                    (const TTest *const[]){only_a_sweep_of_allocators_has_the_table,
+                                           a_row_has_use_copies_and_latency,
+                                           what_does_not_exist_is_a_dash, NULL});
 }

@@ -5,15 +5,16 @@
 #include "sched/sched.h"
 
 #define MODEL "model: {kv_groups: [{kind: full, layers: 1, bytes_per_token: 1}]}\n"
-#define REST \
-    "cost: {level: fixed, step: 1ms}\n" \
+#define REST                                                                                   \
+    "cost: {level: fixed, step: 1ms}\n"                                                        \
     "workload: {arrival: {process: poisson, rate: 1/s}, prompt_tokens: 8, output_tokens: 4}\n" \
     "run: {requests: 10}\n"
 
 static void load_engine(struct loaded *loaded, const char *engine)
 {
     char text[2048];
-    snprintf(text, sizeof text, MODEL "engine: {num_gpu_blocks_override: 40, max_model_len: 64, %s}\n" REST, engine);
+    snprintf(text, sizeof text,
+             MODEL "engine: {num_gpu_blocks_override: 40, max_model_len: 64, %s}\n" REST, engine);
     load_text(loaded, text);
 }
 
@@ -28,8 +29,8 @@ static void refuse(const char *engine, const char *key, const char *code)
     struct loaded loaded;
     load_engine(&loaded, engine);
     ck_assert_msg(loaded.status == KVSIM_ERR_SCENARIO, "%s", engine);
-    ck_assert_msg(strcmp(loaded.diags.at[0].code, code) == 0, "%s: %s [%s]", engine, loaded.diags.at[0].message,
-                  loaded.diags.at[0].code);
+    ck_assert_msg(strcmp(loaded.diags.at[0].code, code) == 0, "%s: %s [%s]", engine,
+                  loaded.diags.at[0].message, loaded.diags.at[0].code);
     ck_assert_str_eq(loaded.diags.at[0].key, key);
     loaded_end(&loaded);
 }
@@ -46,10 +47,11 @@ START_TEST(profiles_choose_scheduler_policy_and_place)
         {"profile: vllm-0.19", &sched_vllm_v1, KV_PAGED, KV_ANY_BLOCKS, false},
         {"profile: orca-max", &sched_orca, KV_RESERVED_MAX, KV_BUDDY, false},
         {"profile: orca-pow2", &sched_orca, KV_RESERVED_POW2, KV_BUDDY, false},
-        {"profile: orca-exact, kv_placement: best_fit", &sched_orca, KV_RESERVED_EXACT, KV_BEST_FIT, false},
+        {"profile: orca-exact, kv_placement: best_fit", &sched_orca, KV_RESERVED_EXACT, KV_BEST_FIT,
+         false},
         {"profile: fastertransformer", &sched_orca, KV_RESERVED_MAX, KV_FIRST_FIT, true},
-        {"profile: vllm-0.19, kv_policy: reserved_exact, kv_placement: first_fit", &sched_vllm_v1, KV_RESERVED_EXACT,
-         KV_FIRST_FIT, false},
+        {"profile: vllm-0.19, kv_policy: reserved_exact, kv_placement: first_fit", &sched_vllm_v1,
+         KV_RESERVED_EXACT, KV_FIRST_FIT, false},
         // Paged memory has nothing to place, and needs a scheduler that throws out.
         {"profile: orca-max, kv_policy: paged", &sched_vllm_v1, KV_PAGED, KV_ANY_BLOCKS, false},
         {"profile: vllm-0.19, kv_policy: no_cache", &sched_orca, KV_NO_CACHE, KV_ANY_BLOCKS, false},
@@ -75,22 +77,28 @@ START_TEST(a_tensor_has_no_blocks)
     ck_assert_int_eq(loaded.config->sched.block_size, 1);
     ck_assert_uint_eq(loaded.config->layout.block_tokens, 1);
     loaded_end(&loaded);
-    refuse("profile: vllm-0.19, kv_policy: concat, block_size: 16", "engine.block_size", "conflict");
+    refuse("profile: vllm-0.19, kv_policy: concat, block_size: 16", "engine.block_size",
+           "conflict");
 }
 END_TEST
 
 START_TEST(what_does_not_go_together_is_refused)
 {
     refuse("profile: vllm-0.19, kv_placement: buddy", "engine.kv_placement", "unused-key");
-    refuse("profile: vllm-0.19, kv_policy: reserved_max, enable_prefix_caching: true", "engine.enable_prefix_caching",
-           "conflict");
-    refuse("profile: vllm-0.19, kv_policy: unlimited", "engine.kv_policy", "conflict"); // the pool is stated
-    refuse("profile: vllm-0.19, kv_policy: no_cache, async_scheduling: true", "engine.async_scheduling", "conflict");
+    refuse("profile: vllm-0.19, kv_policy: reserved_max, enable_prefix_caching: true",
+           "engine.enable_prefix_caching", "conflict");
+    refuse("profile: vllm-0.19, kv_policy: unlimited", "engine.kv_policy",
+           "conflict"); // the pool is stated
+    refuse("profile: vllm-0.19, kv_policy: no_cache, async_scheduling: true",
+           "engine.async_scheduling", "conflict");
     refuse("profile: fastertransformer, kv_policy: paged", "engine.kv_policy", "conflict");
-    refuse("profile: orca-max, enable_chunked_prefill: true", "engine.enable_chunked_prefill", "unused-key");
+    refuse("profile: orca-max, enable_chunked_prefill: true", "engine.enable_chunked_prefill",
+           "unused-key");
     refuse("profile: orca-max, watermark: 0.1", "engine.watermark", "unused-key");
-    refuse("profile: orca-max, switch: {free_order: old}", "engine.switch.free_order", "unused-key");
-    refuse("profile: vllm-0.19, switch: {static_batch: true}", "engine.switch.static_batch", "unused-key");
+    refuse("profile: orca-max, switch: {free_order: old}", "engine.switch.free_order",
+           "unused-key");
+    refuse("profile: vllm-0.19, switch: {static_batch: true}", "engine.switch.static_batch",
+           "unused-key");
     refuse("profile: orca-max, kv_policy: reserved", "engine.kv_policy", "bad-choice");
 }
 END_TEST
@@ -101,7 +109,8 @@ START_TEST(a_longest_sequence_without_a_buddy_cannot_start)
     struct loaded loaded;
     accept(&loaded, "profile: orca-max, block_size: 2, kv_placement: first_fit");
     loaded_end(&loaded);
-    load_text(&loaded, MODEL "engine: {num_gpu_blocks_override: 40, max_model_len: 66, block_size: 2, profile: orca-max}\n" REST);
+    load_text(&loaded, MODEL "engine: {num_gpu_blocks_override: 40, max_model_len: 66, block_size: "
+                             "2, profile: orca-max}\n" REST);
     ck_assert_int_eq(loaded.status, KVSIM_ERR_SCENARIO);
     ck_assert_str_eq(loaded.diags.at[0].code, "cannot-start");
     ck_assert_ptr_nonnull(strstr(loaded.diags.at[0].message, "64"));
@@ -124,8 +133,8 @@ START_TEST(the_resolved_scenario_is_one)
         struct loaded once, twice;
         accept(&once, engines[i]);
         load_text(&twice, once.config->yaml);
-        ck_assert_msg(twice.status == KVSIM_OK, "%s: %s (%s)", engines[i], twice.diags.at[0].message,
-                      twice.diags.at[0].key);
+        ck_assert_msg(twice.status == KVSIM_OK, "%s: %s (%s)", engines[i],
+                      twice.diags.at[0].message, twice.diags.at[0].key);
         ck_assert_int_eq(twice.config->kv_policy, once.config->kv_policy);
         ck_assert(twice.config->scheduler == once.config->scheduler);
         ck_assert_int_eq(twice.config->kv_placement, once.config->kv_placement);
