@@ -12,7 +12,8 @@ int cli_manual(const struct cli_args *args)
         void (*print)(struct base_text *out);
     } pages[] = {{"kvsim", cli_help_manual},
                  {"scenario", scenario_print_manual},
-                 {"results", cli_help_results}};
+                 {"results", cli_help_results},
+                 {"schema", scenario_print_schema}};
 
     for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++) {
         if (strcmp(pages[i].name, args->operands.at[0]) != 0)
