@@ -4,11 +4,9 @@
 
 #include <inttypes.h>
 
-enum { LIST_SCHEDULED, LIST_ADMITTED, LIST_PREEMPTED, LIST_FINISHED };
-
 void serve_flight_release(struct serve_flight *flight)
 {
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < SERVE_LIST_COUNT; i++) {
         base_vec_free(&flight->lists[i]);
     }
     base_arena_release(&flight->texts);
@@ -22,7 +20,7 @@ static struct record_list_item item_of(struct base_arena *texts, struct sched_se
     return (struct record_list_item){id, tokens};
 }
 
-static void list_add(struct serve_flight *flight, size_t list, struct sched_seq *seq, int64_t tokens)
+static void list_add(struct serve_flight *flight, enum serve_list list, struct sched_seq *seq, int64_t tokens)
 {
     struct record_list_item item = item_of(&flight->texts, seq, tokens);
     base_vec_push(&flight->lists[list], item);
@@ -36,7 +34,7 @@ void serve_flight_note_thrown_out(struct serve_replica *replica, const struct sc
     }
 }
 
-static void list_all(struct serve_flight *flight, size_t list, const struct sched_seqs *seqs)
+static void list_all(struct serve_flight *flight, enum serve_list list, const struct sched_seqs *seqs)
 {
     for (size_t i = 0; i < seqs->count; i++) {
         list_add(flight, list, seqs->at[i], 0);
@@ -57,7 +55,7 @@ static void fill_scheduled(struct serve_replica *replica, struct serve_flight *f
     for (struct sched_seq *seq = replica->sched.running.head; seq != NULL; seq = seq->next) {
         int64_t tokens = tokens_in_plan(seq, &flight->plan);
         if (tokens > 0) {
-            list_add(flight, LIST_SCHEDULED, seq, tokens);
+            list_add(flight, SERVE_SCHEDULED, seq, tokens);
             // Without a cache what the step has computed is gone again.
             int64_t computed = sched_seq_computed(&replica->sched, seq);
             flight->row.context_tokens += computed > tokens ? computed : tokens;
@@ -68,7 +66,7 @@ static void fill_scheduled(struct serve_replica *replica, struct serve_flight *f
 void serve_flight_begin_row(struct serve_replica *replica, struct serve_flight *flight)
 {
     const struct sched_plan *plan = &flight->plan;
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < SERVE_LIST_COUNT; i++) {
         flight->lists[i].count = 0;
     }
     base_arena_release(&flight->texts);
@@ -95,11 +93,11 @@ void serve_flight_begin_row(struct serve_replica *replica, struct serve_flight *
     }
     flight->row.ledger_bytes[KV_LEDGER_LINE_COUNT] = ledger.pool_bytes;
     fill_scheduled(replica, flight);
-    list_all(flight, LIST_ADMITTED, &plan->admitted);
+    list_all(flight, SERVE_ADMITTED, &plan->admitted);
     for (size_t i = 0; i < replica->thrown_out.count; i++) {
         struct record_list_item item = replica->thrown_out.at[i];
         item.id = base_arena_copy(&flight->texts, item.id);
-        base_vec_push(&flight->lists[LIST_PREEMPTED], item);
+        base_vec_push(&flight->lists[SERVE_PREEMPTED], item);
     }
     replica->thrown_out.count = 0;
     base_arena_release(&replica->thrown_out_texts);
@@ -108,7 +106,7 @@ void serve_flight_begin_row(struct serve_replica *replica, struct serve_flight *
 
 void serve_flight_note_finished(struct serve_flight *flight)
 {
-    list_all(flight, LIST_FINISHED, &flight->plan.finals);
+    list_all(flight, SERVE_FINISHED, &flight->plan.finals);
 }
 
 void serve_flight_write_row(struct serve_replica *replica, struct serve_flight *flight)
@@ -116,14 +114,14 @@ void serve_flight_write_row(struct serve_replica *replica, struct serve_flight *
     struct record_step *row = &flight->row;
     row->start_ns = base_ticks_floor_ns(flight->start_ticks);
     row->end_ns = base_ticks_floor_ns(flight->end_ticks);
-    row->scheduled = flight->lists[LIST_SCHEDULED].at;
-    row->scheduled_count = flight->lists[LIST_SCHEDULED].count;
-    row->admitted = flight->lists[LIST_ADMITTED].at;
-    row->admitted_count = flight->lists[LIST_ADMITTED].count;
-    row->preempted = flight->lists[LIST_PREEMPTED].at;
-    row->preempted_count = flight->lists[LIST_PREEMPTED].count;
-    row->finished = flight->lists[LIST_FINISHED].at;
-    row->finished_count = flight->lists[LIST_FINISHED].count;
+    row->scheduled = flight->lists[SERVE_SCHEDULED].at;
+    row->scheduled_count = flight->lists[SERVE_SCHEDULED].count;
+    row->admitted = flight->lists[SERVE_ADMITTED].at;
+    row->admitted_count = flight->lists[SERVE_ADMITTED].count;
+    row->preempted = flight->lists[SERVE_PREEMPTED].at;
+    row->preempted_count = flight->lists[SERVE_PREEMPTED].count;
+    row->finished = flight->lists[SERVE_FINISHED].at;
+    row->finished_count = flight->lists[SERVE_FINISHED].count;
     row->running_end = (int64_t)replica->sched.running.count;
     row->free_blocks_end = replica->pool.free_blocks;
     struct record_sink *sink = replica->serve->sink;

@@ -34,7 +34,7 @@ enum kvsim_status serve_replica_init(struct serve_replica *replica, struct serve
     size_t class_count = config->workload.class_count;
     const struct sched_ops *ops = config->scheduler != NULL ? config->scheduler : &sched_vllm_v1;
     sched_init(&replica->sched, ops, &config->sched, &replica->pool, arena, class_count);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < SERVE_FLIGHTS; i++) {
         struct sched_plan *plan = &replica->flights[i].plan;
         plan->class_count = class_count;
         plan->counted = base_arena_array(arena, class_count, sizeof *plan->counted);
@@ -57,7 +57,7 @@ void serve_replica_release(struct serve_replica *replica)
     if (replica->pool.space != NULL) {
         kv_space_release(replica->pool.space);
     }
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < SERVE_FLIGHTS; i++) {
         sched_plan_release(&replica->flights[i].plan);
         serve_flight_release(&replica->flights[i]);
     }
@@ -122,9 +122,8 @@ static void set_waiting(struct serve_replica *replica, base_i128 now)
 
 void serve_replica_enqueue(struct serve_replica *replica, struct serve_request *request, base_i128 now)
 {
-    enum { WAIT_FOR_STEP = 4 };
     if (replica->tally.waiting == 0) {
-        replica->tally.wait_cause = WAIT_FOR_STEP;
+        replica->tally.wait_cause = SERVE_WAIT_STEP;
     }
     replica->requests++;
     replica->in_flight++;
@@ -459,9 +458,8 @@ static bool can_stretch(const struct serve_replica *replica, const struct serve_
 // Tells from now on what the queue waits for: the head's reason, or just the next turn.
 static void note_wait(struct serve_replica *replica)
 {
-    enum { WAIT_FOR_STEP = 4 };
     enum sched_wait wait = replica->tally.state.wait;
-    replica->tally.wait_cause = wait == SCHED_WAIT_NONE ? WAIT_FOR_STEP : (size_t)wait - SCHED_WAIT_KV_POOL;
+    replica->tally.wait_cause = wait == SCHED_WAIT_NONE ? SERVE_WAIT_STEP : (size_t)wait - SCHED_WAIT_KV_POOL;
 }
 
 void serve_replica_turn(struct serve_replica *replica, base_i128 now, base_i128 next_event_ticks)

@@ -20,6 +20,12 @@
 
 #include <stdbool.h>
 
+/* With asynchronous scheduling one step is decided while another runs. */
+enum { SERVE_FLIGHTS = 2 };
+
+/* Lists of a step's row. */
+enum serve_list { SERVE_SCHEDULED, SERVE_ADMITTED, SERVE_PREEMPTED, SERVE_FINISHED, SERVE_LIST_COUNT };
+
 /* A step in flight: decided, perhaps running. */
 struct serve_flight {
     bool is_active;
@@ -28,7 +34,7 @@ struct serve_flight {
     int64_t ticks;
     enum cost_bound bound;
     struct record_step row;           /* with --steps: as of the turn */
-    struct { struct record_list_item *at; size_t count, capacity; } lists[4];
+    struct { struct record_list_item *at; size_t count, capacity; } lists[SERVE_LIST_COUNT];
     struct base_arena texts;
 };
 
@@ -42,7 +48,7 @@ struct serve_replica {
     struct kv_space space;            /* pool.space points here when reservations have addresses */
     struct sched sched;
     struct cost *cost;
-    struct serve_flight flights[2];
+    struct serve_flight flights[SERVE_FLIGHTS];
     struct serve_flight *running, *next;
     struct serve_tally tally;
     struct des_event boundary_event;  /* the end of the running step */

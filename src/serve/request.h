@@ -16,7 +16,9 @@ struct serve_replica;
 /* Where its time goes at the moment. */
 enum serve_phase { SERVE_QUEUED, SERVE_PREFILLING, SERVE_DECODING, SERVE_THROWN_OUT };
 
-enum { SERVE_WAIT_CAUSES = 5, SERVE_DECODE_CAUSES = 6 };
+/* Causes of waiting and of decoding, in the order of enum record_cause. */
+enum { SERVE_WAIT_STEP = RECORD_WAIT_STEP - RECORD_WAIT_KV_POOL, SERVE_WAIT_CAUSES };
+enum { SERVE_DECODE_CAUSES = RECORD_CAUSE_COUNT - RECORD_OTHERS_PREFILL };
 
 struct serve_request {
     struct sched_seq seq;          /* first: the scheduler's handle is the request */
