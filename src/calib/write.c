@@ -85,7 +85,8 @@ static void print_fit(const struct calib_result *result, struct base_text *out)
 
 void calib_result_print(const struct calib_result *result, struct base_text *out)
 {
-    time_t now = time(NULL);
+    struct timespec clock;
+    time_t now = clock_gettime(CLOCK_REALTIME, &clock) == 0 ? clock.tv_sec : 0;
     struct tm today;
     char date[16] = "";
     if (gmtime_r(&now, &today) != NULL)

@@ -382,6 +382,7 @@ static const struct cli_option calibrate_options[] = {
      .value = "NAME",
      .help = "the accelerator that was measured, by name or path"},
     {.name = "output",
+     .letter = 'o',
      .kind = CLI_TEXT,
      .offset = offsetof(struct cli_args, output_path),
      .value = "PATH",
