@@ -182,7 +182,8 @@ static void fill_host(struct record_run *run, double wall_s, int64_t jobs)
 {
     char text[32] = "";
     struct utsname machine;
-    time_t now = time(NULL);
+    struct timespec clock;
+    time_t now = clock_gettime(CLOCK_REALTIME, &clock) == 0 ? clock.tv_sec : 0;
     struct tm utc;
     if (gmtime_r(&now, &utc) != NULL)
         strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
@@ -211,6 +212,9 @@ static enum kvsim_status simulate(struct session *session, struct item *item,
     enum kvsim_status status = study_run(config_of(item), &options, &item->run, err);
     cli_progress_erase(&session->progress);
     fill_host(&item->run, cli_clock_s() - start_s, jobs);
+    // What only the simulation finds has no line of its own.
+    if (status == KVSIM_ERR_SCENARIO && err->file[0] == '\0')
+        base_error_at(err, args->operands.at[item - session->items], 1, 1);
     return status;
 }
 

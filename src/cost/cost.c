@@ -107,13 +107,25 @@ enum kvsim_status cost_new(const struct cost_config *config, struct base_arena *
 
 struct cost_result cost_step(struct cost *cost, const struct cost_shape *shape)
 {
-    if (!cost_shape_is_decode(shape))
-        return cost->ops->step(cost, shape);
+    if (!cost_shape_is_decode(shape)) {
+        struct cost_result result = cost->ops->step(cost, shape);
+        cost_note_held(cost, result.ticks);
+        return result;
+    }
     struct cost_ramp ramp;
     struct cost_piece piece;
     cost_ramp_from_shape(shape, &ramp);
     cost_ramp_piece(cost, &ramp, 1, &piece);
     return (struct cost_result){piece.first_ticks, piece.bound};
+}
+
+void cost_note_held(struct cost *cost, int64_t ticks)
+{
+    if (ticks >= COST_TICKS_MAX && cost->fault.status == KVSIM_OK) {
+        base_fail(&cost->fault, KVSIM_ERR_SCENARIO,
+                  "a step would last longer than 73 minutes, the longest that is simulated");
+        base_error_code(&cost->fault, "long-step");
+    }
 }
 
 const struct kvsim_error *cost_fault(const struct cost *cost)

@@ -145,7 +145,8 @@ enum kvsim_status cost_new(const struct cost_config *config, struct base_arena *
 /* Any step; a pure decode is priced as a ramp of one step, by the same lines as the stretch it belongs to. */
 struct cost_result cost_step(struct cost *cost, const struct cost_shape *shape);
 
-/* Why a step could not be priced (a point beyond a table's grid), or NULL; such a step counts as one tick or more. */
+/* Why a step could not be priced (a point beyond a table's grid, a step of more than 73 minutes), or NULL; such a step counts
+ * as one tick or more. */
 const struct kvsim_error *cost_fault(const struct cost *cost);
 /* The step of the axis of cached tokens, for cost_shape.cached_step_tokens; 0 where the level has none. */
 int64_t cost_cached_step_tokens(const struct cost_options *options);

@@ -269,15 +269,15 @@ void cost_ramp_piece(struct cost *cost, const struct cost_ramp *ramp, int64_t ma
 {
     const int64_t small = (int64_t)1 << 40; // sums and steps below it keep the products in 64 bits
     base_require(max_steps >= 1);
-    if (cost->ops->piece != NULL) {
+    const struct cost_lines *lines =
+        cost->ops->piece == NULL ? cost_lines_get(cost, ramp->seq_count) : NULL;
+    if (lines == NULL)
         cost->ops->piece(cost, ramp, max_steps, out);
-        return;
-    }
-    const struct cost_lines *lines = cost_lines_get(cost, ramp->seq_count);
-    if (lines->segment_count > 0 && ramp->context_tokens < small && max_steps < INT32_MAX)
+    else if (lines->segment_count > 0 && ramp->context_tokens < small && max_steps < INT32_MAX)
         segments_piece(lines, ramp, max_steps, out);
     else
         cost_lines_piece(lines, ramp, max_steps, out);
+    cost_note_held(cost, out->first_ticks);
 }
 
 bool cost_shape_is_decode(const struct cost_shape *shape)

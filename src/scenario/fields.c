@@ -159,13 +159,15 @@ static const struct base_field record_fields[] = {
     {0},
 };
 
+/* A step of more than 73 minutes is not simulated. */
+#define STEP_MAX_NS 3600e9
 #define COST(member) .offset = offsetof(struct cost_options, member)
 #define COST_OPT(member) .offset = offsetof(struct scenario_cost_opts, member)
 #define HAS_COST(member) .has_offset = offsetof(struct cost_options, member)
-#define AFFINE(name, member, text)                                                           \
-    {                                                                                        \
-        .key = name, .type = BASE_REAL, .unit = BASE_TIME, COST(affine.member), .max = 1e18, \
-        .used_by = "affine", .help = text                                                    \
+#define AFFINE(name, member, text)                                              \
+    {                                                                           \
+        .key = name, .type = BASE_REAL, .unit = BASE_TIME, COST(affine.member), \
+        .max = STEP_MAX_NS, .used_by = "affine", .help = text                   \
     }
 
 static const struct base_field host_fields[] = {
@@ -174,21 +176,21 @@ static const struct base_field host_fields[] = {
      .unit = BASE_TIME,
      COST(host_per_step_ns),
      HAS_COST(has_host_per_step),
-     .max = 1e18,
+     .max = STEP_MAX_NS,
      .help = "CPU work of a step"},
     {.key = "per_sequence",
      .type = BASE_REAL,
      .unit = BASE_TIME,
      COST(host_per_sequence_ns),
      HAS_COST(has_host_per_sequence),
-     .max = 1e18,
+     .max = STEP_MAX_NS,
      .help = "CPU work of each sequence in a step"},
     {.key = "per_layer",
      .type = BASE_REAL,
      .unit = BASE_TIME,
      COST(host_per_layer_ns),
      HAS_COST(has_host_per_layer),
-     .max = 1e18,
+     .max = STEP_MAX_NS,
      .help = "CPU work of each layer of a step: engines that drive every layer from the host, as "
              "those of 2023 did"},
     {.key = "exposed",
@@ -196,7 +198,7 @@ static const struct base_field host_fields[] = {
      .unit = BASE_TIME,
      COST(host_exposed_ns),
      HAS_COST(has_host_exposed),
-     .max = 1e18,
+     .max = STEP_MAX_NS,
      .help = "part of each step that nothing hides, asynchronous scheduling or not"},
     {.key = "overlap",
      .type = BASE_BOOL,
@@ -224,7 +226,7 @@ static const struct base_field cost_fields[] = {
      .unit = BASE_TIME,
      COST(fixed_step_ns),
      .min_open = true,
-     .max = 9e18,
+     .max = STEP_MAX_NS,
      .used_by = "fixed",
      .help = "every step lasts this"},
     AFFINE("base", base_ns, "time of any step"),

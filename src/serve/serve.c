@@ -331,7 +331,7 @@ static void on_boundary(struct serve *serve, struct des_event *event, base_i128 
     serve_replica_turn(replica, now, next_event_ticks(serve));
 }
 
-/* A table of step times that ends before the run does: the run fails, with the point. */
+/* A table of step times that ends before the run does, or a step that is too long: the run fails, with the reason. */
 static void check_prices(struct serve *serve)
 {
     for (uint32_t i = 0; i < serve->config->replica_count; i++) {
@@ -408,6 +408,7 @@ static void run_events(struct serve *serve)
             break;
         }
     }
+    check_prices(serve);
     serve_window_end(serve, now);
     serve->result->outcomes[RECORD_OUTCOME_UNFINISHED] = (uint64_t)serve->in_flight;
     if (serve->status == KVSIM_OK && serve->in_flight > 0 && serve->result->status == SERVE_DONE) {

@@ -67,10 +67,14 @@ for length in -5 0 1.5 nan inf 9e99 '5 apples' '[1]' yes; do
     scenario value "s/max_model_len: 2048/max_model_len: $length/"
     refused '^value\.yaml:7:[0-9]+: error: ' value
 done
-for step in 10 -10ms 0ms nan 'inf' 10lightyears; do
+for step in 10 -10ms 0ms nan 'inf' 10lightyears 2h; do
     scenario value "s/step: 10ms/step: $step/"
     refused '^value\.yaml:[0-9]+:[0-9]+: error: ' value
 done
+expect 3 '^small\.yaml:1:1: error: a step would last longer' "$kvsim" small.yaml \
+    --set 'cost={level: affine, base: 1s, per_context_token: 5s}'
+expect 3 '^small\.yaml:1:1: error: an arrival lies more than 292 years' "$kvsim" small.yaml \
+    --set workload.arrival.rate=1e-9/s
 for name in 'a\\e[31m' 'a\\nb' 'a\\x7f' 'a\\u009b31m'; do
     scenario name "s/^name: small/name: \"$name\"/"
     refused '^name\.yaml:2:7: error: .*control characters' name

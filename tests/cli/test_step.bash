@@ -65,6 +65,8 @@ sed '2s/,64,4096/,0,0/' steps.csv >bad.csv
 silent '^bad\.csv:2:'
 sed '2s/,4096$//' steps.csv >bad.csv
 silent '^bad\.csv:2:'
+sed '2s/,64,4096/,1048576,1099511627776/' steps.csv >bad.csv
+silent '^bad\.csv:2:1: error: a step would last longer than 73 minutes'
 : >bad.csv
 silent '^bad\.csv'
 
