@@ -192,7 +192,8 @@ static bool read_operators(struct reading *reading, const struct conf_node *map)
     struct scenario_reader *reader = reading->load->reader;
     bool ok = true;
     if (conf_is_null(map) || map->kind != CONF_MAP || map->count == 0)
-        return scenario_fail(reader, map, "cost.operators", "missing-key",
+        return scenario_fail(reader, map != NULL ? map : conf_get(reading->load->root, "cost"),
+                             "cost.operators", "missing-key",
                              "level 'table' needs 'cost.operators': {NAME: {x: AXIS, y: AXIS}}");
     reading->count = map->count;
     reading->wanted = base_arena_array(reader->arena, map->count, sizeof *reading->wanted);

@@ -183,6 +183,10 @@ static bool read_run(struct scenario_load *load, struct conf_node *map)
     bool ok = opts.until == NULL || read_until(reader, conf_get(map, "until"), &config->until);
     if (opts.warmup != NULL)
         ok = read_warmup(reader, conf_get(map, "warmup"), &config->warmup) && ok;
+    if (opts.requests > 0 && config->warmup.kind == SERVE_WARMUP_REQUESTS &&
+        config->warmup.requests >= opts.requests)
+        return scenario_fail(reader, conf_get(map, "warmup"), "run.warmup", "contradiction",
+                             "the warm-up takes all requests: none is measured");
     return ok;
 }
 

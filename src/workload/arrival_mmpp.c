@@ -50,6 +50,26 @@ static const struct base_field fields[] = {
     {0},
 };
 
+static enum kvsim_status check_round(const struct workload_mmpp_state *states, size_t count,
+                                     struct kvsim_error *err)
+{
+    double arrivals = 0.0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct workload_mmpp_state *item = &states[i];
+
+        if (!isfinite(item->rate_per_s) || item->rate_per_s < 0.0 || !(item->mean_dwell_s > 0.0))
+            return workload_fail_key(err, "states", "out-of-range",
+                                     "a state needs a finite rate and a dwell above 0");
+        arrivals += item->rate_per_s * item->mean_dwell_s;
+    }
+    /* Else a request could take millions of rounds to appear. */
+    if (!(arrivals >= 1e-3))
+        return workload_fail_key(err, "states", "out-of-range",
+                                 "a round through 'states' has less than 0.001 arrivals");
+    return KVSIM_OK;
+}
+
 static enum kvsim_status compile(const struct workload_arrival_opts *opts, struct base_arena *arena,
                                  struct workload_spec *spec, struct kvsim_error *err)
 {
@@ -75,7 +95,7 @@ static enum kvsim_status compile(const struct workload_arrival_opts *opts, struc
     spec->process = WORKLOAD_MMPP;
     spec->states = states;
     spec->state_count = opts->states.count;
-    return KVSIM_OK;
+    return check_round(states, opts->states.count, err);
 }
 
 static enum kvsim_status enter_visit(struct state *mmpp, struct kvsim_error *err)
@@ -106,21 +126,11 @@ static enum kvsim_status init(void *state, const struct workload_arrival_context
                               struct kvsim_error *err)
 {
     struct state *mmpp = state;
-    double arrivals = 0.0;
 
     mmpp->spec = context->spec;
-    for (size_t i = 0; i < mmpp->spec->state_count; i++) {
-        const struct workload_mmpp_state *item = &mmpp->spec->states[i];
-
-        if (!isfinite(item->rate_per_s) || item->rate_per_s < 0.0 || !(item->mean_dwell_s > 0.0))
-            return workload_fail_key(err, "states", "out-of-range",
-                                     "a state needs a finite rate and a dwell above 0");
-        arrivals += item->rate_per_s * item->mean_dwell_s;
-    }
-    /* Else a request could take millions of rounds to appear. */
-    if (!(arrivals >= 1e-3))
-        return workload_fail_key(err, "states", "out-of-range",
-                                 "a round through 'states' has less than 0.001 arrivals");
+    enum kvsim_status status = check_round(mmpp->spec->states, mmpp->spec->state_count, err);
+    if (status != KVSIM_OK)
+        return status;
     mmpp->arrival_key = rng_key(context->seed, context->replication, RNG_ARRIVAL, 0);
     mmpp->dwell_key = rng_key(context->seed, context->replication, RNG_MODULATION, 0);
     mmpp->current = first_state(mmpp);

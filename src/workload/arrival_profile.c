@@ -202,6 +202,27 @@ static enum kvsim_status check_stage(const struct workload_stage *stage, struct 
     return KVSIM_OK;
 }
 
+static enum kvsim_status check_round(const struct workload_stage *stages, size_t count,
+                                     struct kvsim_error *err)
+{
+    double expected = 0.0;
+
+    for (size_t i = 0; i < count; i++) {
+        enum kvsim_status status = check_stage(&stages[i], err);
+        double arrivals;
+
+        if (status != KVSIM_OK)
+            return status;
+        arrivals = expected_left(&stages[i], 0);
+        expected += stages[i].deterministic ? floor(arrivals + COUNT_SLACK) : arrivals;
+    }
+    /* Else a request could take millions of rounds to appear. */
+    if (!(expected >= 1e-3))
+        return workload_fail_key(err, "stages", "out-of-range",
+                                 "a round through 'stages' has less than 0.001 arrivals");
+    return KVSIM_OK;
+}
+
 static enum kvsim_status compile(const struct workload_arrival_opts *opts, struct base_arena *arena,
                                  struct workload_spec *spec, struct kvsim_error *err)
 {
@@ -224,14 +245,11 @@ static enum kvsim_status compile(const struct workload_arrival_opts *opts, struc
             .period_ns = from[i].period_ns > 0 ? from[i].period_ns : from[i].duration_ns,
             .duration_ns = from[i].duration_ns,
             .deterministic = from[i].process == WORKLOAD_DETERMINISTIC};
-        status = check_stage(&stages[i], err);
-        if (status != KVSIM_OK)
-            return status;
     }
     spec->process = WORKLOAD_PROFILE;
     spec->stages = stages;
     spec->stage_count = opts->stages.count;
-    return KVSIM_OK;
+    return check_round(stages, opts->stages.count, err);
 }
 
 static enum kvsim_status init(void *state, const struct workload_arrival_context *context,
@@ -239,25 +257,11 @@ static enum kvsim_status init(void *state, const struct workload_arrival_context
 {
     const struct workload_spec *spec = context->spec;
     struct state *profile = state;
-    double expected = 0.0;
 
-    for (size_t i = 0; i < spec->stage_count; i++) {
-        enum kvsim_status status = check_stage(&spec->stages[i], err);
-        double arrivals;
-
-        if (status != KVSIM_OK)
-            return status;
-        arrivals = expected_left(&spec->stages[i], 0);
-        expected += spec->stages[i].deterministic ? floor(arrivals + COUNT_SLACK) : arrivals;
-    }
     profile->spec = spec;
     profile->key = rng_key(context->seed, context->replication, RNG_ARRIVAL, 0);
     profile->repeats = spec->request_limit > 0 || spec->duration_ns > 0;
-    /* Else a request could take millions of rounds to appear. */
-    if (!(expected >= 1e-3))
-        return workload_fail_key(err, "stages", "out-of-range",
-                                 "a round through 'stages' has less than 0.001 arrivals");
-    return KVSIM_OK;
+    return check_round(spec->stages, spec->stage_count, err);
 }
 
 /* Places the request in the current stage, if it comes before the stage ends. */

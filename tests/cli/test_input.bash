@@ -71,6 +71,11 @@ for step in 10 -10ms 0ms nan 'inf' 10lightyears 2h; do
     scenario value "s/step: 10ms/step: $step/"
     refused '^value\.yaml:[0-9]+:[0-9]+: error: ' value
 done
+scenario rare -e 's/arrival: .*/arrival: {process: profile, stages: [{rate: 1\/h, duration: 1ns}]}/' -e '/^run:/d'
+expect 3 '^rare\.yaml:11:[0-9]+: error: a round' "$kvsim" check rare.yaml
+scenario table 's/^cost:.*/cost: {level: table, file: table.csv}/'
+refused "^table\.yaml:9:[0-9]+: error: .*'cost\.operators'" table
+expect 3 '^--set run\.warmup.*: error: .*takes all requests' "$kvsim" small.yaml --set 'run.warmup={requests: 400}'
 expect 3 '^small\.yaml:1:1: error: a step would last longer' "$kvsim" small.yaml \
     --set 'cost={level: affine, base: 1s, per_context_token: 5s}'
 expect 3 '^small\.yaml:1:1: error: an arrival lies more than 292 years' "$kvsim" small.yaml \
