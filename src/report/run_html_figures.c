@@ -121,13 +121,19 @@ static void put_withheld(struct report_html *html, const struct record_run *run)
 
 static void put_failures(struct report_html *html, const struct record_run *run)
 {
-    char failed[REPORT_NUMBER_BYTES], requests[REPORT_NUMBER_BYTES];
-    if (!(record_get_real(run, RECORD_FAILED) > 0.0))
-        return;
-    report_print_rounded(record_get_real(run, RECORD_FAILED), 3, failed, sizeof failed);
-    report_print_rounded(record_get_real(run, RECORD_REQUESTS), 4, requests, sizeof requests);
-    report_html_paragraph(html, "", "%s of %s requests failed; latencies are those of the others.",
-                          failed, requests);
+    char text[REPORT_NUMBER_BYTES], requests[REPORT_NUMBER_BYTES];
+    double all = record_get_real(run, RECORD_REQUESTS),
+           failed = record_get_real(run, RECORD_FAILED);
+    double unfinished = all - record_get_real(run, RECORD_COMPLETED) - failed;
+    report_print_rounded(all, 4, requests, sizeof requests);
+    if (failed > 0.0)
+        report_html_paragraph(html, "",
+                              "%s of %s requests failed; latencies are those of the others.",
+                              report_print_rounded(failed, 3, text, sizeof text), requests);
+    if (unfinished > 1e-3)
+        report_html_paragraph(html, "",
+                              "%s of %s requests were still in the system when the run ended.",
+                              report_print_rounded(unfinished, 4, text, sizeof text), requests);
 }
 
 void report_html_latency(struct report_html *html, struct report_plotter *plotter,

@@ -106,6 +106,14 @@ static void print_latency_notes(struct report_page *page, const struct record_ru
                          report_print_rounded(failed, 3, failures, sizeof failures),
                          report_print_rounded(record_get_real(run, RECORD_REQUESTS), 4, requests,
                                               sizeof requests));
+    double unfinished =
+        record_get_real(run, RECORD_REQUESTS) - record_get_real(run, RECORD_COMPLETED) - failed;
+    if (unfinished >
+        1e-3) // the run was ended before its requests; counts are means of whole numbers
+        report_page_line(page, "%s of %s requests were still in the system when the run ended",
+                         report_print_rounded(unfinished, 4, failures, sizeof failures),
+                         report_print_rounded(record_get_real(run, RECORD_REQUESTS), 4, requests,
+                                              sizeof requests));
 }
 
 static void print_latency(struct report_page *page, const struct record_run *run)

@@ -18,6 +18,10 @@ wrong=$(sqlite3 results/kvsim.db "SELECT count(*) FROM (SELECT sum(CASE WHEN com
     GROUP BY run_id, replica, at) WHERE rest <> 0")
 [ "$wrong" = 0 ] || fault "$wrong ledgers do not add up"
 
+# A run that is ended early says what became of the other requests.
+expect 1 '[0-9,]+ of [0-9,]+ requests were still in the system when the run ended' "$kvsim" small.yaml --no-store \
+    --set workload.arrival.rate=1000/s --set run.requests=5000 --set engine.max_num_seqs=1
+
 # What is not known is no number.
 expect 1 'usd_per_mtok_output < 1: missed \(not known\)' "$kvsim" small.yaml --no-store --set hardware.price= \
     --set 'require=["usd_per_mtok_output < 1"]'
