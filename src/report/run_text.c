@@ -108,8 +108,7 @@ static void print_latency_notes(struct report_page *page, const struct record_ru
                                               sizeof requests));
     double unfinished =
         record_get_real(run, RECORD_REQUESTS) - record_get_real(run, RECORD_COMPLETED) - failed;
-    if (unfinished >
-        1e-3) // the run was ended before its requests; counts are means of whole numbers
+    if (unfinished > 1e-3) // counts are means of whole numbers
         report_page_line(page, "%s of %s requests were still in the system when the run ended",
                          report_print_rounded(unfinished, 4, failures, sizeof failures),
                          report_print_rounded(record_get_real(run, RECORD_REQUESTS), 4, requests,
