@@ -62,6 +62,8 @@ enum kvsim_status study_sizes_make(const struct scenario_request *request,
     base_arena_init(&out->arena);
     out->at = base_arena_array(&out->arena, out->count, sizeof *out->at);
     struct kvsim_diags *cell_diags = base_arena_take(&out->arena, sizeof *cell_diags);
+    enum kvsim_status last_fault = KVSIM_OK;
+    size_t invalid_count = 0;
     for (size_t i = 0; i < out->count; i++) {
         const struct record_size_axis *values = cell_axes(axes, i, &out->arena);
         *cell_diags = (struct kvsim_diags){0};
@@ -72,12 +74,18 @@ enum kvsim_status study_sizes_make(const struct scenario_request *request,
                 *diags = *cell_diags;
             return status;
         }
-        if (status != KVSIM_OK)
+        if (status != KVSIM_OK) {
             refuse_cell(cell_diags, &out->arena, &out->at[i]);
+            last_fault = status;
+            invalid_count++;
+        }
         out->at[i].axes = values;
         out->at[i].axis_count = axis_count;
     }
-    return KVSIM_OK;
+    if (invalid_count < out->count)
+        return KVSIM_OK;
+    *diags = *cell_diags; // no value is to blame, but the axis or what stands beside it
+    return last_fault;
 }
 
 void study_sizes_free(struct study_sizes *sizes)
