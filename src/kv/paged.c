@@ -30,13 +30,14 @@ void kv_paged_ledger(const struct kv_paged *pool, const struct kv_paged_state *s
     out->replicated_bytes = state->live_tokens * replicated;
     out->scales_bytes = state->live_tokens * scales;
     out->padded_bytes = state->live_tokens * (slot_bytes - lower_bound - replicated - scales);
+    out->out_of_window_bytes = state->out_of_window_tokens * slot_bytes;
     out->shared_bytes = state->shared_blocks * block_bytes;
     // What is promised and holds no token yet; all slots of held blocks beyond promises and tokens are rounding.
     int64_t empty_tokens =
         state->promised_tokens > 0 ? state->promised_tokens - state->live_tokens : 0;
     out->reserved_bytes = empty_tokens * slot_bytes;
     out->block_rounding_bytes = (state->used_blocks + state->shared_blocks) * block_bytes -
-                                (state->live_tokens + empty_tokens) * slot_bytes;
+                                (state->live_tokens + state->out_of_window_tokens + empty_tokens) * slot_bytes;
     out->fragmented_bytes = state->fragmented_blocks * block_bytes;
     out->cached_bytes = state->cached_blocks * block_bytes;
     out->held_back_bytes = pool->held_back_blocks * block_bytes;

@@ -97,6 +97,7 @@ struct kv_paged_state {
     int64_t cached_blocks;     /* idle, with content */
     int64_t promised_tokens;   /* reserved, used or not; 0 where nothing is reserved */
     int64_t fragmented_blocks; /* free, but no place for the head of the queue */
+    int64_t out_of_window_tokens; /* in held blocks, beside the live ones */
 };
 
 /* The ledger of a state. Exact; every line is linear in the numbers, `reserved` where anything is promised. */

@@ -2,6 +2,7 @@
  * pool.c - layout of the KV cache and the memory waterfall, from the model, the device and the engine.
  */
 #include "scenario/parts.h"
+#include "sched/sched.h"
 
 #include "base/error.h"
 
@@ -27,7 +28,29 @@ static bool check_kv_name(struct scenario_load *load, const struct conf_node *no
                               "unknown KV cache dtype '%.60s'", name);
 }
 
-static bool find_kv_dtypes(struct scenario_load *load, const char **k, const char **v)
+/* {full: NAME, sliding: NAME, ...}: a kind that isn't named is stored as the full layers are. */
+static bool find_kind_dtypes(struct scenario_load *load, const struct conf_node *node, const char **kinds,
+                             const char **k, const char **v)
+{
+    for (size_t i = 0; i < node->count; i++) {
+        const char *word = node->keys[i]->text;
+        int kind = SPEC_KV_FULL;
+        while (kind < SPEC_KV_STATE && !base_key_equal(spec_kv_kind_name((enum spec_kv_kind)kind), word))
+            kind++;
+        if (kind == SPEC_KV_STATE || node->items[i]->kind != CONF_SCALAR)
+            return scenario_fail(load->reader, node->keys[i], "engine.kv_cache_dtype", "unknown-key",
+                                 "'%.40s' is no kind of layer with a KV dtype: full, sliding, chunked", word);
+        kinds[kind] = resolve_name(load, node->items[i]->text);
+        scenario_param_text(load->reader, base_arena_printf(load->reader->arena, "engine.kv_cache_dtype.%s", word),
+                            node->items[i]->text, "", node->items[i]);
+        if (!check_kv_name(load, node->items[i], kinds[kind]))
+            return false;
+    }
+    *k = *v = kinds[SPEC_KV_FULL];
+    return true;
+}
+
+static bool find_kv_dtypes(struct scenario_load *load, const char **kinds, const char **k, const char **v)
 {
     const struct conf_node *node = load->opts.kv_cache_dtype;
     struct scenario_reader *reader = load->reader;
@@ -38,11 +61,13 @@ static bool find_kv_dtypes(struct scenario_load *load, const char **k, const cha
         return check_kv_name(load, node, *k);
     }
     const struct conf_node *key = conf_get(node, "k"), *value = conf_get(node, "v");
+    if (node->kind == CONF_MAP && conf_get(node, "full") != NULL && key == NULL && value == NULL)
+        return find_kind_dtypes(load, node, kinds, k, v);
     bool is_pair = node->kind == CONF_MAP && node->count == 2 && key != NULL && value != NULL &&
                    key->kind == CONF_SCALAR && value->kind == CONF_SCALAR;
     if (!is_pair)
         return scenario_fail(reader, node, "engine.kv_cache_dtype", "unsupported-key",
-                             "'kv_cache_dtype' must be a name or {k: NAME, v: NAME}; dtypes per layer group are not simulated by this version");
+                             "'kv_cache_dtype' must be a name, {k: NAME, v: NAME}, or names by kind of layer: {full: NAME, sliding: NAME, chunked: NAME}");
     *k = resolve_name(load, key->text);
     *v = resolve_name(load, value->text);
     scenario_param_text(reader, "engine.kv_cache_dtype.k", key->text, "", key);
@@ -209,7 +234,7 @@ static bool fill_inputs(struct scenario_load *load, struct kv_waterfall_inputs *
         inputs->kv.state_dtype = state->text;
     scenario_sizing_fill(load, inputs);
     fill_demand(load, inputs);
-    return find_kv_dtypes(load, &inputs->kv.k_dtype, &inputs->kv.v_dtype) && read_activation(load, &inputs->activation);
+    return find_kv_dtypes(load, inputs->kv.kind_dtype, &inputs->kv.k_dtype, &inputs->kv.v_dtype) && read_activation(load, &inputs->activation);
 }
 
 static bool check_pool_keys(struct scenario_load *load)
@@ -230,18 +255,45 @@ static bool check_pool_keys(struct scenario_load *load)
     return true;
 }
 
+static bool runs_vllm_v1(const struct serve_config *config)
+{
+    return config->scheduler == NULL || config->scheduler == &sched_vllm_v1;
+}
+
+/* Windowed blocks are freed as the window passes; which of them a prefix cache would keep is not simulated yet. */
+static bool use_window(struct scenario_load *load, int64_t window_tokens)
+{
+    struct sched_options *sched = &load->scenario->config.sched;
+    const struct conf_node *stated = scenario_stated(load->engine, "enable_prefix_caching");
+    sched->window_tokens = window_tokens;
+    if (!sched->enable_prefix_caching)
+        return true;
+    if (stated != NULL)
+        return scenario_fail(load->reader, stated, "engine.enable_prefix_caching", "unsupported-key",
+                             "a prefix cache of windowed layers is not simulated by this version");
+    sched->enable_prefix_caching = false;
+    scenario_param_derived(load->reader, "engine.enable_prefix_caching.used", "false", "", SPEC_ASSUMED,
+                           "a prefix cache of windowed layers is not simulated");
+    scenario_caveat(load->reader, "prefix_caching_off",
+                    "the engine keeps a prefix cache of windowed layers; it is off here and no hit is counted");
+    return true;
+}
+
 /* The places of the sizes of a hybrid cache are a matter of `kvsim size` and `step` in this version. */
 static bool check_groups(struct scenario_load *load)
 {
     const struct spec_model *model = &load->scenario->model;
     if (load->purpose != SCENARIO_FOR_RUN && load->purpose != SCENARIO_FOR_CHECK)
         return true;
+    if (model->group_count == 1 && model->groups[0].kind == SPEC_KV_SLIDING && model->groups[0].window_tokens > 0 &&
+        load->scenario->config.kv_policy == KV_PAGED && runs_vllm_v1(&load->scenario->config))
+        return use_window(load, model->groups[0].window_tokens);
     for (size_t i = 0; i < model->group_count; i++) {
         if (model->groups[i].kind == SPEC_KV_FULL)
             continue;
         return scenario_fail_hint(load->reader, conf_get(load->root, "model"), "model", "unsupported-model",
                                   "kvsim step prices it, kvsim size computes its memory",
-                                  "%s has %s layers; the running simulation keeps full-attention caches only in this version",
+                                  "%s has %s layers; the running simulation keeps full attention, or one sliding window in all layers, in this version",
                                   model->name, spec_kv_kind_name(model->groups[i].kind));
     }
     return true;

@@ -105,6 +105,15 @@ static inline void sched_finish(struct sched *sched, struct sched_seq *seq, bool
     sched->ops->finish(sched, seq, is_delivered, in_flight);
 }
 
+/*
+ * With a sliding window, what the blocks of running sequences hold: tokens that a query of the next step or of one in
+ * flight (plans from `first_plan` on) can see, and tokens beyond the window.
+ */
+struct sched_window_tokens {
+    int64_t visible, beyond;
+};
+struct sched_window_tokens sched_count_window(const struct sched *sched, uint64_t first_plan);
+
 /* Tokens in the cache, all running sequences. */
 static inline int64_t sched_live_tokens(const struct sched *sched)
 {

@@ -41,7 +41,7 @@ void sched_admit(struct sched *sched, struct sched_plan *plan, struct sched_seq 
 void sched_schedule_loose(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq,
                           int64_t tokens);
 void sched_add_to_shape(struct cost_shape *shape, const struct sched_seq *seq, int64_t tokens,
-                        bool emits);
+                        bool emits, int64_t window_tokens);
 void sched_loose_add(struct sched *sched, struct sched_seq *seq);
 void sched_loose_remove(struct sched *sched, const struct sched_seq *seq);
 
@@ -53,6 +53,8 @@ void sched_note_left_front(struct sched_plan *plan, struct sched_seq *seq);
 /* Recompute: all blocks back, to the front of the queue (or its place). */
 void sched_preempt(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq);
 
+/* At the start of a running sequence's allocation, even if that then fails. */
+void sched_drop_out_of_window(struct sched *sched, const struct sched_plan *plan, struct sched_seq *seq);
 /* Tokens of a front member whose blocks are hashed; `is_scheduled`: this turn has given the member its token. */
 int64_t sched_front_hashed_tokens(const struct sched *sched, const struct sched_seq *seq,
                                   bool is_scheduled);

@@ -57,6 +57,9 @@ struct sched_seq {
     int64_t undo_high_water, undo_recomputed; /* before the last schedule outside the front */
     int64_t computed_total, recomputed_total;
     uint32_t preemptions;
+    uint64_t prior_step;            /* with a window: the plan before that one, and its tokens */
+    int64_t prior_tokens;
+    int64_t dropped_blocks;         /* left the window and were freed: the first ones */
     uint64_t scheduled_step;        /* the plan that last scheduled it outside the front, and with how many tokens */
     int64_t scheduled_tokens;
 };

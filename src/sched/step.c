@@ -88,7 +88,8 @@ static int64_t blocks_held(const struct sched *sched, const struct sched_seq *se
     if (!takes_memory(sched->pool)) {
         return 0; // what it holds was taken at admission, if anything
     }
-    return kv_reserve_held_blocks(sched->pool, sched_seq_computed(sched, seq)) + seq->took_blocks;
+    return kv_reserve_held_blocks(sched->pool, sched_seq_computed(sched, seq)) + seq->took_blocks -
+           seq->dropped_blocks;
 }
 
 int64_t sched_blocks_missing(const struct sched *sched, const struct sched_seq *seq, int64_t tokens)
@@ -161,6 +162,8 @@ static void detach(struct sched *sched, struct sched_seq *seq)
     }
     if (seq->state == SCHED_LOOSE) {
         sched_loose_remove(sched, seq);
+        sched->overrun_count -= seq->is_overrun ? 1 : 0;
+        seq->is_overrun = false;
     } else if (seq->state == SCHED_DRAINING) {
         sched->draining_count--;
     }
@@ -183,6 +186,7 @@ static void free_running(struct sched *sched, struct sched_seq *seq, int64_t has
     }
     seq->hashed_tokens = 0;
     seq->took_blocks = 0;
+    seq->dropped_blocks = 0;
     detach(sched, seq);
     sched_list_remove(&sched->running, seq);
 }
@@ -217,6 +221,7 @@ void sched_preempt(struct sched *sched, struct sched_plan *plan, struct sched_se
     sched_settle(sched, seq);
     free_running(sched, seq, hashed);
     seq->computed = 0;
+    seq->scheduled_step = seq->prior_step = 0; // nothing of its new life is in flight
     seq->preemptions++;
     sched_queue_put_back(&sched->waiting, seq);
     base_vec_push(&plan->victims, seq);
@@ -243,15 +248,29 @@ void sched_finish_and_free(struct sched *sched, struct sched_seq *seq, bool is_d
 
 /* ---- adding a sequence's tokens to the plan ---- */
 
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+// Pairs of a chunk's queries and the keys that their windows hold: the sum of min(c + i, W) over i = 1 ... q.
+static base_i128 window_area(int64_t cached, int64_t tokens, int64_t window)
+{
+    int64_t whole = least(tokens, window > cached ? window - cached : 0); // queries that see everything
+    return (base_i128)whole * cached + (base_i128)whole * (whole + 1) / 2 + (base_i128)(tokens - whole) * window;
+}
+
 void sched_add_to_shape(struct cost_shape *shape, const struct sched_seq *seq, int64_t tokens,
-                        bool emits)
+                        bool emits, int64_t window_tokens)
 {
     if (tokens == 1 && emits && seq->computed >= seq->prompt_tokens) {
         shape->decode_seq_count++;
         shape->decode_context_tokens += seq->computed + 1;
+        shape->decode_window_tokens[0] += least(seq->computed + 1, window_tokens);
         return;
     }
     cost_shape_add_prefill(shape, 1, tokens, seq->computed);
+    shape->prefill_window_area[0] += window_area(seq->computed, tokens, window_tokens);
     shape->emitting_count += emits ? 1 : 0;
 }
 
@@ -260,7 +279,7 @@ void sched_schedule_loose(struct sched *sched, struct sched_plan *plan, struct s
                           int64_t tokens)
 {
     bool emits = seq->computed + tokens == sched_seq_known_tokens(seq);
-    sched_add_to_shape(&plan->shape, seq, tokens, emits);
+    sched_add_to_shape(&plan->shape, seq, tokens, emits, sched->options->window_tokens);
     plan->regrown_tokens += sched_regrown_tokens(sched, seq->computed, tokens);
     int64_t end = seq->computed + tokens;
     seq->undo_high_water = seq->high_water;
@@ -271,11 +290,13 @@ void sched_schedule_loose(struct sched *sched, struct sched_plan *plan, struct s
     seq->computed = end;
     seq->hashed_tokens = end;
     seq->computed_total += tokens;
+    seq->prior_step = seq->scheduled_step;
+    seq->prior_tokens = seq->scheduled_tokens;
     seq->scheduled_step = plan->number;
     seq->scheduled_tokens = tokens;
     sched->outside_front_tokens += tokens;
     plan->token_count += tokens;
-    if (emits) {
+    if (emits && !seq->is_overrun) {
         base_vec_push(&plan->emits, seq);
     }
 }
@@ -371,6 +392,11 @@ static void follow_up_emission(struct sched *sched, struct sched_plan *plan, str
     }
     if (keeps_nothing) {
         return; // there is no front of what computes everything
+    }
+    if (sched->options->window_tokens > 0) {
+        seq->is_overrun = is_last;
+        sched->overrun_count += is_last ? 1 : 0;
+        return; // blocks leave each window at a step of its own: sequences are walked one by one
     }
     sched_loose_remove(sched, seq);
     sched->outside_front_tokens -= seq->computed;
@@ -503,4 +529,37 @@ void sched_advance_front(struct sched *sched, struct sched_plan *plan, int64_t s
     plan->shape.decode_context_tokens = front->context_sum;
     plan->valid_steps -= steps;
     follow_up_finals(sched, plan);
+}
+
+/* ---- sliding windows ---- */
+
+static int64_t tokens_since(const struct sched_seq *seq, uint64_t first_plan)
+{
+    return (seq->scheduled_step >= first_plan ? seq->scheduled_tokens : 0) +
+           (seq->prior_step >= first_plan ? seq->prior_tokens : 0);
+}
+
+struct sched_window_tokens sched_count_window(const struct sched *sched, uint64_t first_plan)
+{
+    struct sched_window_tokens count = {0, 0};
+    for (const struct sched_seq *seq = sched->running.head; seq != NULL; seq = seq->next) {
+        int64_t seen = sched->options->window_tokens - 1 + tokens_since(seq, first_plan);
+        int64_t visible = seq->computed < seen ? seq->computed : seen;
+        count.visible += visible;
+        count.beyond += seq->computed - seq->dropped_blocks * sched->pool->block_tokens - visible;
+    }
+    return count;
+}
+
+// Blocks that no query from the tokens processed so far on can see; those of steps in flight are not processed yet.
+void sched_drop_out_of_window(struct sched *sched, const struct sched_plan *plan, struct sched_seq *seq)
+{
+    bool is_in_flight = sched->in_flight && seq->scheduled_step + 1 == plan->number;
+    int64_t processed = seq->computed - (is_in_flight ? seq->scheduled_tokens : 0);
+    int64_t unseen = processed - sched->options->window_tokens + 1;
+    int64_t blocks = unseen > 0 ? unseen / sched->pool->block_tokens : 0;
+    if (blocks > seq->dropped_blocks) {
+        kv_paged_give(sched->pool, blocks - seq->dropped_blocks);
+        seq->dropped_blocks = blocks;
+    }
 }

@@ -49,7 +49,8 @@ static bool schedule_running_at_once(struct sched *sched, struct sched_plan *pla
 {
     struct sched_front *front = &sched->front;
     int64_t need = sched_front_blocks(sched);
-    if (front->count > walk->budget || need > sched->pool->free_blocks) {
+    if (front->count > walk->budget || need > sched->pool->free_blocks ||
+        sched->options->window_tokens > 0) {
         return false;
     }
     int64_t wanted = 0;
@@ -111,13 +112,15 @@ static void unschedule(struct sched *sched, struct sched_plan *plan, struct sche
     struct cost_shape undo = {.cached_step_tokens = plan->shape.cached_step_tokens};
     struct sched_seq before = *seq;
     before.computed -= tokens;
-    sched_add_to_shape(&undo, &before, tokens, emitted);
+    sched_add_to_shape(&undo, &before, tokens, emitted, sched->options->window_tokens);
     plan->shape.decode_seq_count -= undo.decode_seq_count;
     plan->shape.decode_context_tokens -= undo.decode_context_tokens;
     plan->shape.prefill_seq_count -= undo.prefill_seq_count;
     plan->shape.prefill_tokens -= undo.prefill_tokens;
     plan->shape.prefill_cached_tokens -= undo.prefill_cached_tokens;
     plan->shape.prefill_area -= undo.prefill_area;
+    plan->shape.prefill_window_area[0] -= undo.prefill_window_area[0];
+    plan->shape.decode_window_tokens[0] -= undo.decode_window_tokens[0];
     plan->shape.prefill_chunk_squares -= undo.prefill_chunk_squares;
     plan->shape.prefill_cached_rounded -= undo.prefill_cached_rounded;
     plan->shape.emitting_count -= undo.emitting_count;
@@ -194,6 +197,9 @@ static void schedule_running_one_by_one(struct sched *sched, struct sched_plan *
         bool in_front = seq->state == SCHED_FRONT;
         int64_t tokens = in_front ? 1 : wanted_tokens(sched, seq);
         tokens = tokens < walk->budget ? tokens : walk->budget;
+        if (sched->options->window_tokens > 0) {
+            sched_drop_out_of_window(sched, plan, seq);
+        }
         int64_t blocks = sched_blocks_missing(sched, seq, tokens);
         if (!take_or_preempt(sched, plan, seq, blocks, walk, &next)) {
             break;
@@ -239,6 +245,21 @@ static int64_t needed_blocks(int64_t required, const struct kv_hits *hits)
     return (missing > 0 ? missing : 0) + hits->idle_blocks;
 }
 
+// A windowed sequence never holds more than its window, the steps in flight and a partial block at either end.
+static int64_t most_blocks(const struct sched *sched, int64_t known)
+{
+    const struct sched_options *options = sched->options;
+    int64_t blocks = kv_paged_blocks_for(sched->pool, known);
+    if (options->window_tokens == 0) {
+        return blocks;
+    }
+    int64_t depth = options->async_scheduling ? 2 : 1;
+    int64_t tokens = options->window_tokens - 1 + depth * options->max_num_batched_tokens;
+    tokens = tokens < options->max_model_len ? tokens : options->max_model_len;
+    int64_t cap = kv_paged_blocks_for(sched->pool, tokens) + 1;
+    return blocks < cap ? blocks : cap;
+}
+
 static bool prompt_fits(const struct sched *sched, const struct sched_seq *seq, int64_t end)
 {
     int64_t watermark = sched->running.count > 0 ? sched->watermark_blocks : 0;
@@ -248,7 +269,7 @@ static bool prompt_fits(const struct sched *sched, const struct sched_seq *seq, 
     int64_t known = sched_seq_known_tokens(seq);
     int64_t free_blocks = sched->pool->free_blocks - watermark;
     if (sched->options->reserve_full_isl &&
-        needed_blocks(kv_paged_blocks_for(sched->pool, known), &sched->hits) > free_blocks) {
+        needed_blocks(most_blocks(sched, known), &sched->hits) > free_blocks) {
         return false;
     }
     return needed_blocks(kv_paged_blocks_for(sched->pool, end), &sched->hits) <= free_blocks;

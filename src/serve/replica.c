@@ -277,6 +277,7 @@ static void price(struct serve_replica *replica, struct serve_flight *flight, ba
     flight->start_ticks = start;
     if (shape->prefill_tokens == 0) {
         struct cost_ramp ramp = {.seq_count = shape->decode_seq_count, .context_tokens = shape->decode_context_tokens};
+        ramp.window_tokens[0] = shape->decode_window_tokens[0];
         struct cost_piece piece;
         ramp_piece(replica, &ramp, copied_tokens(replica, &flight->plan), 1, &piece);
         flight->ticks = piece.first_ticks;
@@ -312,10 +313,18 @@ static void note_plan(struct serve_replica *replica, const struct sched_plan *pl
     }
 }
 
-static void take_state(struct serve_replica *replica)
+// `newest` has been decided; the running step, if there is one, was decided before it.
+static void take_state(struct serve_replica *replica, const struct serve_flight *newest)
 {
     struct serve_state *state = &replica->tally.state;
     state->live_tokens = sched_live_tokens(&replica->sched);
+    if (replica->sched.options->window_tokens > 0) {
+        const struct serve_flight *oldest = replica->running != NULL ? replica->running : newest;
+        struct sched_window_tokens tokens =
+            sched_count_window(&replica->sched, oldest != NULL ? oldest->plan.number : UINT64_MAX);
+        state->live_tokens = tokens.visible;
+        state->out_of_window_tokens = tokens.beyond;
+    }
     state->used_blocks = kv_paged_used_blocks(&replica->pool);
     state->promised_tokens = kv_paged_promised_tokens(&replica->pool);
     state->fragmented_blocks = replica->sched.fragmented_blocks;
@@ -356,7 +365,7 @@ static struct serve_flight *decide(struct serve_replica *replica, base_i128 now)
     }
     flight->is_active = true;
     flight->sched_ticks = now;
-    take_state(replica);
+    take_state(replica, flight);
     serve_tally_note_peak(&replica->tally);
     replica->steps++;
     if (kv_policy_concatenates(replica->pool.policy)) {
@@ -481,7 +490,7 @@ void serve_replica_turn(struct serve_replica *replica, base_i128 now, base_i128 
     }
     set_waiting(replica, now);
     note_wait(replica);
-    take_state(replica);
+    take_state(replica, newest);
     if (replica->running == NULL) {
         return;
     }

@@ -27,6 +27,7 @@ const char *serve_limit_name(enum serve_limit limit);
 /* Integrals over time, in ticks (2^-20 ns) times the unit; exact. */
 struct serve_integrals {
     base_i128 live_tokens;  /* tokens in the cache of running sequences */
+    base_i128 out_of_window_tokens; /* in held blocks, beyond the window */
     base_i128 used_blocks;
     base_i128 shared_blocks; /* holders beyond the first, over held blocks */
     base_i128 cached_blocks; /* idle, with content */
@@ -44,6 +45,7 @@ struct serve_replica_result {
     struct serve_integrals whole;  /* time 0 to the end of the run */
     struct serve_integrals window; /* the measured window */
     /* All of them at the first instant when used is largest. */
+    int64_t peak_out_of_window_tokens;
     int64_t peak_used_blocks, peak_live_tokens, peak_shared_blocks, peak_cached_blocks;
     int64_t peak_promised_tokens, peak_fragmented_blocks;
     int64_t peak_running, peak_waiting;

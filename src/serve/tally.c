@@ -20,6 +20,7 @@ static enum serve_limit limit_of(const struct serve_state *state)
 static void add_constant(struct serve_integrals *sum, const struct serve_state *state, base_i128 ticks)
 {
     sum->running += state->running * ticks;
+    sum->out_of_window_tokens += state->out_of_window_tokens * ticks;
     sum->shared_blocks += state->shared_blocks * ticks;
     sum->promised_tokens += state->promised_tokens * ticks;
     sum->fragmented_blocks += state->fragmented_blocks * ticks;
@@ -170,6 +171,7 @@ void serve_tally_note_peak(struct serve_tally *tally)
     if (state->used_blocks > tally->peak_used_blocks) {
         tally->peak_used_blocks = state->used_blocks;
         tally->peak_live_tokens = state->live_tokens;
+        tally->peak_out_of_window_tokens = state->out_of_window_tokens;
         tally->peak_shared_blocks = state->shared_blocks;
         tally->peak_cached_blocks = state->cached_blocks;
         tally->peak_promised_tokens = state->promised_tokens;
@@ -188,6 +190,7 @@ void serve_tally_at(const struct serve_tally *tally, base_i128 now, struct serve
 void serve_integrals_subtract(struct serve_integrals *from, const struct serve_integrals *part)
 {
     from->live_tokens -= part->live_tokens;
+    from->out_of_window_tokens -= part->out_of_window_tokens;
     from->used_blocks -= part->used_blocks;
     from->shared_blocks -= part->shared_blocks;
     from->cached_blocks -= part->cached_blocks;

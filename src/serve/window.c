@@ -200,7 +200,8 @@ static void sample_replica(struct serve *serve, uint32_t number, base_i128 now)
     serve->sampled_prefill[number] = replica->prefill_tokens;
     serve->sampled_emitted[number] = replica->emitted_tokens;
     struct kv_ledger ledger;
-    struct kv_paged_state state = kv_paged_state(&replica->pool, sched_live_tokens(&replica->sched));
+    struct kv_paged_state state = kv_paged_state(&replica->pool, replica->tally.state.live_tokens);
+    state.out_of_window_tokens = replica->tally.state.out_of_window_tokens;
     state.fragmented_blocks = replica->sched.fragmented_blocks;
     kv_paged_ledger(&replica->pool, &state, &ledger);
     for (size_t i = 0; i < KV_LEDGER_LINE_COUNT; i++) {
@@ -238,6 +239,7 @@ void serve_window_end(struct serve *serve, base_i128 now)
         struct serve_replica_result *out = &result->replicas[i];
         serve_tally_at(&replica->tally, now, &out->whole);
         out->peak_used_blocks = replica->tally.peak_used_blocks;
+        out->peak_out_of_window_tokens = replica->tally.peak_out_of_window_tokens;
         out->peak_live_tokens = replica->tally.peak_live_tokens;
         out->peak_shared_blocks = replica->tally.peak_shared_blocks;
         out->peak_cached_blocks = replica->tally.peak_cached_blocks;

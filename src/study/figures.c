@@ -84,6 +84,16 @@ static double sum_failed(const struct serve_result *result)
     return failed;
 }
 
+// Of a token that is seen, windowed layers included.
+static double lower_bound_of_token(const struct serve_config *config)
+{
+    double bytes = 0;
+    for (size_t i = 0; i < config->layout.group_count; i++) {
+        bytes += (double)config->layout.groups[i].lower_bound_bytes;
+    }
+    return bytes;
+}
+
 #define FIGURE(name, expression)                                                                                    \
     static double name(const struct serve_config *c, const struct serve_result *r)                                  \
     {                                                                                                               \
@@ -143,7 +153,7 @@ FIGURE(busy_fraction, window_mean(r, of_busy) / c->replica_count)
 FIGURE(prefill_fraction, window_mean(r, of_prefill) / window_mean(r, of_busy))
 FIGURE(usage_mean, window_mean(r, of_used) / (usable_blocks(c) * c->replica_count))
 FIGURE(allocated_mean, window_mean(r, of_used) * (double)c->layout.block_bytes)
-FIGURE(lower_bound_mean, window_mean(r, of_live) * (double)c->layout.lower_bound_bytes_per_token)
+FIGURE(lower_bound_mean, window_mean(r, of_live) * lower_bound_of_token(c))
 FIGURE(no_swap, 0.0 * (double)r->arrived)
 SUM_REPLICAS(copied_tokens, replica->copied_tokens)
 FIGURE(copied_bytes, kv_policy_concatenates(c->kv_policy) ? copied_tokens(c, r) * (double)c->layout.lower_bound_bytes_per_token
@@ -162,7 +172,7 @@ MAX_REPLICAS(running_peak, replica->peak_running)
 MAX_REPLICAS(waiting_peak, replica->peak_waiting)
 FIGURE(usage_peak, used_blocks_peak(c, r) / usable_blocks(c))
 FIGURE(allocated_peak, peak_used(c, r) * (double)c->layout.block_bytes)
-FIGURE(lower_bound_peak, peak_live(c, r) * (double)c->layout.lower_bound_bytes_per_token)
+FIGURE(lower_bound_peak, peak_live(c, r) * lower_bound_of_token(c))
 
 static double slo_attainment(const struct serve_config *c, const struct serve_result *r)
 {

@@ -56,8 +56,14 @@ static void gather_pool(const struct serve_config *config, struct record_run *ou
     record_set_integer(out, RECORD_KV_REPLICATION, config->layout.kv_replication);
     record_set_integer(out, RECORD_LOWER_BOUND_BYTES_PER_TOKEN, (int64_t)config->layout.lower_bound_bytes_per_token);
     int64_t longest = (config->sched.max_model_len + config->sched.block_size - 1) / config->sched.block_size;
-    record_set_real(out, RECORD_CONCURRENCY_GUARANTEED, (double)(usable / longest * config->replica_count));
-    if (config->mean_held_blocks > 0) {
+    bool is_windowed = config->sched.window_tokens > 0;
+    if (is_windowed) {
+        record_run_add_caveat(out, "windowed_concurrency",
+                              "how many fit is not said here where blocks leave a sliding window; kvsim size says it");
+    } else {
+        record_set_real(out, RECORD_CONCURRENCY_GUARANTEED, (double)(usable / longest * config->replica_count));
+    }
+    if (config->mean_held_blocks > 0 && !is_windowed) {
         record_set_real(out, RECORD_CONCURRENCY_EXPECTED,
                         (double)usable / config->mean_held_blocks * config->replica_count);
     }
@@ -116,13 +122,14 @@ static void round_within_pool(struct kv_ledger *ledger)
 static void mean_ledger(const struct study_replications *replications, size_t replica, struct kv_ledger *out)
 {
     const struct serve_config *config = replications->config;
-    double live = 0, used = 0, shared = 0, cached = 0, promised = 0, fragmented = 0;
+    double live = 0, beyond = 0, used = 0, shared = 0, cached = 0, promised = 0, fragmented = 0;
     for (size_t i = 0; i < replications->count; i++) {
         const struct serve_result *result = &replications->at[i].result;
         const struct serve_integrals *window = &result->replicas[replica].window;
         double ticks = base_i128_to_double(result->window_ticks) * (double)replications->count;
         if (ticks > 0) {
             live += base_i128_to_double(window->live_tokens) / ticks;
+            beyond += base_i128_to_double(window->out_of_window_tokens) / ticks;
             used += base_i128_to_double(window->used_blocks) / ticks;
             shared += base_i128_to_double(window->shared_blocks) / ticks;
             cached += base_i128_to_double(window->cached_blocks) / ticks;
@@ -143,11 +150,12 @@ static void mean_ledger(const struct study_replications *replications, size_t re
     out->replicated_bytes = llround(live * (double)unit.replicated_bytes);
     out->scales_bytes = llround(live * (double)unit.scales_bytes);
     out->padded_bytes = llround(live * (double)unit.padded_bytes);
+    out->out_of_window_bytes = llround(beyond * (double)layout->slot_bytes);
     out->shared_bytes = llround(shared * block_bytes);
     double empty = fmax(0, promised - live); // 0 where nothing is promised
     out->reserved_bytes = llround(empty * (double)layout->slot_bytes);
     out->block_rounding_bytes =
-        llround(fmax(0, (used + shared) * block_bytes - (live + empty) * (double)layout->slot_bytes));
+        llround(fmax(0, (used + shared) * block_bytes - (live + beyond + empty) * (double)layout->slot_bytes));
     out->fragmented_bytes = llround(fragmented * block_bytes);
     out->cached_bytes = llround(cached * block_bytes);
     out->held_back_bytes = unit.held_back_bytes;
@@ -174,7 +182,7 @@ static void gather_ledger(const struct study_replications *replications, struct 
         kv_paged_init(&pool, &config->layout, config->pool_blocks, config->reserved_blocks);
         const struct kv_paged_state peak = {most->peak_live_tokens, most->peak_used_blocks, most->peak_shared_blocks,
                                             most->peak_cached_blocks, most->peak_promised_tokens,
-                                            most->peak_fragmented_blocks};
+                                            most->peak_fragmented_blocks, most->peak_out_of_window_tokens};
         kv_paged_ledger(&pool, &peak, &ledger);
         add_ledger(config, r, "peak", &ledger, out);
     }

@@ -182,6 +182,7 @@ static void fill_config(const struct ref_input *input, struct cost_options *cost
         .max_model_len = engine->max_model_len,
         .long_prefill_token_threshold = engine->long_prefill_token_threshold,
         .block_size = engine->block_size,
+        .window_tokens = engine->sliding_window,
         .static_batch = engine->is_static,
         .enable_chunked_prefill = engine->enable_chunked_prefill,
         .async_scheduling = engine->async_scheduling,
@@ -317,6 +318,8 @@ static void compare_step(struct diff *diff, const struct ref_step *expected,
             row->ledger_bytes[KV_LEDGER_LOWER_BOUND]);
     compare(diff, "block_rounding", expected->ledger_tokens[REF_BLOCK_ROUNDING],
             row->ledger_bytes[KV_LEDGER_BLOCK_ROUNDING]);
+    compare(diff, "out_of_window", expected->ledger_tokens[REF_OUT_OF_WINDOW],
+            row->ledger_bytes[KV_LEDGER_OUT_OF_WINDOW]);
     compare(diff, "cached blocks", expected->cached_idle_blocks, row->cached_blocks);
     compare(diff, "shared", expected->ledger_tokens[REF_SHARED],
             row->ledger_bytes[KV_LEDGER_SHARED]);
@@ -440,7 +443,10 @@ void engine_compare_with_reference(const struct ref_input *input, const struct r
     compare_wide(&diff, "running", expected->integrals.running, whole->running);
     compare_wide(&diff, "waiting", expected->integrals.waiting, whole->waiting);
     compare_wide(&diff, "used blocks", expected->integrals.used_blocks, whole->used_blocks);
-    compare_wide(&diff, "live tokens", expected->integrals.context_tokens, whole->live_tokens);
+    compare_wide(&diff, "live tokens", expected->integrals.ledger_tokens[REF_LOWER_BOUND],
+                 whole->live_tokens);
+    compare_wide(&diff, "out of window", expected->integrals.ledger_tokens[REF_OUT_OF_WINDOW],
+                 whole->out_of_window_tokens);
     compare_wide(&diff, "shared", expected->integrals.ledger_tokens[REF_SHARED],
                  whole->shared_blocks * input->engine.block_size);
     compare_wide(&diff, "cached", expected->integrals.ledger_tokens[REF_CACHED],
