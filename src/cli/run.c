@@ -168,7 +168,9 @@ static void abandon_steps(struct session *session)
 
 static void on_interrupt(void *context)
 {
-    abandon_steps(context);
+    const struct session *session = context;
+    if (session->steps.file.out != NULL)
+        report_file_unlink(&session->steps.file);
 }
 
 static struct record_sink *steps_sink(void *context, uint32_t replication)

@@ -156,10 +156,15 @@ enum kvsim_status report_file_finish(struct report_file *file, struct kvsim_erro
     return status;
 }
 
+void report_file_unlink(const struct report_file *file)
+{
+    if (file->temporary_path != NULL)
+        unlink(file->temporary_path);
+}
+
 void report_file_abandon(struct report_file *file)
 {
     fclose(file->out);
-    if (file->temporary_path != NULL)
-        unlink(file->temporary_path);
+    report_file_unlink(file);
     release(file);
 }

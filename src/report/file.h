@@ -27,6 +27,8 @@ enum kvsim_status report_file_open(struct report_file *file, const char *path, c
 enum kvsim_status report_file_finish(struct report_file *file,
                                      struct kvsim_error *err) KVSIM_MUST_CHECK;
 void report_file_abandon(struct report_file *file);
+/* For a process that ends at once while another thread may still be writing: only the name goes. */
+void report_file_unlink(const struct report_file *file);
 
 /* Whether both name the same regular file, or would make it. */
 bool report_file_is(const char *path, const char *other);
