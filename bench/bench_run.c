@@ -122,8 +122,8 @@ static double capacity(const char *path, const char *output_override)
     return run(&bench, SERVE_JUMP).completions_per_s;
 }
 
-static struct figures at_share(const char *path, double rate_per_s, uint64_t requests, const char *output_override,
-                               enum serve_mode mode)
+static struct figures at_share(const char *path, double rate_per_s, uint64_t requests,
+                               const char *output_override, enum serve_mode mode)
 {
     struct bench bench;
     char arrival[96];
@@ -139,21 +139,27 @@ static struct figures at_share(const char *path, double rate_per_s, uint64_t req
 static const double shares[] = {0.2, 0.6, 0.9};
 enum { SHARE_COUNT = sizeof shares / sizeof *shares };
 
-static void print_speeds(const char *path, const char *title, uint64_t requests, const char *output_override,
-                         double *ns_per_request)
+static void print_speeds(const char *path, const char *title, uint64_t requests,
+                         const char *output_override, double *ns_per_request)
 {
     double most = capacity(path, output_override);
     printf("\n%s: capacity %.3f completions/s\n", title, most);
-    printf("  share  requests/s   steps/s      ns/request  steps        tokens         stepping: ns/request  equal\n");
+    printf("  share  requests/s   steps/s      ns/request  steps        tokens         stepping: "
+           "ns/request  equal\n");
     for (size_t i = 0; i < SHARE_COUNT; i++) {
-        struct figures jump = at_share(path, shares[i] * most, requests, output_override, SERVE_JUMP);
-        struct figures step = at_share(path, shares[i] * most, requests / 10, output_override, SERVE_STEP);
-        struct figures same = at_share(path, shares[i] * most, requests / 10, output_override, SERVE_JUMP);
-        bool is_equal = step.steps == same.steps && step.tokens == same.tokens && step.outputs == same.outputs;
+        struct figures jump =
+            at_share(path, shares[i] * most, requests, output_override, SERVE_JUMP);
+        struct figures step =
+            at_share(path, shares[i] * most, requests / 10, output_override, SERVE_STEP);
+        struct figures same =
+            at_share(path, shares[i] * most, requests / 10, output_override, SERVE_JUMP);
+        bool is_equal =
+            step.steps == same.steps && step.tokens == same.tokens && step.outputs == same.outputs;
         ns_per_request[i] = 1e9 * jump.wall_s / (double)jump.requests;
-        printf("  %3.0f %%  %10.0f  %11.0f  %10.0f  %-11" PRIu64 "  %-13" PRId64 "  %20.0f  %s\n", 100 * shares[i],
-               (double)jump.requests / jump.wall_s, (double)jump.steps / jump.wall_s, ns_per_request[i], jump.steps,
-               jump.tokens, 1e9 * step.wall_s / (double)step.requests, is_equal ? "yes" : "NO");
+        printf("  %3.0f %%  %10.0f  %11.0f  %10.0f  %-11" PRIu64 "  %-13" PRId64 "  %20.0f  %s\n",
+               100 * shares[i], (double)jump.requests / jump.wall_s,
+               (double)jump.steps / jump.wall_s, ns_per_request[i], jump.steps, jump.tokens,
+               1e9 * step.wall_s / (double)step.requests, is_equal ? "yes" : "NO");
     }
 }
 
@@ -167,7 +173,8 @@ static void print_peak_memory(const char *path, double rate_per_s, uint64_t requ
     }
     int status = 0;
     struct rusage usage; // of the largest child so far: the few requests come first
-    if (child > 0 && waitpid(child, &status, 0) == child && status == 0 && getrusage(RUSAGE_CHILDREN, &usage) == 0) {
+    if (child > 0 && waitpid(child, &status, 0) == child && status == 0 &&
+        getrusage(RUSAGE_CHILDREN, &usage) == 0) {
         printf("  %10" PRIu64 " requests: %ld KiB\n", requests, usage.ru_maxrss);
     }
 }

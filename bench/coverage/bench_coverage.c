@@ -15,7 +15,8 @@ static const double utilizations[] = {0.5, 0.8, 0.9, 0.95};
 
 enum { UTILIZATIONS = sizeof utilizations / sizeof *utilizations };
 
-static struct cell cell_of(bool is_geometric, double utilization, int64_t requests, int64_t replications, double seeds)
+static struct cell cell_of(bool is_geometric, double utilization, int64_t requests,
+                           int64_t replications, double seeds)
 {
     return (struct cell){.queue = {is_geometric, 100, 0.01, utilization},
                          .requests = requests,
@@ -23,19 +24,22 @@ static struct cell cell_of(bool is_geometric, double utilization, int64_t reques
                          .seeds = seeds < 2 ? 2 : (size_t)seeds};
 }
 
-static enum kvsim_status one_cell(const char *folder, const struct cell *cell, struct kvsim_error *err)
+static enum kvsim_status one_cell(const char *folder, const struct cell *cell,
+                                  struct kvsim_error *err)
 {
     struct cell_result result;
     enum kvsim_status status = cell_run(folder, cell, NULL, NULL, &result, err);
     if (status == KVSIM_OK) {
         cell_print(stdout, cell, &result);
-        fprintf(stderr, "%s rho %.2f: %lld requests x %lld, %zu seeds\n", cell->queue.is_geometric ? "M/Geo/1" : "M/D/1",
-                cell->queue.utilization, (long long)cell->requests, (long long)cell->replications, cell->seeds);
+        fprintf(stderr, "%s rho %.2f: %lld requests x %lld, %zu seeds\n",
+                cell->queue.is_geometric ? "M/Geo/1" : "M/D/1", cell->queue.utilization,
+                (long long)cell->requests, (long long)cell->replications, cell->seeds);
     }
     return status;
 }
 
-static enum kvsim_status cells(const char *folder, double part, size_t block, struct kvsim_error *err)
+static enum kvsim_status cells(const char *folder, double part, size_t block,
+                               struct kvsim_error *err)
 {
     static const struct {
         int64_t requests, replications;
@@ -46,8 +50,9 @@ static enum kvsim_status cells(const char *folder, double part, size_t block, st
         cell_print_header(stdout);
     }
     for (size_t i = 0; i < 2 * UTILIZATIONS && status == KVSIM_OK; i++) {
-        struct cell cell = cell_of(i < UTILIZATIONS, utilizations[i % UTILIZATIONS], sizes[block - 1].requests,
-                                   sizes[block - 1].replications, part * sizes[block - 1].seeds);
+        struct cell cell =
+            cell_of(i < UTILIZATIONS, utilizations[i % UTILIZATIONS], sizes[block - 1].requests,
+                    sizes[block - 1].replications, part * sizes[block - 1].seeds);
         status = one_cell(folder, &cell, err);
     }
     return status;
@@ -58,18 +63,22 @@ static enum kvsim_status all_pairs(const char *folder, double part, struct kvsim
     static const int64_t counts[] = {5, 20};
     static const char *const statistics[] = {"mean", "p99"};
     enum kvsim_status status = KVSIM_OK;
-    printf("\nqueue,difference,requests,replications,seeds,statistic,truth_ms,covered_paired,covered_unpaired,"
+    printf("\nqueue,difference,requests,replications,seeds,statistic,truth_ms,covered_paired,"
+           "covered_unpaired,"
            "width_unpaired_over_paired,bias\n");
     for (size_t i = 0; i < 4 && status == KVSIM_OK; i++) {
-        struct cell low = cell_of(true, 0.80, 20000, counts[i / 2], part * (i / 2 == 0 ? 1000 : 300));
+        struct cell low =
+            cell_of(true, 0.80, 20000, counts[i / 2], part * (i / 2 == 0 ? 1000 : 300));
         struct cell high = low;
         struct pair_count pair;
         high.queue.utilization = 0.82;
         status = pair_run(folder, &low, &high, statistics[i % 2], &pair, err);
         double n = (double)pair.seeds;
-        printf("M/Geo/1,0.82-0.80,20000,%lld,%zu,%s,%.1f,%.3f,%.3f,%.2f,%+.4f\n", (long long)low.replications, pair.seeds,
-               statistics[i % 2], pair.truth_ms, (double)pair.covered_paired / n, (double)pair.covered_unpaired / n,
-               pair.width_unpaired / pair.width_paired, pair.difference_sum_ms / n / pair.truth_ms - 1);
+        printf("M/Geo/1,0.82-0.80,20000,%lld,%zu,%s,%.1f,%.3f,%.3f,%.2f,%+.4f\n",
+               (long long)low.replications, pair.seeds, statistics[i % 2], pair.truth_ms,
+               (double)pair.covered_paired / n, (double)pair.covered_unpaired / n,
+               pair.width_unpaired / pair.width_paired,
+               pair.difference_sum_ms / n / pair.truth_ms - 1);
         fflush(stdout);
     }
     return status;
@@ -88,13 +97,15 @@ static enum kvsim_status overloads(const char *folder, double part, struct kvsim
         cell.rate_factor = beyond[i] / 0.98;
         status = cell_run(folder, &cell, NULL, NULL, &result, err);
         printf("M/Geo/1,%.2f,20000,5,%zu,%.4f,%.4f\n", beyond[i], cell.seeds,
-               (double)result.overloaded / (double)cell.seeds, (double)result.not_settled / (double)cell.seeds);
+               (double)result.overloaded / (double)cell.seeds,
+               (double)result.not_settled / (double)cell.seeds);
         fflush(stdout);
     }
     return status;
 }
 
-static enum kvsim_status do_block(const char *folder, double part, size_t block, struct kvsim_error *err)
+static enum kvsim_status do_block(const char *folder, double part, size_t block,
+                                  struct kvsim_error *err)
 {
     switch (block) {
     case 5:

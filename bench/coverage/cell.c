@@ -19,7 +19,8 @@ static enum kvsim_status load(const char *folder, const struct cell *cell, struc
     snprintf(rate, sizeof rate, "%.12g/s",
              queue_rate_per_s(&cell->queue) * (cell->rate_factor > 0 ? cell->rate_factor : 1));
     snprintf(lengths, sizeof lengths,
-             cell->queue.is_geometric ? "{distribution: geometric, mean: %.0f}" : "%.0f", cell->queue.mean_steps);
+             cell->queue.is_geometric ? "{distribution: geometric, mean: %.0f}" : "%.0f",
+             cell->queue.mean_steps);
     snprintf(requests, sizeof requests, "%" PRId64, cell->requests);
     snprintf(replications, sizeof replications, "%" PRId64, cell->replications);
     const struct scenario_override overrides[] = {{"workload.arrival.rate", rate},
@@ -46,12 +47,14 @@ static void begin(const struct cell *cell, struct cell_result *out)
     *out = (struct cell_result){0};
     queue_solve(&cell->queue, &out->truth);
     double step_ms = cell->queue.step_s * 1e3;
-    out->figures[0] = (struct cell_count){.name = "e2e", .statistic = "mean", .truth_ms = out->truth.sojourn_mean_s * 1e3};
-    out->figures[1] = (struct cell_count){.name = "e2e", .statistic = "p99", .truth_ms = out->truth.sojourn_p99_s * 1e3};
-    out->figures[2] =
-        (struct cell_count){.name = "ttft", .statistic = "mean", .truth_ms = out->truth.wait_mean_s * 1e3 + step_ms};
-    out->figures[3] =
-        (struct cell_count){.name = "ttft", .statistic = "p99", .truth_ms = out->truth.wait_p99_s * 1e3 + step_ms};
+    out->figures[0] = (struct cell_count){
+        .name = "e2e", .statistic = "mean", .truth_ms = out->truth.sojourn_mean_s * 1e3};
+    out->figures[1] = (struct cell_count){
+        .name = "e2e", .statistic = "p99", .truth_ms = out->truth.sojourn_p99_s * 1e3};
+    out->figures[2] = (struct cell_count){
+        .name = "ttft", .statistic = "mean", .truth_ms = out->truth.wait_mean_s * 1e3 + step_ms};
+    out->figures[3] = (struct cell_count){
+        .name = "ttft", .statistic = "p99", .truth_ms = out->truth.wait_p99_s * 1e3 + step_ms};
 }
 
 static void count_figure(const struct record_run *run, struct cell_count *count)
@@ -79,8 +82,8 @@ static void count_run(const struct record_run *run, struct cell_result *out)
 }
 
 enum kvsim_status cell_run(const char *folder, const struct cell *cell,
-                           void (*each)(void *context, size_t index, const struct record_run *run), void *context,
-                           struct cell_result *out, struct kvsim_error *err)
+                           void (*each)(void *context, size_t index, const struct record_run *run),
+                           void *context, struct cell_result *out, struct kvsim_error *err)
 {
     struct scenario *scenario = NULL;
     begin(cell, out);
@@ -108,8 +111,10 @@ enum kvsim_status cell_run(const char *folder, const struct cell *cell,
 
 void cell_print_header(FILE *out)
 {
-    fprintf(out, "queue,rho,requests,replications,seeds,figure,statistic,truth_ms,withheld_share,covered_share,"
-                 "sampling_error,below_share,above_share,half_width,bias,overloaded_share,not_settled_share\n");
+    fprintf(out, "queue,rho,requests,replications,seeds,figure,statistic,truth_ms,withheld_share,"
+                 "covered_share,"
+                 "sampling_error,below_share,above_share,half_width,bias,overloaded_share,not_"
+                 "settled_share\n");
 }
 
 static double share(size_t part, size_t whole)
@@ -122,12 +127,15 @@ void cell_print(FILE *out, const struct cell *cell, const struct cell_result *re
     for (size_t i = 0; i < CELL_FIGURES; i++) {
         const struct cell_count *count = &result->figures[i];
         double covered = share(count->covered, count->printed);
-        fprintf(out, "%s,%.2f,%" PRId64 ",%" PRId64 ",%zu,%s,%s,%.1f,%.3f,%.3f,%.3f,%.3f,%.3f,%.4f,%+.4f,%.4f,%.4f\n",
-                cell->queue.is_geometric ? "M/Geo/1" : "M/D/1", cell->queue.utilization, cell->requests,
-                cell->replications, cell->seeds, count->name, count->statistic, count->truth_ms,
-                1 - share(count->printed, cell->seeds), covered,
-                2 * sqrt(covered * (1 - covered) / (double)(count->printed + 1)), share(count->below, count->printed),
-                share(count->above, count->printed), count->half_width_sum / (double)count->printed,
+        fprintf(out,
+                "%s,%.2f,%" PRId64 ",%" PRId64
+                ",%zu,%s,%s,%.1f,%.3f,%.3f,%.3f,%.3f,%.3f,%.4f,%+.4f,%.4f,%.4f\n",
+                cell->queue.is_geometric ? "M/Geo/1" : "M/D/1", cell->queue.utilization,
+                cell->requests, cell->replications, cell->seeds, count->name, count->statistic,
+                count->truth_ms, 1 - share(count->printed, cell->seeds), covered,
+                2 * sqrt(covered * (1 - covered) / (double)(count->printed + 1)),
+                share(count->below, count->printed), share(count->above, count->printed),
+                count->half_width_sum / (double)count->printed,
                 count->bias_sum / (double)cell->seeds, share(result->overloaded, cell->seeds),
                 share(result->not_settled, cell->seeds));
     }
@@ -165,12 +173,14 @@ static void count_pair(const double *a, const double *b, size_t count, struct pa
     out->difference_sum_ms += paired.difference;
 }
 
-enum kvsim_status pair_run(const char *folder, const struct cell *low, const struct cell *high, const char *statistic,
-                           struct pair_count *out, struct kvsim_error *err)
+enum kvsim_status pair_run(const char *folder, const struct cell *low, const struct cell *high,
+                           const char *statistic, struct pair_count *out, struct kvsim_error *err)
 {
     size_t replications = (size_t)low->replications;
-    struct values a = {replications, statistic, base_alloc(base_mul_size(low->seeds * replications, sizeof(double)))};
-    struct values b = {replications, statistic, base_alloc(base_mul_size(low->seeds * replications, sizeof(double)))};
+    struct values a = {replications, statistic,
+                       base_alloc(base_mul_size(low->seeds * replications, sizeof(double)))};
+    struct values b = {replications, statistic,
+                       base_alloc(base_mul_size(low->seeds * replications, sizeof(double)))};
     struct cell_result of_low, of_high = {0};
     *out = (struct pair_count){.seeds = low->seeds};
     enum kvsim_status status = cell_run(folder, low, keep_values, &a, &of_low, err);

@@ -16,7 +16,7 @@ struct cell {
     struct queue queue;
     int64_t requests;
     int64_t replications;
-    size_t seeds; /* 1, 2, ... */
+    size_t seeds;       /* 1, 2, ... */
     double rate_factor; /* 0 = 1; else arrivals are so much faster than the truth is for */
 };
 
@@ -25,21 +25,24 @@ struct cell_count {
     const char *name, *statistic;
     double truth_ms;
     size_t printed, covered, below, above; /* below: the interval ends before the truth */
-    double bias_sum, half_width_sum;       /* relative to the truth; bias over all runs, widths over printed ones */
+    double bias_sum,
+        half_width_sum; /* relative to the truth; bias over all runs, widths over printed ones */
 };
 
 enum { CELL_FIGURES = 4 };
 
 struct cell_result {
     struct queue_truth truth;
-    struct cell_count figures[CELL_FIGURES]; /* sojourn (e2e) and wait to the first token (ttft): mean and p99 */
+    struct cell_count
+        figures[CELL_FIGURES]; /* sojourn (e2e) and wait to the first token (ttft): mean and p99 */
     size_t overloaded, not_settled, near_saturation;
 };
 
 /* Runs all seeds of a cell; `folder` holds queue.yaml. `each`, unless NULL, sees every run. */
 enum kvsim_status cell_run(const char *folder, const struct cell *cell,
-                           void (*each)(void *context, size_t index, const struct record_run *run), void *context,
-                           struct cell_result *out, struct kvsim_error *err) KVSIM_MUST_CHECK;
+                           void (*each)(void *context, size_t index, const struct record_run *run),
+                           void *context, struct cell_result *out,
+                           struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 void cell_print_header(FILE *out);
 void cell_print(FILE *out, const struct cell *cell, const struct cell_result *result);
@@ -51,7 +54,8 @@ struct pair_count {
     double difference_sum_ms, truth_ms;
 };
 
-enum kvsim_status pair_run(const char *folder, const struct cell *low, const struct cell *high, const char *statistic,
-                           struct pair_count *out, struct kvsim_error *err) KVSIM_MUST_CHECK;
+enum kvsim_status pair_run(const char *folder, const struct cell *low, const struct cell *high,
+                           const char *statistic, struct pair_count *out,
+                           struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 #endif

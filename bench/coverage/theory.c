@@ -38,7 +38,8 @@ static void curve_free(struct curve *curve)
 }
 
 // F * B at grid point j from earlier points.
-static void convolve(const struct queue *queue, const struct curve *wait, struct curve *sojourn, size_t j)
+static void convolve(const struct queue *queue, const struct curve *wait, struct curve *sojourn,
+                     size_t j)
 {
     size_t back = queue->is_geometric ? GRID : (size_t)queue->mean_steps * GRID;
     double stay = queue->is_geometric ? 1 - 1 / queue->mean_steps : 0;
@@ -63,7 +64,8 @@ static double crossing(const struct curve *curve, size_t points, double share, d
 
 void queue_solve(const struct queue *queue, struct queue_truth *out)
 {
-    double rate = queue_rate_per_s(queue), grid_s = queue->step_s / GRID, growth = exp(rate * grid_s);
+    double rate = queue_rate_per_s(queue), grid_s = queue->step_s / GRID,
+           growth = exp(rate * grid_s);
     double service_s = queue->mean_steps * queue->step_s, sum = 0;
     out->wait_mean_s = mean_wait_s(queue);
     out->sojourn_mean_s = out->wait_mean_s + service_s;
@@ -77,7 +79,8 @@ void queue_solve(const struct queue *queue, struct queue_truth *out)
         // F(t + h) = e^{lambda h} F(t) - lambda int e^{lambda (h - s)} (F * B)(t + s) ds, F * B a line in between.
         double from = sojourn.after[j - 1], to = sojourn.before[j], x = rate * grid_s;
         double constant = growth - 1, slope = (growth - 1 - x) / x;
-        wait.before[j] = wait.after[j] = growth * wait.after[j - 1] - from * constant - (to - from) * slope;
+        wait.before[j] = wait.after[j] =
+            growth * wait.after[j - 1] - from * constant - (to - from) * slope;
         sum += (1 - 0.5 * (wait.after[j] + wait.after[j - 1])) * grid_s;
     }
     out->mean_error = sum / out->wait_mean_s - 1;

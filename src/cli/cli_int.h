@@ -47,7 +47,7 @@ struct cli_args {
     struct {
         const char **at;
         size_t count, capacity;
-    } axes; /* --axis KEY=LIST */
+    } axes;                       /* --axis KEY=LIST */
     const char *model, *hardware; /* also in overrides */
     const char *metric, *shard;
     const char *confidence, *precision, *demand, *growth; /* of a plan */
@@ -57,8 +57,8 @@ struct cli_args {
     int64_t jobs, spare;
     int64_t batch, context_tokens, sequences;
     const char *contexts; /* --context LIST of `size` */
-    int format; /* enum cli_format; CLI_UNSET: the command's own default */
-    int kernel; /* enum cli_kernel; CLI_UNSET when not given */
+    int format;           /* enum cli_format; CLI_UNSET: the command's own default */
+    int kernel;           /* enum cli_kernel; CLI_UNSET when not given */
     bool is_quiet, is_unstored, is_stepped, is_zipped;
     bool wants_help;
     struct base_arena arena; /* of texts that are not words of the command line */

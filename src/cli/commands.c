@@ -12,12 +12,9 @@ static const struct base_choice all_formats[] = {
 };
 
 static const struct base_choice report_formats[] = {
-    {"text", CLI_TEXT_FORMAT, "for people"},
-    {"json", CLI_JSON, "for programs"},
-    {"markdown", CLI_MARKDOWN, "to paste"},
-    {"csv", CLI_CSV, "a table"},
-    {"html", CLI_HTML, "a page to hand on"},
-    {NULL, 0, NULL},
+    {"text", CLI_TEXT_FORMAT, "for people"}, {"json", CLI_JSON, "for programs"},
+    {"markdown", CLI_MARKDOWN, "to paste"},  {"csv", CLI_CSV, "a table"},
+    {"html", CLI_HTML, "a page to hand on"}, {NULL, 0, NULL},
 };
 
 static const struct base_choice check_formats[] = {
@@ -107,17 +104,15 @@ static const struct cli_option run_options[] = {
     {.name = NULL},
 };
 
-#define OPTION_SEED                                                      \
-    {                                                                    \
-        .name = "seed", .kind = CLI_KEY, .key = "run.seed",              \
-        .unit = BASE_COUNT, .value = "N",                                \
-        .help = "master seed of all random numbers; short for --set run.seed=N" \
+#define OPTION_SEED                                                                           \
+    {                                                                                         \
+        .name = "seed", .kind = CLI_KEY, .key = "run.seed", .unit = BASE_COUNT, .value = "N", \
+        .help = "master seed of all random numbers; short for --set run.seed=N"               \
     }
-#define OPTION_REPLICATIONS                                                       \
-    {                                                                             \
-        .name = "replications", .kind = CLI_KEY, .key = "run.replications",       \
-        .unit = BASE_COUNT, .value = "N",                                         \
-        .help = "independent replications; short for --set run.replications=N"    \
+#define OPTION_REPLICATIONS                                                                     \
+    {                                                                                           \
+        .name = "replications", .kind = CLI_KEY, .key = "run.replications", .unit = BASE_COUNT, \
+        .value = "N", .help = "independent replications; short for --set run.replications=N"    \
     }
 #define OPTION_JOBS                                                                             \
     {                                                                                           \
@@ -125,11 +120,10 @@ static const struct cli_option run_options[] = {
         .max = 4096, .offset = offsetof(struct cli_args, jobs), .value = "N",                   \
         .help = "threads; as many as there are processors unless given; never changes a result" \
     }
-#define OPTION_NO_STORE                                                  \
-    {                                                                    \
-        .name = "no-store", .kind = CLI_FLAG,                            \
-        .offset = offsetof(struct cli_args, is_unstored),                \
-        .help = "stores nothing: no database is made or touched"         \
+#define OPTION_NO_STORE                                                                         \
+    {                                                                                           \
+        .name = "no-store", .kind = CLI_FLAG, .offset = offsetof(struct cli_args, is_unstored), \
+        .help = "stores nothing: no database is made or touched"                                \
     }
 
 static const struct cli_option sweep_options[] = {
@@ -180,8 +174,9 @@ static const struct cli_option plan_options[] = {
      .kind = CLI_TEXT,
      .offset = offsetof(struct cli_args, demand),
      .value = "LOAD",
-     .help = "what is to be carried: a rate (40/s), clients of a closed loop, the speed of a trace; "
-             "the scenario's own unless given"},
+     .help =
+         "what is to be carried: a rate (40/s), clients of a closed loop, the speed of a trace; "
+         "the scenario's own unless given"},
     {.name = "confidence",
      .kind = CLI_TEXT,
      .offset = offsetof(struct cli_args, confidence),
@@ -205,7 +200,8 @@ static const struct cli_option plan_options[] = {
      .max = 1000,
      .offset = offsetof(struct cli_args, spare),
      .value = "N",
-     .help = "replicas more than needed, for failures (N+1: --spare 1); counted in GPUs and dollars"},
+     .help =
+         "replicas more than needed, for failures (N+1: --spare 1); counted in GPUs and dollars"},
     OPTION_SET,
     OPTION_SEED,
     OPTION_REPLICATIONS,
@@ -341,7 +337,8 @@ static const struct cli_option size_options[] = {
      .kind = CLI_TEXT,
      .offset = offsetof(struct cli_args, contexts),
      .value = "LIST",
-     .help = "tokens of a sequence: 8k, 1k..128k*2, ...; doubling up to max_model_len unless given"},
+     .help =
+         "tokens of a sequence: 8k, 1k..128k*2, ...; doubling up to max_model_len unless given"},
     {.name = "sequences",
      .kind = CLI_NUMBER,
      .unit = BASE_COUNT,
@@ -391,7 +388,8 @@ static const struct cli_option calibrate_options[] = {
      .kind = CLI_TEXT,
      .offset = offsetof(struct cli_args, scenario_path),
      .value = "SCENARIO.yaml",
-     .help = "what a file of requests was measured under; its workload is replaced by the file's arrivals"},
+     .help = "what a file of requests was measured under; its workload is replaced by the file's "
+             "arrivals"},
     {.name = "first",
      .kind = CLI_TEXT,
      .offset = offsetof(struct cli_args, first_text),
@@ -492,14 +490,14 @@ const struct cli_command cli_commands[] = {
          "not reach the context, is a row with the reason. Request rows and timelines are not "
          "stored unless the scenario's 'record' says so.",
      .options = sweep_options,
-     .examples = EXAMPLES(
-         "kvsim sweep chat.yaml --axis concurrency=1..256*2 --axis context=1k..128k*2",
-         "how many users at which length",
-         "kvsim sweep chat.yaml --axis workload.arrival.rate=2/s,4/s,8/s --format csv",
-         "latency against rate",
-         "kvsim sweep chat.yaml --zip --axis hardware=h100-sxm,l40s --axis "
-         "engine.tensor_parallel_size=1,2",
-         "pairs of values"),
+     .examples =
+         EXAMPLES("kvsim sweep chat.yaml --axis concurrency=1..256*2 --axis context=1k..128k*2",
+                  "how many users at which length",
+                  "kvsim sweep chat.yaml --axis workload.arrival.rate=2/s,4/s,8/s --format csv",
+                  "latency against rate",
+                  "kvsim sweep chat.yaml --zip --axis hardware=h100-sxm,l40s --axis "
+                  "engine.tensor_parallel_size=1,2",
+                  "pairs of values"),
      .run = cli_sweep},
     {.name = "plan",
      .operands = "SCENARIO.yaml",
@@ -585,10 +583,12 @@ const struct cli_command cli_commands[] = {
      .operand_max = 1,
      .summary = "how much KV cache fits, and where every byte goes, in closed form",
      .description =
-         "The memory waterfall of a GPU, bytes per token and block by kind of layer, the pool as the "
+         "The memory waterfall of a GPU, bytes per token and block by kind of layer, the pool as "
+         "the "
          "named engine release would make it, and by context length the lower bound, what is "
          "allocated and the ledger between them. Nothing is simulated. A configuration that cannot "
-         "start is printed in full, with its limit and the smallest changes that start it; the exit "
+         "start is printed in full, with its limit and the smallest changes that start it; the "
+         "exit "
          "status is then 5. With --axis every combination is a row, and all rows are answers.",
      .options = size_options,
      .examples = EXAMPLES(
@@ -615,10 +615,11 @@ const struct cli_command cli_commands[] = {
          "written holds {base: NAME, calibration: ...}; name it by its path as a scenario's "
          "hardware.",
      .options = calibrate_options,
-     .examples = EXAMPLES(
-         "kvsim calibrate gemm.csv attention.csv --hardware h200-sxm", "from tables of kernels",
-         "kvsim calibrate steps.csv run.csv --hardware rtx-pro-6000 --scenario served.yaml --first 20%",
-         "from steps, then the host's share from a server's run"),
+     .examples = EXAMPLES("kvsim calibrate gemm.csv attention.csv --hardware h200-sxm",
+                          "from tables of kernels",
+                          "kvsim calibrate steps.csv run.csv --hardware rtx-pro-6000 --scenario "
+                          "served.yaml --first 20%",
+                          "from steps, then the host's share from a server's run"),
      .run = cli_calibrate},
     {.name = "validate",
      .operands = "[FOLDER]",
@@ -626,7 +627,8 @@ const struct cli_command cli_commands[] = {
      .operand_max = 1,
      .summary = "predicted against measured, every case that ships with kvsim",
      .description =
-         "Each group of cases is compared with what real machines printed: exact figures must agree "
+         "Each group of cases is compared with what real machines printed: exact figures must "
+         "agree "
          "to the printed precision, predictions are shown with their errors. The exit status is 1 "
          "when a group is beyond its recorded bounds. FOLDER holds the cases; 'validation' unless "
          "given.",

@@ -11,7 +11,7 @@ struct split {
     struct conf_json_cursor cursor;
     struct base_text key; /* scratch */
     size_t expected; /* the column that comes next when the order is that of the first object */
-    bool first; /* the object that stands for a header */
+    bool first;      /* the object that stands for a header */
     struct kvsim_error *err;
 };
 

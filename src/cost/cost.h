@@ -108,8 +108,8 @@ struct cost_options {
     bool has_host_per_step, has_host_per_sequence, has_host_per_layer, has_host_exposed,
         has_host_overlap;
     double host_per_step_ns, host_per_sequence_ns, host_per_layer_ns;
-    double host_exposed_ns; /* of every step, overlapped or not */
-    bool host_overlap;      /* true: step = max(device, host); false: sum */
+    double host_exposed_ns;         /* of every step, overlapped or not */
+    bool host_overlap;              /* true: step = max(device, host); false: sum */
     const struct cost_table *table; /* level table; NULL elsewhere */
     size_t kv_dtype_count;
     struct cost_kv_dtype_options kv_dtypes[COST_KV_DTYPES_MAX];

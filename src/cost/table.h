@@ -19,8 +19,8 @@ enum cost_axis {
     COST_AXIS_BATCH_TOKENS, /* computed in the step */
     COST_AXIS_DECODE_SEQS,
     COST_AXIS_MEAN_DECODE_CONTEXT, /* after the step, over decodes, rounded down */
-    COST_AXIS_CACHED_TOKENS,       /* before the step, sum over prefilling sequences; `ceil`: each to a grid step */
-    COST_AXIS_EQUIVALENT_CHUNK     /* root of the sum of chunk^2, to the nearest whole number */
+    COST_AXIS_CACHED_TOKENS, /* before the step, sum over prefilling sequences; `ceil`: each to a grid step */
+    COST_AXIS_EQUIVALENT_CHUNK /* root of the sum of chunk^2, to the nearest whole number */
 };
 extern const char *const cost_axis_names[]; /* by enum cost_axis; ended by NULL */
 

@@ -64,7 +64,8 @@ static void sift_down(struct des_heap *heap, size_t index, struct des_event *eve
     place(heap, index, event);
 }
 
-void des_heap_push_as(struct des_heap *heap, struct des_event *event, base_i128 at_ticks, uint64_t order)
+void des_heap_push_as(struct des_heap *heap, struct des_event *event, base_i128 at_ticks,
+                      uint64_t order)
 {
     base_require(!des_event_is_queued(event));
     base_require(heap->count < DES_IDLE);

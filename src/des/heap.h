@@ -20,7 +20,7 @@ enum des_priority { DES_COMPLETION, DES_ABORT, DES_ARRIVAL, DES_SCHEDULE, DES_SA
 
 struct des_event {
     base_i128 at_ticks;
-    uint64_t seq;        /* given at push; makes the order total */
+    uint64_t seq; /* given at push; makes the order total */
     int32_t priority;
     uint32_t heap_index; /* DES_IDLE when not queued */
 };
@@ -36,7 +36,8 @@ void des_heap_init(struct des_heap *heap);
 void des_heap_release(struct des_heap *heap);
 void des_heap_push(struct des_heap *heap, struct des_event *event, base_i128 at_ticks);
 /* The same with an order of the caller's among events of equal time and priority; no two may share it. */
-void des_heap_push_as(struct des_heap *heap, struct des_event *event, base_i128 at_ticks, uint64_t order);
+void des_heap_push_as(struct des_heap *heap, struct des_event *event, base_i128 at_ticks,
+                      uint64_t order);
 struct des_event *des_heap_pop(struct des_heap *heap);
 void des_heap_cancel(struct des_heap *heap, struct des_event *event); /* no effect when idle */
 

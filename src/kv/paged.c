@@ -36,8 +36,9 @@ void kv_paged_ledger(const struct kv_paged *pool, const struct kv_paged_state *s
     int64_t empty_tokens =
         state->promised_tokens > 0 ? state->promised_tokens - state->live_tokens : 0;
     out->reserved_bytes = empty_tokens * slot_bytes;
-    out->block_rounding_bytes = (state->used_blocks + state->shared_blocks) * block_bytes -
-                                (state->live_tokens + state->out_of_window_tokens + empty_tokens) * slot_bytes;
+    out->block_rounding_bytes =
+        (state->used_blocks + state->shared_blocks) * block_bytes -
+        (state->live_tokens + state->out_of_window_tokens + empty_tokens) * slot_bytes;
     out->fragmented_bytes = state->fragmented_blocks * block_bytes;
     out->cached_bytes = state->cached_blocks * block_bytes;
     out->held_back_bytes = pool->held_back_blocks * block_bytes;

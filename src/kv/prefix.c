@@ -9,11 +9,11 @@ enum { NODE_RUNS = 4 };
 
 struct kv_node {
     struct kv_node *parent, *map_next;
-    uint64_t key;                       /* of its first block */
-    int64_t begin, end;                 /* blocks of the path */
-    struct kv_content content;          /* tokens [begin, end) of the path */
+    uint64_t key;              /* of its first block */
+    int64_t begin, end;        /* blocks of the path */
+    struct kv_content content; /* tokens [begin, end) of the path */
     struct spec_token_run few[NODE_RUNS];
-    struct spec_token_run *many;          /* when they are more */
+    struct spec_token_run *many; /* when they are more */
     struct kv_extent *oldest, *youngest;
     int64_t child_count;
 };
@@ -69,8 +69,8 @@ static void node_set_content(struct kv_node *node, struct kv_cursor from, int64_
     node->content = (struct kv_content){runs, count, tokens};
 }
 
-static struct kv_node *node_new(struct kv_prefix *prefix, struct kv_node *parent, struct kv_cursor content,
-                                int64_t begin, int64_t end)
+static struct kv_node *node_new(struct kv_prefix *prefix, struct kv_node *parent,
+                                struct kv_cursor content, int64_t begin, int64_t end)
 {
     struct kv_node *node = base_pool_take(&prefix->nodes);
     node->parent = parent;
@@ -122,8 +122,8 @@ static struct kv_node *find_child(const struct kv_prefix *prefix, const struct k
 }
 
 // Whole blocks from the node's beginning on that `at` shares with it; `at` moves past them.
-static int64_t matching_blocks(const struct kv_prefix *prefix, const struct kv_node *node, struct kv_cursor *at,
-                               int64_t most)
+static int64_t matching_blocks(const struct kv_prefix *prefix, const struct kv_node *node,
+                               struct kv_cursor *at, int64_t most)
 {
     int64_t blocks = node->end - node->begin;
     blocks = blocks < most ? blocks : most;
@@ -135,7 +135,8 @@ static int64_t matching_blocks(const struct kv_prefix *prefix, const struct kv_n
 
 /* ---- extents ---- */
 
-static void queue_insert_before(struct kv_prefix *prefix, struct kv_extent *extent, struct kv_extent *next)
+static void queue_insert_before(struct kv_prefix *prefix, struct kv_extent *extent,
+                                struct kv_extent *next)
 {
     extent->after = next;
     extent->before = next != NULL ? next->before : prefix->tail;
@@ -150,7 +151,8 @@ static void queue_remove(struct kv_prefix *prefix, struct kv_extent *extent)
     extent->before = extent->after = NULL;
 }
 
-static void node_insert_after(struct kv_node *node, struct kv_extent *extent, struct kv_extent *older)
+static void node_insert_after(struct kv_node *node, struct kv_extent *extent,
+                              struct kv_extent *older)
 {
     extent->node = node;
     extent->older = older;
@@ -195,7 +197,8 @@ static void extent_drop(struct kv_prefix *prefix, struct kv_extent *extent)
 static struct kv_extent *extent_cut(struct kv_prefix *prefix, struct kv_extent *extent, int64_t at)
 {
     struct kv_extent *back = base_pool_take(&prefix->extents);
-    *back = (struct kv_extent){.owner = extent->owner, .lo = at, .hi = extent->hi, .holders = extent->holders};
+    *back = (struct kv_extent){
+        .owner = extent->owner, .lo = at, .hi = extent->hi, .holders = extent->holders};
     extent->hi = at;
     node_insert_after(extent->node, back, extent);
     piece_link_after(extent, back);
@@ -244,7 +247,8 @@ static struct kv_node *node_cut(struct kv_prefix *prefix, struct kv_node *node, 
 
 /* ---- interface ---- */
 
-void kv_prefix_init(struct kv_prefix *prefix, int64_t block_tokens, int64_t usable_blocks, bool is_old_order)
+void kv_prefix_init(struct kv_prefix *prefix, int64_t block_tokens, int64_t usable_blocks,
+                    bool is_old_order)
 {
     *prefix = (struct kv_prefix){
         .block_tokens = block_tokens, .is_old_order = is_old_order, .blank_blocks = usable_blocks};
@@ -281,8 +285,8 @@ static int64_t visible_end(const struct kv_prefix *prefix, const struct kv_exten
 }
 
 // The oldest copy of block `at`, and up to where it stays the oldest.
-static struct kv_extent *oldest_copy(const struct kv_prefix *prefix, const struct kv_node *node, int64_t at,
-                                     int64_t *end)
+static struct kv_extent *oldest_copy(const struct kv_prefix *prefix, const struct kv_node *node,
+                                     int64_t at, int64_t *end)
 {
     int64_t limit = INT64_MAX;
     for (struct kv_extent *extent = node->oldest; extent != NULL; extent = extent->younger) {
@@ -298,7 +302,8 @@ static struct kv_extent *oldest_copy(const struct kv_prefix *prefix, const struc
     return NULL;
 }
 
-void kv_prefix_lookup(struct kv_prefix *prefix, const struct kv_content *content, int64_t most, struct kv_hits *out)
+void kv_prefix_lookup(struct kv_prefix *prefix, const struct kv_content *content, int64_t most,
+                      struct kv_hits *out)
 {
     out->count = 0;
     out->blocks = out->idle_blocks = 0;
@@ -349,12 +354,13 @@ static void hold_hit(struct kv_prefix *prefix, struct kv_hold *hold)
 
 // The blocks of its own that a sequence has hashed so far are extents without an owner from now on; `as_youngest` when they
 // have been hashed just now.
-static void settle_hashed(struct kv_prefix *prefix, const struct kv_prefix_seq *seq, int64_t hashed_blocks,
-                          bool as_youngest)
+static void settle_hashed(struct kv_prefix *prefix, const struct kv_prefix_seq *seq,
+                          int64_t hashed_blocks, bool as_youngest)
 {
     for (size_t i = 0; i < seq->holds.count; i++) {
         struct kv_hold hold = seq->holds.at[i];
-        for (struct kv_extent *extent = hold.first; extent != NULL && extent->lo < hold.hi && extent->lo < hashed_blocks;
+        for (struct kv_extent *extent = hold.first;
+             extent != NULL && extent->lo < hold.hi && extent->lo < hashed_blocks;
              extent = extent->next_piece) {
             if (extent->owner != seq) {
                 continue;
@@ -385,15 +391,16 @@ static void contend(struct kv_prefix *prefix, struct kv_prefix_seq *seq)
 static void note_contention(struct kv_prefix *prefix, const struct kv_extent *mine)
 {
     for (struct kv_extent *other = mine->node->oldest; other != NULL; other = other->younger) {
-        if (other->owner != NULL && other->owner != mine->owner && other->lo < mine->hi && other->hi > mine->lo &&
-            visible_end(prefix, other) < mine->hi) {
+        if (other->owner != NULL && other->owner != mine->owner && other->lo < mine->hi &&
+            other->hi > mine->lo && visible_end(prefix, other) < mine->hi) {
             contend(prefix, other->owner);
             contend(prefix, mine->owner);
         }
     }
 }
 
-static void own(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struct kv_node *node, int64_t lo, int64_t hi)
+static void own(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struct kv_node *node,
+                int64_t lo, int64_t hi)
 {
     struct kv_extent *extent = base_pool_take(&prefix->extents);
     *extent = (struct kv_extent){.owner = seq, .lo = lo, .hi = hi, .holders = 1};
@@ -427,7 +434,8 @@ static void own_path(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_
     }
 }
 
-void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, const struct kv_hits *hits)
+void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
+                      const struct kv_hits *hits)
 {
     base_require(seq->holds.count == 0);
     for (size_t i = 0; i < hits->count; i++) {
@@ -490,7 +498,8 @@ static void free_blank(struct kv_prefix *prefix, int64_t blocks)
     queue_insert_before(prefix, blank, NULL);
 }
 
-static void let_go(struct kv_prefix *prefix, const struct kv_prefix_seq *seq, struct kv_extent *extent, int64_t hashed)
+static void let_go(struct kv_prefix *prefix, const struct kv_prefix_seq *seq,
+                   struct kv_extent *extent, int64_t hashed)
 {
     if (extent->owner == seq) {
         extent->owner = NULL;
@@ -515,7 +524,8 @@ void kv_prefix_commit(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64
     settle_hashed(prefix, seq, hashed_blocks, true);
 }
 
-void kv_prefix_detach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks, int64_t blank_blocks)
+void kv_prefix_detach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks,
+                      int64_t blank_blocks)
 {
     free_blank(prefix, blank_blocks);
     if (seq->is_contended) {

@@ -36,12 +36,12 @@ struct kv_node;
 struct kv_prefix_seq;
 
 struct kv_extent {
-    struct kv_node *node;                   /* NULL: blocks without content (free order `old`) */
-    struct kv_extent *older, *younger;      /* copies of the node, by when they were hashed */
-    struct kv_extent *before, *after;       /* in the free queue, taken from the head */
+    struct kv_node *node;                      /* NULL: blocks without content (free order `old`) */
+    struct kv_extent *older, *younger;         /* copies of the node, by when they were hashed */
+    struct kv_extent *before, *after;          /* in the free queue, taken from the head */
     struct kv_extent *next_piece, *prev_piece; /* of one copy that was cut */
-    struct kv_prefix_seq *owner;            /* the running sequence that computes it, or NULL */
-    int64_t lo, hi;                         /* blocks of the path; blank ones: a count in hi, lo == 0 */
+    struct kv_prefix_seq *owner;               /* the running sequence that computes it, or NULL */
+    int64_t lo, hi; /* blocks of the path; blank ones: a count in hi, lo == 0 */
     int64_t holders;
 };
 
@@ -75,17 +75,18 @@ struct kv_prefix {
     int64_t idle_blocks;   /* free, with content */
     int64_t shared_blocks; /* sum over held blocks of holders - 1 */
     int64_t evicted_blocks;
-    int64_t contended_count; /* running sequences with is_contended */
+    int64_t contended_count;       /* running sequences with is_contended */
     struct kv_extent *head, *tail; /* the free queue */
     struct kv_node *root;
-    struct kv_node **map;          /* children by (parent, key of their first block) */
+    struct kv_node **map; /* children by (parent, key of their first block) */
     size_t map_capacity, node_count;
     struct base_pool nodes, extents;
     int64_t (*hashed_blocks)(void *context, const struct kv_prefix_seq *seq);
     void *context;
 };
 
-void kv_prefix_init(struct kv_prefix *prefix, int64_t block_tokens, int64_t usable_blocks, bool is_old_order);
+void kv_prefix_init(struct kv_prefix *prefix, int64_t block_tokens, int64_t usable_blocks,
+                    bool is_old_order);
 void kv_prefix_release(struct kv_prefix *prefix);
 
 static inline int64_t kv_prefix_free_blocks(const struct kv_prefix *prefix)
@@ -94,13 +95,16 @@ static inline int64_t kv_prefix_free_blocks(const struct kv_prefix *prefix)
 }
 
 /* The longest run of cached blocks from the start of `content`, at most `most`. Changes nothing. */
-void kv_prefix_lookup(struct kv_prefix *prefix, const struct kv_content *content, int64_t most, struct kv_hits *out);
+void kv_prefix_lookup(struct kv_prefix *prefix, const struct kv_content *content, int64_t most,
+                      struct kv_hits *out);
 /* The sequence holds the hits from now on and will compute the rest of its content itself. */
-void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, const struct kv_hits *hits);
+void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
+                      const struct kv_hits *hits);
 /* Takes blocks from the head of the queue; what they held is evicted. blocks <= free. */
 void kv_prefix_take(struct kv_prefix *prefix, int64_t blocks);
 /* The sequence gives everything back, last block first: `blank_blocks` without content, then its hashed ones. */
-void kv_prefix_detach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks, int64_t blank_blocks);
+void kv_prefix_detach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks,
+                      int64_t blank_blocks);
 /* The blocks of a contended sequence that are hashed by now are as old as now: called after each turn, in running order. */
 void kv_prefix_commit(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks);
 /* How many blocks can be taken while all of them are blank, or (evicts) all of them hold content. */

@@ -18,31 +18,36 @@ static const char *resolve_name(const struct scenario_load *load, const char *wo
     return base_key_equal(word, "auto") ? load->model_dtype : word;
 }
 
-static bool check_kv_name(struct scenario_load *load, const struct conf_node *node, const char *name)
+static bool check_kv_name(struct scenario_load *load, const struct conf_node *node,
+                          const char *name)
 {
     struct spec_kv_format format;
     if (spec_kv_format_find(name, &format))
         return true;
-    return scenario_fail_hint(load->reader, node, "engine.kv_cache_dtype", "bad-choice",
-                              "auto, bf16, fp16, fp8, fp8_e4m3, fp8_per_token_head, int8, int4, nvfp4, fp8_ds_mla, ...",
-                              "unknown KV cache dtype '%.60s'", name);
+    return scenario_fail_hint(
+        load->reader, node, "engine.kv_cache_dtype", "bad-choice",
+        "auto, bf16, fp16, fp8, fp8_e4m3, fp8_per_token_head, int8, int4, nvfp4, fp8_ds_mla, ...",
+        "unknown KV cache dtype '%.60s'", name);
 }
 
 /* {full: NAME, sliding: NAME, ...}: a kind that isn't named is stored as the full layers are. */
-static bool find_kind_dtypes(struct scenario_load *load, const struct conf_node *node, const char **kinds,
-                             const char **k, const char **v)
+static bool find_kind_dtypes(struct scenario_load *load, const struct conf_node *node,
+                             const char **kinds, const char **k, const char **v)
 {
     for (size_t i = 0; i < node->count; i++) {
         const char *word = node->keys[i]->text;
         int kind = SPEC_KV_FULL;
-        while (kind < SPEC_KV_STATE && !base_key_equal(spec_kv_kind_name((enum spec_kv_kind)kind), word))
+        while (kind < SPEC_KV_STATE &&
+               !base_key_equal(spec_kv_kind_name((enum spec_kv_kind)kind), word))
             kind++;
         if (kind == SPEC_KV_STATE || node->items[i]->kind != CONF_SCALAR)
-            return scenario_fail(load->reader, node->keys[i], "engine.kv_cache_dtype", "unknown-key",
-                                 "'%.40s' is no kind of layer with a KV dtype: full, sliding, chunked", word);
+            return scenario_fail(
+                load->reader, node->keys[i], "engine.kv_cache_dtype", "unknown-key",
+                "'%.40s' is no kind of layer with a KV dtype: full, sliding, chunked", word);
         kinds[kind] = resolve_name(load, node->items[i]->text);
-        scenario_param_text(load->reader, base_arena_printf(load->reader->arena, "engine.kv_cache_dtype.%s", word),
-                            node->items[i]->text, "", node->items[i]);
+        scenario_param_text(
+            load->reader, base_arena_printf(load->reader->arena, "engine.kv_cache_dtype.%s", word),
+            node->items[i]->text, "", node->items[i]);
         if (!check_kv_name(load, node->items[i], kinds[kind]))
             return false;
     }
@@ -50,7 +55,8 @@ static bool find_kind_dtypes(struct scenario_load *load, const struct conf_node 
     return true;
 }
 
-static bool find_kv_dtypes(struct scenario_load *load, const char **kinds, const char **k, const char **v)
+static bool find_kv_dtypes(struct scenario_load *load, const char **kinds, const char **k,
+                           const char **v)
 {
     const struct conf_node *node = load->opts.kv_cache_dtype;
     struct scenario_reader *reader = load->reader;
@@ -67,7 +73,8 @@ static bool find_kv_dtypes(struct scenario_load *load, const char **kinds, const
                    key->kind == CONF_SCALAR && value->kind == CONF_SCALAR;
     if (!is_pair)
         return scenario_fail(reader, node, "engine.kv_cache_dtype", "unsupported-key",
-                             "'kv_cache_dtype' must be a name, {k: NAME, v: NAME}, or names by kind of layer: {full: NAME, sliding: NAME, chunked: NAME}");
+                             "'kv_cache_dtype' must be a name, {k: NAME, v: NAME}, or names by "
+                             "kind of layer: {full: NAME, sliding: NAME, chunked: NAME}");
     *k = resolve_name(load, key->text);
     *v = resolve_name(load, value->text);
     scenario_param_text(reader, "engine.kv_cache_dtype.k", key->text, "", key);
@@ -77,24 +84,27 @@ static bool find_kv_dtypes(struct scenario_load *load, const char **kinds, const
 
 /* ---- run-time memory ---- */
 
-static const char *origin_source(const struct scenario_load *load, const struct conf_node *node, const char *key,
-                                 enum spec_claim *claim)
+static const char *origin_source(const struct scenario_load *load, const struct conf_node *node,
+                                 const char *key, enum spec_claim *claim)
 {
     const char *source = "the scenario";
     *claim = SPEC_ASSUMED;
     if (node != NULL && node->origin == CONF_ORIGIN_PROFILE) {
         source = "";
-        scenario_provenance_find(load->reader->provenance, base_arena_printf(load->reader->arena, "memory.%s", key), claim,
+        scenario_provenance_find(load->reader->provenance,
+                                 base_arena_printf(load->reader->arena, "memory.%s", key), claim,
                                  &source);
     }
     return source;
 }
 
-static struct kv_waterfall_bytes stated_bytes(const struct scenario_load *load, const char *key, bool has, double bytes)
+static struct kv_waterfall_bytes stated_bytes(const struct scenario_load *load, const char *key,
+                                              bool has, double bytes)
 {
     struct kv_waterfall_bytes out = {.is_set = has, .bytes = (int64_t)llround(bytes)};
     if (has)
-        out.source = origin_source(load, conf_get(conf_get(load->engine, "memory"), key), key, &out.claim);
+        out.source =
+            origin_source(load, conf_get(conf_get(load->engine, "memory"), key), key, &out.claim);
     return out;
 }
 
@@ -102,13 +112,17 @@ struct activation_point {
     double tokens, bytes;
 };
 
-static bool read_point(struct scenario_load *load, const struct conf_node *key, const struct conf_node *value,
-                       struct activation_point *out)
+static bool read_point(struct scenario_load *load, const struct conf_node *key,
+                       const struct conf_node *value, struct activation_point *out)
 {
-    static const struct base_field tokens = {.key = "activation", .type = BASE_REAL, .unit = BASE_TOKENS, .min_open = true, .max = 1e12};
-    static const struct base_field bytes = {.key = "activation", .type = BASE_REAL, .unit = BASE_PLAIN_BYTES, .max = 1e16};
-    return scenario_read_value(load->reader, key, &tokens, "engine.memory.activation", &out->tokens) &&
-           scenario_read_value(load->reader, value, &bytes, "engine.memory.activation", &out->bytes);
+    static const struct base_field tokens = {
+        .key = "activation", .type = BASE_REAL, .unit = BASE_TOKENS, .min_open = true, .max = 1e12};
+    static const struct base_field bytes = {
+        .key = "activation", .type = BASE_REAL, .unit = BASE_PLAIN_BYTES, .max = 1e16};
+    return scenario_read_value(load->reader, key, &tokens, "engine.memory.activation",
+                               &out->tokens) &&
+           scenario_read_value(load->reader, value, &bytes, "engine.memory.activation",
+                               &out->bytes);
 }
 
 /* Sizes by max_num_batched_tokens, linear between two rows; beyond them nothing is known. */
@@ -127,11 +141,14 @@ static bool read_activation_table(struct scenario_load *load, const struct conf_
             above = point;
     }
     if (below.tokens == 0 || above.tokens == 0)
-        return scenario_fail(load->reader, map, "engine.memory.activation", "out-of-range",
-                             "the table of activations does not reach max_num_batched_tokens %" PRId64,
-                             load->opts.max_num_batched_tokens);
+        return scenario_fail(
+            load->reader, map, "engine.memory.activation", "out-of-range",
+            "the table of activations does not reach max_num_batched_tokens %" PRId64,
+            load->opts.max_num_batched_tokens);
     double span = above.tokens - below.tokens;
-    double bytes = span > 0 ? below.bytes + (above.bytes - below.bytes) * (wanted - below.tokens) / span : below.bytes;
+    double bytes = span > 0
+                       ? below.bytes + (above.bytes - below.bytes) * (wanted - below.tokens) / span
+                       : below.bytes;
     out->base_bytes = (int64_t)llround(bytes);
     return true;
 }
@@ -147,7 +164,8 @@ static bool is_function(const struct conf_node *map)
 
 static bool read_activation(struct scenario_load *load, struct kv_waterfall_activation *out)
 {
-    static const struct base_field size = {.key = "activation", .type = BASE_REAL, .unit = BASE_PLAIN_BYTES, .max = 1e16};
+    static const struct base_field size = {
+        .key = "activation", .type = BASE_REAL, .unit = BASE_PLAIN_BYTES, .max = 1e16};
     struct scenario_reader *reader = load->reader;
     struct conf_node *node = conf_get(conf_get(load->engine, "memory"), "activation");
     struct scenario_activation_opts opts = {0};
@@ -161,11 +179,14 @@ static bool read_activation(struct scenario_load *load, struct kv_waterfall_acti
         char text[32];
         if (!scenario_read_value(reader, node, &size, "engine.memory.activation", &opts.base_bytes))
             return false;
-        scenario_param_text(reader, "engine.memory.activation", base_print_real(opts.base_bytes, text, sizeof text), "bytes", node);
+        scenario_param_text(reader, "engine.memory.activation",
+                            base_print_real(opts.base_bytes, text, sizeof text), "bytes", node);
     } else if (node->kind != CONF_MAP) {
-        return scenario_fail(reader, node, "engine.memory.activation", "wrong-type",
-                             "'activation' must be a size, {base, per_batched_token} or sizes by tokens");
-    } else if (!scenario_read_map(reader, node, &scenario_activation_section, "engine.memory.activation", &opts)) {
+        return scenario_fail(
+            reader, node, "engine.memory.activation", "wrong-type",
+            "'activation' must be a size, {base, per_batched_token} or sizes by tokens");
+    } else if (!scenario_read_map(reader, node, &scenario_activation_section,
+                                  "engine.memory.activation", &opts)) {
         return false;
     }
     out->base_bytes = (int64_t)llround(opts.base_bytes);
@@ -210,7 +231,8 @@ static bool fill_inputs(struct scenario_load *load, struct kv_waterfall_inputs *
                     .dtype = load->model_dtype,
                     .group_size = (uint32_t)opts->quantization_group_size},
         .pages = {.hybrid = !opts->disable_hybrid_kv_cache_manager,
-                  .window_extra_tokens = (opts->async_scheduling ? 2 : 1) * opts->max_num_batched_tokens},
+                  .window_extra_tokens =
+                      (opts->async_scheduling ? 2 : 1) * opts->max_num_batched_tokens},
         .gpu_memory_utilization = opts->gpu_memory_utilization,
         .max_model_len = opts->max_model_len,
         .max_num_batched_tokens = opts->max_num_batched_tokens,
@@ -220,9 +242,12 @@ static bool fill_inputs(struct scenario_load *load, struct kv_waterfall_inputs *
         .startup_check = opts->startup_check,
         .enforce_eager = opts->enforce_eager,
         .weights_bytes = stated_bytes(load, "weights", memory->has_weights, memory->weights_bytes),
-        .non_torch = stated_bytes(load, "non_torch", memory->has_non_torch, memory->non_torch_bytes),
-        .graphs = stated_bytes(load, "graphs", memory->has_graphs && !opts->enforce_eager, memory->graphs_bytes),
-        .in_use_before = stated_bytes(load, "in_use_before", memory->has_in_use_before, memory->in_use_before_bytes),
+        .non_torch =
+            stated_bytes(load, "non_torch", memory->has_non_torch, memory->non_torch_bytes),
+        .graphs = stated_bytes(load, "graphs", memory->has_graphs && !opts->enforce_eager,
+                               memory->graphs_bytes),
+        .in_use_before = stated_bytes(load, "in_use_before", memory->has_in_use_before,
+                                      memory->in_use_before_bytes),
         .kv_cache_memory_bytes = opts->kv_cache_memory_bytes,
         .num_gpu_blocks_override = opts->num_gpu_blocks_override,
         .kv_cache_tokens = opts->kv_cache_tokens,
@@ -234,21 +259,25 @@ static bool fill_inputs(struct scenario_load *load, struct kv_waterfall_inputs *
         inputs->kv.state_dtype = state->text;
     scenario_sizing_fill(load, inputs);
     fill_demand(load, inputs);
-    return find_kv_dtypes(load, inputs->kv.kind_dtype, &inputs->kv.k_dtype, &inputs->kv.v_dtype) && read_activation(load, &inputs->activation);
+    return find_kv_dtypes(load, inputs->kv.kind_dtype, &inputs->kv.k_dtype, &inputs->kv.v_dtype) &&
+           read_activation(load, &inputs->activation);
 }
 
 static bool check_pool_keys(struct scenario_load *load)
 {
     const struct scenario_engine_opts *opts = &load->opts;
-    static const char *const keys[] = {"kv_cache_memory_bytes", "num_gpu_blocks_override", "kv_cache_tokens"};
-    const int64_t values[] = {opts->kv_cache_memory_bytes, opts->num_gpu_blocks_override, opts->kv_cache_tokens};
+    static const char *const keys[] = {"kv_cache_memory_bytes", "num_gpu_blocks_override",
+                                       "kv_cache_tokens"};
+    const int64_t values[] = {opts->kv_cache_memory_bytes, opts->num_gpu_blocks_override,
+                              opts->kv_cache_tokens};
     const char *first = NULL;
     for (size_t i = 0; i < 3; i++) {
         if (values[i] == 0)
             continue;
         if (first != NULL)
-            return scenario_fail(load->reader, conf_get(load->engine, keys[i]), scenario_join(load->reader->arena, "engine", keys[i]),
-                                 "conflict", "'%s' and '%s' both state the pool", first, keys[i]);
+            return scenario_fail(load->reader, conf_get(load->engine, keys[i]),
+                                 scenario_join(load->reader->arena, "engine", keys[i]), "conflict",
+                                 "'%s' and '%s' both state the pool", first, keys[i]);
         first = keys[i];
     }
     load->pool_is_stated = first != NULL;
@@ -269,13 +298,15 @@ static bool use_window(struct scenario_load *load, int64_t window_tokens)
     if (!sched->enable_prefix_caching)
         return true;
     if (stated != NULL)
-        return scenario_fail(load->reader, stated, "engine.enable_prefix_caching", "unsupported-key",
+        return scenario_fail(load->reader, stated, "engine.enable_prefix_caching",
+                             "unsupported-key",
                              "a prefix cache of windowed layers is not simulated by this version");
     sched->enable_prefix_caching = false;
-    scenario_param_derived(load->reader, "engine.enable_prefix_caching.used", "false", "", SPEC_ASSUMED,
-                           "a prefix cache of windowed layers is not simulated");
-    scenario_caveat(load->reader, "prefix_caching_off",
-                    "the engine keeps a prefix cache of windowed layers; it is off here and no hit is counted");
+    scenario_param_derived(load->reader, "engine.enable_prefix_caching.used", "false", "",
+                           SPEC_ASSUMED, "a prefix cache of windowed layers is not simulated");
+    scenario_caveat(
+        load->reader, "prefix_caching_off",
+        "the engine keeps a prefix cache of windowed layers; it is off here and no hit is counted");
     return true;
 }
 
@@ -285,15 +316,18 @@ static bool check_groups(struct scenario_load *load)
     const struct spec_model *model = &load->scenario->model;
     if (load->purpose != SCENARIO_FOR_RUN && load->purpose != SCENARIO_FOR_CHECK)
         return true;
-    if (model->group_count == 1 && model->groups[0].kind == SPEC_KV_SLIDING && model->groups[0].window_tokens > 0 &&
-        load->scenario->config.kv_policy == KV_PAGED && runs_vllm_v1(&load->scenario->config))
+    if (model->group_count == 1 && model->groups[0].kind == SPEC_KV_SLIDING &&
+        model->groups[0].window_tokens > 0 && load->scenario->config.kv_policy == KV_PAGED &&
+        runs_vllm_v1(&load->scenario->config))
         return use_window(load, model->groups[0].window_tokens);
     for (size_t i = 0; i < model->group_count; i++) {
         if (model->groups[i].kind == SPEC_KV_FULL)
             continue;
-        return scenario_fail_hint(load->reader, conf_get(load->root, "model"), "model", "unsupported-model",
+        return scenario_fail_hint(load->reader, conf_get(load->root, "model"), "model",
+                                  "unsupported-model",
                                   "kvsim step prices it, kvsim size computes its memory",
-                                  "%s has %s layers; the running simulation keeps full attention, or one sliding window in all layers, in this version",
+                                  "%s has %s layers; the running simulation keeps full attention, "
+                                  "or one sliding window in all layers, in this version",
                                   model->name, spec_kv_kind_name(model->groups[i].kind));
     }
     return true;
@@ -301,7 +335,8 @@ static bool check_groups(struct scenario_load *load)
 
 static void warn_unused_memory(struct scenario_load *load)
 {
-    static const char *const keys[] = {"weights", "activation", "non_torch", "graphs", "in_use_before"};
+    static const char *const keys[] = {"weights", "activation", "non_torch", "graphs",
+                                       "in_use_before"};
     const struct conf_node *memory = conf_get(load->engine, "memory");
     const struct conf_node *share = scenario_stated(load->engine, "gpu_memory_utilization");
     if (!load->pool_is_stated)
@@ -312,8 +347,9 @@ static void warn_unused_memory(struct scenario_load *load)
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         const struct conf_node *node = scenario_stated(memory, keys[i]);
         if (node != NULL)
-            scenario_fail(load->reader, node, scenario_join(load->reader->arena, "engine.memory", keys[i]), "unused-key",
-                          "'engine.memory.%s' is not used, as the pool is stated", keys[i]);
+            scenario_fail(
+                load->reader, node, scenario_join(load->reader->arena, "engine.memory", keys[i]),
+                "unused-key", "'engine.memory.%s' is not used, as the pool is stated", keys[i]);
     }
 }
 
@@ -321,15 +357,18 @@ static void tell_memory(struct scenario_load *load)
 {
     const struct serve_config *config = &load->scenario->config;
     if (config->waterfall.startup_check_skipped)
-        scenario_warn(load->reader, conf_get(load->engine, "startup_check"), "engine.startup_check", "startup-check-off",
-                      "one sequence of max_model_len %" PRId64 " does not fit the pool; the engine would not start",
+        scenario_warn(load->reader, conf_get(load->engine, "startup_check"), "engine.startup_check",
+                      "startup-check-off",
+                      "one sequence of max_model_len %" PRId64
+                      " does not fit the pool; the engine would not start",
                       config->sched.max_model_len);
     if (config->waterfall.memory_is_derived && !load->pool_is_stated)
-        scenario_caveat(load->reader, "memory_derived",
-                        "the memory that the driver of %s shows is derived from its marketed size: %" PRId64 " to %" PRId64
-                        " KV blocks",
-                        load->scenario->hardware.name, config->waterfall.kv_pool_blocks_low,
-                        config->waterfall.kv_pool_blocks_high);
+        scenario_caveat(
+            load->reader, "memory_derived",
+            "the memory that the driver of %s shows is derived from its marketed size: %" PRId64
+            " to %" PRId64 " KV blocks",
+            load->scenario->hardware.name, config->waterfall.kv_pool_blocks_low,
+            config->waterfall.kv_pool_blocks_high);
 }
 
 bool scenario_pool_make(struct scenario_load *load)
@@ -341,11 +380,13 @@ bool scenario_pool_make(struct scenario_load *load)
         return false;
     config->kv_cache_dtype = inputs.kv.k_dtype;
     if (strcmp(inputs.kv.k_dtype, inputs.kv.v_dtype) != 0)
-        config->kv_cache_dtype = base_arena_printf(load->reader->arena, "%s/%s", inputs.kv.k_dtype, inputs.kv.v_dtype);
-    scenario_param_derived(load->reader, "engine.kv_cache_dtype.used", config->kv_cache_dtype, "", SPEC_CALCULATED,
-                           "auto is the model's dtype");
+        config->kv_cache_dtype =
+            base_arena_printf(load->reader->arena, "%s/%s", inputs.kv.k_dtype, inputs.kv.v_dtype);
+    scenario_param_derived(load->reader, "engine.kv_cache_dtype.used", config->kv_cache_dtype, "",
+                           SPEC_CALCULATED, "auto is the model's dtype");
     if (load->purpose == SCENARIO_FOR_STEP) {
-        if (spec_kv_layout_make(&load->scenario->model, &inputs.kv, &config->layout, &err) == KVSIM_OK)
+        if (spec_kv_layout_make(&load->scenario->model, &inputs.kv, &config->layout, &err) ==
+            KVSIM_OK)
             return true;
         return scenario_fail_error(load->reader, load->engine, "engine", &err);
     }

@@ -32,14 +32,16 @@ enum scenario_purpose {
 };
 
 struct scenario_request {
-    const char *path;                          /* NULL: built from the overrides alone (size, step --model M ...) */
+    const char *path; /* NULL: built from the overrides alone (size, step --model M ...) */
     const struct scenario_override *overrides;
     size_t override_count;
     enum scenario_purpose purpose;
     bool warnings_wanted;
     int64_t demand_sequences, demand_tokens; /* SIZE: to be held at once; 0 = not stated */
-    bool rows_unwanted; /* record.requests and record.timeline are none unless stated: points of sweeps and plans */
-    bool held_unwanted; /* mean_held_blocks, most of a load's time, is left to scenario_complete() */
+    bool
+        rows_unwanted; /* record.requests and record.timeline are none unless stated: points of sweeps and plans */
+    bool
+        held_unwanted; /* mean_held_blocks, most of a load's time, is left to scenario_complete() */
 };
 
 struct scenario; /* = struct kvsim_scenario of the installed API */
@@ -58,7 +60,8 @@ void scenario_free(struct scenario *scenario);
  * the working directory's folders, the installed share folder, the copies in the binary. A name that fits several files
  * is an error with the list; an unknown one names the nearest. */
 enum scenario_data { SCENARIO_MODEL, SCENARIO_HARDWARE, SCENARIO_ENGINE };
-const char *scenario_data_name(enum scenario_data kind); /* "models", "hardware", "engines": the folder */
+const char *
+scenario_data_name(enum scenario_data kind); /* "models", "hardware", "engines": the folder */
 
 struct scenario_entry {
     const char *name, *path, *aliases, *summary; /* path: the file that won, or "(built in)" */
@@ -73,9 +76,11 @@ void scenario_list_scenarios(struct scenario_entries *out);
 void scenario_entries_free(struct scenario_entries *entries);
 
 /* Loads one named model or hardware without a scenario, for tables of steps. Lives in `arena`. */
-enum kvsim_status scenario_load_model(struct base_arena *arena, const char *name, struct spec_model *out,
+enum kvsim_status scenario_load_model(struct base_arena *arena, const char *name,
+                                      struct spec_model *out,
                                       struct kvsim_error *err) KVSIM_MUST_CHECK;
-enum kvsim_status scenario_load_hardware(struct base_arena *arena, const char *name, struct spec_hardware *out,
+enum kvsim_status scenario_load_hardware(struct base_arena *arena, const char *name,
+                                         struct spec_hardware *out,
                                          struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 /* `kvsim check FILE`: a scenario, model, hardware or engine file by its contents; all diagnostics at once. */

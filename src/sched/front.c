@@ -2,7 +2,8 @@
 
 #include "base/error.h"
 
-void sched_front_init(struct sched_front *front, struct base_arena *arena, int64_t block_tokens, size_t class_count)
+void sched_front_init(struct sched_front *front, struct base_arena *arena, int64_t block_tokens,
+                      size_t class_count)
 {
     *front = (struct sched_front){.block_tokens = block_tokens, .takes_blocks = true};
     front->boundary = base_arena_array(arena, (size_t)block_tokens, sizeof *front->boundary);
@@ -64,8 +65,8 @@ void sched_front_join(struct sched_front *front, struct sched_seq *seq)
     seq->front_base = seq->computed - (int64_t)front->step;
     size_t index = (size_t)front->count++;
     if ((size_t)front->count > front->calendar_capacity) {
-        front->calendar = base_vec_grow(front->calendar, &front->calendar_capacity, (size_t)front->count,
-                                        sizeof *front->calendar);
+        front->calendar = base_vec_grow(front->calendar, &front->calendar_capacity,
+                                        (size_t)front->count, sizeof *front->calendar);
     }
     sift_up(front, index, seq);
     front->context_sum += seq->computed;

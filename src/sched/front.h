@@ -15,22 +15,25 @@
 #include <stdint.h>
 
 struct sched_front {
-    uint64_t step;          /* steps scheduled since the start */
-    uint64_t generation;    /* changes whenever the membership does */
+    uint64_t step;       /* steps scheduled since the start */
+    uint64_t generation; /* changes whenever the membership does */
     int64_t count;
-    int64_t context_sum;    /* tokens in the cache, all members */
+    int64_t context_sum; /* tokens in the cache, all members */
     int64_t block_tokens;
-    bool takes_blocks;      /* false: a member's memory was reserved at admission, or none is kept */
-    int64_t *boundary;      /* [block_tokens]: members that need a block when scheduling step s, by s mod block_tokens */
-    int64_t *counted;       /* [class_count]: members whose gaps are recorded */
+    bool takes_blocks; /* false: a member's memory was reserved at admission, or none is kept */
+    int64_t *
+        boundary; /* [block_tokens]: members that need a block when scheduling step s, by s mod block_tokens */
+    int64_t *counted; /* [class_count]: members whose gaps are recorded */
     int64_t counted_total;
     struct sched_seq **calendar; /* heap by (final_step, place) */
     size_t calendar_capacity;
 };
 
-void sched_front_init(struct sched_front *front, struct base_arena *arena, int64_t block_tokens, size_t class_count);
+void sched_front_init(struct sched_front *front, struct base_arena *arena, int64_t block_tokens,
+                      size_t class_count);
 void sched_front_release(struct sched_front *front);
-void sched_front_join(struct sched_front *front, struct sched_seq *seq);  /* seq->final_step is set */
+void sched_front_join(struct sched_front *front,
+                      struct sched_seq *seq); /* seq->final_step is set */
 void sched_front_leave(struct sched_front *front, struct sched_seq *seq); /* sets seq->computed */
 
 /* Members that need a new block in the next step. */

@@ -21,22 +21,24 @@ struct sched_options {
     int64_t max_model_len;
     int64_t long_prefill_token_threshold; /* 0 = none */
     int64_t block_size;
-    int64_t window_tokens;                /* sliding window of every layer; 0 = full attention */
+    int64_t window_tokens; /* sliding window of every layer; 0 = full attention */
     bool enable_chunked_prefill;
     bool async_scheduling;
     bool enable_prefix_caching;
-    enum sched_order order;               /* scheduling_policy */
-    int64_t cached_step_tokens;           /* cost_cached_step_tokens(): for the shapes of steps; 0 = none */
-    struct base_rational watermark;       /* share of all blocks kept free at admission */
+    enum sched_order order;     /* scheduling_policy */
+    int64_t cached_step_tokens; /* cost_cached_step_tokens(): for the shapes of steps; 0 = none */
+    struct base_rational watermark; /* share of all blocks kept free at admission */
 
     /* switches */
-    bool reserve_full_isl;                /* scheduler_reserve_full_isl: the whole prompt must fit */
-    enum sched_misfit unchunked_misfit;   /* without chunking: a prompt over the budget stops the pass or is skipped */
-    enum sched_free_order free_order;     /* where freed blocks go (matters with a prefix cache only) */
-    bool preempted_budget_returned;       /* priority preemption gives a victim's tokens back to the step's budget */
-    bool count_every_lookup;              /* v0.10 counts a lookup whether or not the request is admitted */
-    bool static_batch;                    /* orca: admit only when nothing runs */
-    bool reject_over_length;              /* the API's check: P > max_model_len - max_tokens is rejected */
+    bool reserve_full_isl; /* scheduler_reserve_full_isl: the whole prompt must fit */
+    enum sched_misfit
+        unchunked_misfit; /* without chunking: a prompt over the budget stops the pass or is skipped */
+    enum sched_free_order free_order; /* where freed blocks go (matters with a prefix cache only) */
+    bool
+        preempted_budget_returned; /* priority preemption gives a victim's tokens back to the step's budget */
+    bool count_every_lookup; /* v0.10 counts a lookup whether or not the request is admitted */
+    bool static_batch;       /* orca: admit only when nothing runs */
+    bool reject_over_length; /* the API's check: P > max_model_len - max_tokens is rejected */
 };
 
 #endif

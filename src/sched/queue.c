@@ -35,7 +35,8 @@ static void sift_up(struct sched_seqs *heap, size_t index, struct sched_seq *seq
 static void sift_down(struct sched_seqs *heap, size_t index, struct sched_seq *seq)
 {
     for (size_t child = 2 * index + 1; child < heap->count; child = 2 * index + 1) {
-        if (child + 1 < heap->count && sched_seq_is_more_urgent(heap->at[child + 1], heap->at[child])) {
+        if (child + 1 < heap->count &&
+            sched_seq_is_more_urgent(heap->at[child + 1], heap->at[child])) {
             child++;
         }
         if (!sched_seq_is_more_urgent(heap->at[child], seq)) {

@@ -12,8 +12,8 @@
 
 struct sched_queue {
     enum sched_order order;
-    struct sched_list list;  /* fcfs */
-    struct sched_seqs heap;  /* priority */
+    struct sched_list list; /* fcfs */
+    struct sched_seqs heap; /* priority */
 };
 
 void sched_queue_release(struct sched_queue *queue);

@@ -19,25 +19,33 @@
 #include "sched/seq.h"
 
 /* Why the head of the queue was not taken. */
-enum sched_wait { SCHED_WAIT_NONE, SCHED_WAIT_KV_POOL, SCHED_WAIT_SEATS, SCHED_WAIT_BUDGET, SCHED_WAIT_COUNT };
+enum sched_wait {
+    SCHED_WAIT_NONE,
+    SCHED_WAIT_KV_POOL,
+    SCHED_WAIT_SEATS,
+    SCHED_WAIT_BUDGET,
+    SCHED_WAIT_COUNT
+};
 
 struct sched_plan {
-    uint64_t number;              /* of the plan, from 1; turns that schedule nothing are not counted */
-    int64_t token_count;          /* 0: nothing to do */
+    uint64_t number;     /* of the plan, from 1; turns that schedule nothing are not counted */
+    int64_t token_count; /* 0: nothing to do */
     struct cost_shape shape;
-    bool is_front_only;           /* pure decode of the front and nothing else */
-    uint64_t generation;          /* the front's, when is_front_only */
-    int64_t valid_steps;          /* further steps under the same plan */
+    bool is_front_only;  /* pure decode of the front and nothing else */
+    uint64_t generation; /* the front's, when is_front_only */
+    int64_t valid_steps; /* further steps under the same plan */
     enum sched_wait wait;
-    int64_t regrown_tokens;       /* concat_doubling: in tensors that this step copies to larger ones */
-    int64_t counted_total;        /* front members in this step whose gaps are recorded */
-    int64_t *counted;             /* the same by class; the caller's array of class_count, kept from plan to plan */
+    int64_t regrown_tokens; /* concat_doubling: in tensors that this step copies to larger ones */
+    int64_t counted_total;  /* front members in this step whose gaps are recorded */
+    int64_t
+        *counted; /* the same by class; the caller's array of class_count, kept from plan to plan */
     size_t class_count;
-    struct sched_seqs emits;      /* outside the front, emitting with this step, in scheduling order */
-    struct sched_seqs finals;     /* their last token comes with this step, in running order */
-    struct sched_seqs admitted;   /* resumed ones included */
-    struct sched_seqs victims;    /* preempted in this very turn */
-    struct sched_seqs left_front; /* thrown out of the front's rhythm by this turn: their next gap is not one step */
+    struct sched_seqs emits;  /* outside the front, emitting with this step, in scheduling order */
+    struct sched_seqs finals; /* their last token comes with this step, in running order */
+    struct sched_seqs admitted; /* resumed ones included */
+    struct sched_seqs victims;  /* preempted in this very turn */
+    struct sched_seqs
+        left_front; /* thrown out of the front's rhythm by this turn: their next gap is not one step */
 };
 
 void sched_plan_release(struct sched_plan *plan);
@@ -64,22 +72,25 @@ struct sched {
     struct sched_queue waiting;
     struct sched_list running;
     struct sched_front front;
-    struct sched_seqs loose;      /* running and SCHED_LOOSE, by place */
-    struct sched_seqs skipped;    /* of the last pass over the queue */
+    struct sched_seqs loose;   /* running and SCHED_LOOSE, by place */
+    struct sched_seqs skipped; /* of the last pass over the queue */
     size_t draining_count, overrun_count;
     int64_t outside_front_tokens; /* tokens in the cache of running sequences outside the front */
     uint64_t next_place, next_number;
     int64_t watermark_blocks;
-    bool in_flight;               /* set by the caller before a plan: the plan before it has not been delivered */
-    bool head_was_looked_up;      /* the queue was left at a head whose fate depends on what the cache holds */
-    struct kv_hits hits;          /* scratch */
+    bool in_flight; /* set by the caller before a plan: the plan before it has not been delivered */
+    bool
+        head_was_looked_up; /* the queue was left at a head whose fate depends on what the cache holds */
+    struct kv_hits hits;               /* scratch */
     int64_t lookup_tokens, hit_tokens; /* asked of the cache at admissions, and found */
-    int64_t blocks_at_the_end;    /* sum over running sequences, see there */
-    int64_t fragmented_blocks;    /* as of the last turn: free, but no place for the head of the queue */
+    int64_t blocks_at_the_end;         /* sum over running sequences, see there */
+    int64_t
+        fragmented_blocks; /* as of the last turn: free, but no place for the head of the queue */
 };
 
-void sched_init(struct sched *sched, const struct sched_ops *ops, const struct sched_options *options,
-                struct kv_paged *pool, struct base_arena *arena, size_t class_count);
+void sched_init(struct sched *sched, const struct sched_ops *ops,
+                const struct sched_options *options, struct kv_paged *pool,
+                struct base_arena *arena, size_t class_count);
 void sched_release(struct sched *sched);
 
 /* While a sequence is in the front its `emitted`, `computed` and totals rest; this brings them up to date. */
@@ -100,7 +111,8 @@ static inline void sched_advance(struct sched *sched, struct sched_plan *plan, i
     sched->ops->advance(sched, plan, steps);
 }
 
-static inline void sched_finish(struct sched *sched, struct sched_seq *seq, bool is_delivered, bool in_flight)
+static inline void sched_finish(struct sched *sched, struct sched_seq *seq, bool is_delivered,
+                                bool in_flight)
 {
     sched->ops->finish(sched, seq, is_delivered, in_flight);
 }
@@ -127,7 +139,8 @@ static inline int64_t sched_seq_computed(const struct sched *sched, const struct
 }
 
 /* True when `seq` emits in `plan` as a member of the front. */
-static inline bool sched_seq_was_in_front(const struct sched_seq *seq, const struct sched_plan *plan)
+static inline bool sched_seq_was_in_front(const struct sched_seq *seq,
+                                          const struct sched_plan *plan)
 {
     return seq->first_front_plan <= plan->number && plan->number <= seq->last_front_plan;
 }

@@ -54,7 +54,8 @@ void sched_note_left_front(struct sched_plan *plan, struct sched_seq *seq);
 void sched_preempt(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq);
 
 /* At the start of a running sequence's allocation, even if that then fails. */
-void sched_drop_out_of_window(struct sched *sched, const struct sched_plan *plan, struct sched_seq *seq);
+void sched_drop_out_of_window(struct sched *sched, const struct sched_plan *plan,
+                              struct sched_seq *seq);
 /* Tokens of a front member whose blocks are hashed; `is_scheduled`: this turn has given the member its token. */
 int64_t sched_front_hashed_tokens(const struct sched *sched, const struct sched_seq *seq,
                                   bool is_scheduled);

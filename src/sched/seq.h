@@ -24,43 +24,48 @@ enum sched_state {
 };
 
 struct sched_seq {
-    struct sched_seq *prev, *next;  /* in the running list, or in the queue (fcfs) */
-    uint64_t place;                 /* rises along the running list */
-    uint64_t index;                 /* order of arrival: the last tie-break */
+    struct sched_seq *prev, *next; /* in the running list, or in the queue (fcfs) */
+    uint64_t place;                /* rises along the running list */
+    uint64_t index;                /* order of arrival: the last tie-break */
     int64_t arrival_ns;
     int32_t priority;
-    uint32_t heap_index;            /* in the front's calendar or the priority queue */
+    uint32_t heap_index; /* in the front's calendar or the priority queue */
     enum sched_state state;
     uint32_t class_index;
-    bool is_counted;                /* its gaps enter the statistics */
-    bool stops_early;               /* ends by itself before max_outputs: an asynchronous engine notices a step late */
-    int64_t took_blocks;            /* scratch of one walk: what a front member was given */
-    bool is_overrun;                /* in the front although its last token is in flight (stops_early, asynchronous) */
+    bool is_counted; /* its gaps enter the statistics */
+    bool
+        stops_early; /* ends by itself before max_outputs: an asynchronous engine notices a step late */
+    int64_t took_blocks; /* scratch of one walk: what a front member was given */
+    bool
+        is_overrun; /* in the front although its last token is in flight (stops_early, asynchronous) */
 
     int64_t prompt_tokens;
-    int64_t end_outputs;            /* the answer's length */
-    int64_t max_outputs;            /* what the engine allows: least of max_tokens and max_model_len - prompt */
+    int64_t end_outputs; /* the answer's length */
+    int64_t
+        max_outputs; /* what the engine allows: least of max_tokens and max_model_len - prompt */
     int64_t computed, emitted;
-    int64_t front_base;             /* computed - front.step at joining */
-    uint64_t final_step;            /* the front step that emits its last token */
+    int64_t front_base;  /* computed - front.step at joining */
+    uint64_t final_step; /* the front step that emits its last token */
 
-    uint64_t first_front_plan, last_front_plan; /* plans in which it is or was a front member, both included */
+    uint64_t first_front_plan,
+        last_front_plan; /* plans in which it is or was a front member, both included */
 
-    struct kv_promise promise;      /* where memory is reserved at admission */
-    int64_t blocks_at_the_end;      /* where it grows under a scheduler that never throws anyone out */
-    struct kv_prefix_seq cache;     /* with a prefix cache: its content and what it holds */
-    int64_t hashed_tokens;          /* hashed for certain; a front member's own may be further */
+    struct kv_promise promise;  /* where memory is reserved at admission */
+    int64_t blocks_at_the_end;  /* where it grows under a scheduler that never throws anyone out */
+    struct kv_prefix_seq cache; /* with a prefix cache: its content and what it holds */
+    int64_t hashed_tokens;      /* hashed for certain; a front member's own may be further */
     int64_t cached_tokens, cached_total; /* hits at the first admission, at all */
     bool was_admitted;
 
-    int64_t high_water;             /* most tokens ever computed: what lies below is recomputed */
+    int64_t high_water; /* most tokens ever computed: what lies below is recomputed */
     int64_t undo_high_water, undo_recomputed; /* before the last schedule outside the front */
     int64_t computed_total, recomputed_total;
     uint32_t preemptions;
-    uint64_t prior_step;            /* with a window: the plan before that one, and its tokens */
+    uint64_t prior_step; /* with a window: the plan before that one, and its tokens */
     int64_t prior_tokens;
-    int64_t dropped_blocks;         /* left the window and were freed: the first ones */
-    uint64_t scheduled_step;        /* the plan that last scheduled it outside the front, and with how many tokens */
+    int64_t dropped_blocks; /* left the window and were freed: the first ones */
+    uint64_t
+        scheduled_step; /* the plan that last scheduled it outside the front, and with how many tokens */
     int64_t scheduled_tokens;
 };
 

@@ -256,8 +256,10 @@ static int64_t least(int64_t a, int64_t b)
 // Pairs of a chunk's queries and the keys that their windows hold: the sum of min(c + i, W) over i = 1 ... q.
 static base_i128 window_area(int64_t cached, int64_t tokens, int64_t window)
 {
-    int64_t whole = least(tokens, window > cached ? window - cached : 0); // queries that see everything
-    return (base_i128)whole * cached + (base_i128)whole * (whole + 1) / 2 + (base_i128)(tokens - whole) * window;
+    int64_t whole =
+        least(tokens, window > cached ? window - cached : 0); // queries that see everything
+    return (base_i128)whole * cached + (base_i128)whole * (whole + 1) / 2 +
+           (base_i128)(tokens - whole) * window;
 }
 
 void sched_add_to_shape(struct cost_shape *shape, const struct sched_seq *seq, int64_t tokens,
@@ -552,7 +554,8 @@ struct sched_window_tokens sched_count_window(const struct sched *sched, uint64_
 }
 
 // Blocks that no query from the tokens processed so far on can see; those of steps in flight are not processed yet.
-void sched_drop_out_of_window(struct sched *sched, const struct sched_plan *plan, struct sched_seq *seq)
+void sched_drop_out_of_window(struct sched *sched, const struct sched_plan *plan,
+                              struct sched_seq *seq)
 {
     bool is_in_flight = sched->in_flight && seq->scheduled_step + 1 == plan->number;
     int64_t processed = seq->computed - (is_in_flight ? seq->scheduled_tokens : 0);

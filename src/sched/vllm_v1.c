@@ -45,7 +45,8 @@ static void hash_delivered(struct sched *sched)
 }
 
 // Phase 1 in numbers. False, with nothing changed, when the list must be walked.
-static bool schedule_running_at_once(struct sched *sched, struct sched_plan *plan, struct walk *walk)
+static bool schedule_running_at_once(struct sched *sched, struct sched_plan *plan,
+                                     struct walk *walk)
 {
     struct sched_front *front = &sched->front;
     int64_t need = sched_front_blocks(sched);
@@ -90,15 +91,17 @@ static struct sched_seq *pick_victim(const struct sched *sched)
     struct sched_seq *victim = sched->running.head;
     base_require(victim != NULL);
     for (struct sched_seq *seq = victim; seq != NULL; seq = seq->next) {
-        bool less_urgent = seq->priority != victim->priority ? seq->priority > victim->priority
-                                                             : seq->arrival_ns >= victim->arrival_ns;
+        bool less_urgent = seq->priority != victim->priority
+                               ? seq->priority > victim->priority
+                               : seq->arrival_ns >= victim->arrival_ns;
         victim = less_urgent ? seq : victim;
     }
     return victim;
 }
 
 // What a walked sequence was given in this step is taken back (priority scheduling only).
-static void unschedule(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq, struct walk *walk)
+static void unschedule(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq,
+                       struct walk *walk)
 {
     int64_t tokens = seq->state == SCHED_FRONT ? 1 : seq->scheduled_tokens;
     if (sched->options->preempted_budget_returned) {
@@ -146,8 +149,8 @@ static bool is_walked(const struct sched_seq *seq, const struct sched_plan *plan
 }
 
 // Takes `blocks` for `seq`, throwing others out until they fit. False when `seq` itself had to go.
-static bool take_or_preempt(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq, int64_t blocks,
-                            struct walk *walk, struct sched_seq **next)
+static bool take_or_preempt(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq,
+                            int64_t blocks, struct walk *walk, struct sched_seq **next)
 {
     while (!kv_paged_take(sched->pool, blocks)) {
         struct sched_seq *victim = pick_victim(sched);
@@ -174,7 +177,8 @@ static bool take_or_preempt(struct sched *sched, struct sched_plan *plan, struct
     return true;
 }
 
-static void leave_front_unscheduled(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq)
+static void leave_front_unscheduled(struct sched *sched, struct sched_plan *plan,
+                                    struct sched_seq *seq)
 {
     sched_note_left_front(plan, seq);
     int64_t hashed = sched_front_hashed_tokens(sched, seq, false);
@@ -186,7 +190,8 @@ static void leave_front_unscheduled(struct sched *sched, struct sched_plan *plan
 }
 
 // Phase 1 one by one, as the engine does it. Front members that get their token are marked by scheduled_step.
-static void schedule_running_one_by_one(struct sched *sched, struct sched_plan *plan, struct walk *walk)
+static void schedule_running_one_by_one(struct sched *sched, struct sched_plan *plan,
+                                        struct walk *walk)
 {
     struct sched_seq *next = NULL;
     for (struct sched_seq *seq = sched->running.head; seq != NULL && walk->budget > 0; seq = next) {
@@ -281,9 +286,11 @@ static int64_t look_up(struct sched *sched, struct sched_seq *seq)
     sched->hits.count = 0;
     sched->hits.blocks = sched->hits.idle_blocks = 0;
     if (sched->pool->prefix != NULL) {
-        kv_prefix_lookup(sched->pool->prefix, &seq->cache.content, (sched_seq_known_tokens(seq) - 1) / sched->pool->block_tokens,
+        kv_prefix_lookup(sched->pool->prefix, &seq->cache.content,
+                         (sched_seq_known_tokens(seq) - 1) / sched->pool->block_tokens,
                          &sched->hits);
-        sched->lookup_tokens += sched->options->count_every_lookup ? sched_seq_known_tokens(seq) : 0;
+        sched->lookup_tokens +=
+            sched->options->count_every_lookup ? sched_seq_known_tokens(seq) : 0;
     }
     return sched->hits.blocks * sched->pool->block_tokens;
 }
@@ -294,7 +301,8 @@ static void take_hits(struct sched *sched, struct sched_seq *seq)
     if (sched->pool->prefix != NULL) {
         kv_prefix_attach(sched->pool->prefix, &seq->cache, &sched->hits);
         sched->pool->free_blocks = kv_prefix_free_blocks(sched->pool->prefix);
-        sched->lookup_tokens += sched->options->count_every_lookup ? 0 : sched_seq_known_tokens(seq);
+        sched->lookup_tokens +=
+            sched->options->count_every_lookup ? 0 : sched_seq_known_tokens(seq);
         sched->hit_tokens += tokens;
     }
     seq->cached_tokens = seq->was_admitted ? seq->cached_tokens : tokens;
@@ -306,7 +314,8 @@ static void take_hits(struct sched *sched, struct sched_seq *seq)
     sched->outside_front_tokens += tokens;
 }
 
-static void admit(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq, int64_t tokens)
+static void admit(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq,
+                  int64_t tokens)
 {
     sched_queue_remove(&sched->waiting, seq);
     take_hits(sched, seq);
@@ -317,7 +326,8 @@ static void admit(struct sched *sched, struct sched_plan *plan, struct sched_seq
 }
 
 // Like wanted_tokens, for a sequence that would start behind its hits.
-static int64_t wanted_behind(const struct sched *sched, const struct sched_seq *seq, int64_t hit_tokens)
+static int64_t wanted_behind(const struct sched *sched, const struct sched_seq *seq,
+                             int64_t hit_tokens)
 {
     int64_t wanted = sched_seq_known_tokens(seq) - hit_tokens;
     int64_t threshold = sched->options->long_prefill_token_threshold;
@@ -325,7 +335,8 @@ static int64_t wanted_behind(const struct sched *sched, const struct sched_seq *
 }
 
 // One look at the head of the queue: taken, passed over, or left with the reason for which the pass ends.
-static enum sched_wait try_head(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq, int64_t *budget)
+static enum sched_wait try_head(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq,
+                                int64_t *budget)
 {
     const struct sched_options *options = sched->options;
     if ((int64_t)sched->running.count >= options->max_num_seqs) {
@@ -355,7 +366,8 @@ static enum sched_wait try_head(struct sched *sched, struct sched_plan *plan, st
     return SCHED_WAIT_NONE;
 }
 
-static enum sched_wait admit_from_queue(struct sched *sched, struct sched_plan *plan, int64_t budget)
+static enum sched_wait admit_from_queue(struct sched *sched, struct sched_plan *plan,
+                                        int64_t budget)
 {
     enum sched_wait wait = SCHED_WAIT_NONE;
     struct sched_seq *seq;
@@ -389,8 +401,10 @@ static void plan_next(struct sched *sched, struct sched_plan *plan)
 }
 
 const struct sched_ops sched_vllm_v1 = {
-    .policy = {.name = "vllm_v1",
-               .summary = "vLLM V1: running first in admission order, chunked prefill, preemption by recompute"},
+    .policy =
+        {.name = "vllm_v1",
+         .summary =
+             "vLLM V1: running first in admission order, chunked prefill, preemption by recompute"},
     .enqueue = sched_enqueue_as_asked,
     .plan = plan_next,
     .advance = sched_advance_front,

@@ -24,7 +24,7 @@
 
 /* What copying costs a step where caches grow by concatenation, in ticks (2^-20 ns) per token. */
 struct serve_copy_ticks {
-    int64_t per_cached_token;  /* in the cache before the step: the old tensor is read and written */
+    int64_t per_cached_token; /* in the cache before the step: the old tensor is read and written */
     int64_t per_context_token; /* after the step: K and V repeated to all query heads */
 };
 
@@ -34,8 +34,13 @@ enum serve_mode { SERVE_JUMP, SERVE_STEP };
 enum serve_router { SERVE_ROUND_ROBIN, SERVE_LEAST_OUTSTANDING };
 
 struct serve_warmup {
-    enum { SERVE_WARMUP_DEFAULT, SERVE_WARMUP_SHARE, SERVE_WARMUP_REQUESTS, SERVE_WARMUP_TIME } kind;
-    double share;      /* of the requests of a replication */
+    enum {
+        SERVE_WARMUP_DEFAULT,
+        SERVE_WARMUP_SHARE,
+        SERVE_WARMUP_REQUESTS,
+        SERVE_WARMUP_TIME
+    } kind;
+    double share; /* of the requests of a replication */
     int64_t requests;
     int64_t time_ns;
 };
@@ -68,25 +73,26 @@ struct serve_caveat {
 struct sched_ops;
 
 struct serve_config {
-    const char *name;           /* the scenario's */
-    char hash[33];              /* fingerprint of the resolved scenario (its run.seed included) */
-    const char *yaml;           /* the resolved scenario as canonical text */
+    const char *name; /* the scenario's */
+    char hash[33];    /* fingerprint of the resolved scenario (its run.seed included) */
+    const char *yaml; /* the resolved scenario as canonical text */
 
     const struct spec_model *model;
-    const struct spec_hardware *hardware;  /* NULL when the scenario names none (pool and cost stated) */
+    const struct spec_hardware
+        *hardware; /* NULL when the scenario names none (pool and cost stated) */
     const char *model_name, *hardware_name, *engine_name, *kv_cache_dtype;
     uint32_t tensor_parallel, pipeline_parallel, data_parallel, gpu_count_per_replica;
 
     struct spec_kv_layout layout;
-    struct kv_waterfall waterfall;         /* rows, pool blocks, or the refusal */
-    int64_t pool_blocks;                   /* of one replica, null block included */
-    int64_t reserved_blocks;               /* null block and others outside use */
+    struct kv_waterfall waterfall; /* rows, pool blocks, or the refusal */
+    int64_t pool_blocks;           /* of one replica, null block included */
+    int64_t reserved_blocks;       /* null block and others outside use */
 
     struct sched_options sched;
-    const struct sched_ops *scheduler;     /* NULL: vllm_v1 */
+    const struct sched_ops *scheduler; /* NULL: vllm_v1 */
     enum kv_policy kv_policy;
-    enum kv_placement kv_placement;        /* of reservations */
-    struct serve_copy_ticks copy;          /* concat */
+    enum kv_placement kv_placement; /* of reservations */
+    struct serve_copy_ticks copy;   /* concat */
     struct cost_config cost;
     struct workload_spec workload;
 
@@ -103,14 +109,15 @@ struct serve_config {
     size_t slo_count;
     const struct serve_require *requires;
     size_t require_count;
-    double usd_per_gpu_hour;               /* 0 = unknown */
-    double price_utilization;              /* 1 unless stated */
+    double usd_per_gpu_hour;  /* 0 = unknown */
+    double price_utilization; /* 1 unless stated */
 
-    uint64_t record_requests;              /* rows of replication 1 (UINT64_MAX: of all replications) */
-    int64_t record_sample_ns;              /* see record_sink.sample_ns */
+    uint64_t record_requests; /* rows of replication 1 (UINT64_MAX: of all replications) */
+    int64_t record_sample_ns; /* see record_sink.sample_ns */
 
-    double mean_held_blocks;               /* for "expected" concurrency; 0 = unknown */
-    double prompt_mean, output_mean;       /* resulting means after truncation, for the report; 0 = unknown */
+    double mean_held_blocks; /* for "expected" concurrency; 0 = unknown */
+    double prompt_mean,
+        output_mean; /* resulting means after truncation, for the report; 0 = unknown */
 
     const struct serve_param *params;
     size_t param_count;

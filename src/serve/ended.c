@@ -31,7 +31,8 @@ struct figures {
     int64_t value[SPEC_METRIC_COUNT];
 };
 
-static struct figures figures_of(const struct serve_request *request, base_i128 now, int64_t outputs)
+static struct figures figures_of(const struct serve_request *request, base_i128 now,
+                                 int64_t outputs)
 {
     struct figures figures = {{-1, -1, -1, -1, -1}};
     int64_t arrival_ns = base_ticks_floor_ns(request->arrival_ticks);
@@ -40,23 +41,27 @@ static struct figures figures_of(const struct serve_request *request, base_i128 
         figures.value[SPEC_QUEUE] = request->first_scheduled_ns - arrival_ns;
     }
     if (request->has_first_token) {
-        figures.value[SPEC_TTFT] = base_ticks_floor_ns(request->first_token_ticks - request->arrival_ticks);
+        figures.value[SPEC_TTFT] =
+            base_ticks_floor_ns(request->first_token_ticks - request->arrival_ticks);
         if (outputs > 1) {
             // (e2e - ttft) / (outputs - 1), as vllm/benchmarks/serve.py has it.
-            figures.value[SPEC_TPOT] = base_ticks_floor_ns((now - request->first_token_ticks) / (outputs - 1));
+            figures.value[SPEC_TPOT] =
+                base_ticks_floor_ns((now - request->first_token_ticks) / (outputs - 1));
         }
     }
     return figures;
 }
 
 // A request is good when it meets the bounds of its ttft, tpot and e2e SLOs; one without tpot passes that one.
-static bool is_good(const struct serve *serve, const struct serve_request *request, const struct figures *figures)
+static bool is_good(const struct serve *serve, const struct serve_request *request,
+                    const struct figures *figures)
 {
     const struct serve_config *config = serve->config;
     const char *class_name = config->workload.classes[request->seq.class_index].name;
     for (size_t i = 0; i < config->slo_count; i++) {
         const struct spec_slo *slo = &config->slos[i];
-        bool is_judged = slo->metric == SPEC_TTFT || slo->metric == SPEC_TPOT || slo->metric == SPEC_E2E;
+        bool is_judged =
+            slo->metric == SPEC_TTFT || slo->metric == SPEC_TPOT || slo->metric == SPEC_E2E;
         bool is_for_class = slo->class_name == NULL || base_key_equal(slo->class_name, class_name);
         if (is_judged && slo->statistic != SPEC_MEAN && is_for_class &&
             figures->value[slo->metric] > slo->bound_ns) {
@@ -66,7 +71,8 @@ static bool is_good(const struct serve *serve, const struct serve_request *reque
     return true;
 }
 
-static void add_metrics(struct serve *serve, const struct serve_request *request, const struct figures *figures)
+static void add_metrics(struct serve *serve, const struct serve_request *request,
+                        const struct figures *figures)
 {
     struct serve_result *result = serve->result;
     struct serve_class_result *class_result = &result->classes[request->seq.class_index];
@@ -80,7 +86,8 @@ static void add_metrics(struct serve *serve, const struct serve_request *request
 }
 
 static void write_row(struct serve *serve, const struct serve_request *request, base_i128 now,
-                      enum record_outcome outcome, int64_t outputs, const struct figures *figures, bool good)
+                      enum record_outcome outcome, int64_t outputs, const struct figures *figures,
+                      bool good)
 {
     struct record_sink *sink = serve->sink;
     if (sink == NULL || serve->rows_recorded >= sink->request_limit) {
@@ -89,9 +96,10 @@ static void write_row(struct serve *serve, const struct serve_request *request, 
     serve->rows_recorded++;
     char number[24];
     snprintf(number, sizeof number, "%" PRIu64, request->seq.index);
-    enum record_finish finish = outcome == RECORD_OUTCOME_COMPLETED
-                                    ? (request->seq.stops_early ? RECORD_FINISH_STOP : RECORD_FINISH_LENGTH)
-                                    : (outcome == RECORD_OUTCOME_REJECTED ? RECORD_FINISH_NONE : RECORD_FINISH_ABORT);
+    enum record_finish finish =
+        outcome == RECORD_OUTCOME_COMPLETED
+            ? (request->seq.stops_early ? RECORD_FINISH_STOP : RECORD_FINISH_LENGTH)
+            : (outcome == RECORD_OUTCOME_REJECTED ? RECORD_FINISH_NONE : RECORD_FINISH_ABORT);
     struct record_request row = {
         .index = request->seq.index,
         .id = request->asked.id[0] != '\0' ? request->asked.id : number,

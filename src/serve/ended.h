@@ -7,8 +7,8 @@
 #include "serve/serve_int.h"
 
 /* In a closed loop the client's next request follows. */
-void serve_follow_up(struct serve *serve, const struct serve_request *request, base_i128 now, bool is_completed,
-                     int64_t output_tokens);
+void serve_follow_up(struct serve *serve, const struct serve_request *request, base_i128 now,
+                     bool is_completed, int64_t output_tokens);
 /* Queues the event of the client's next limit, if it has one. */
 void serve_push_limit(struct serve *serve, struct serve_request *request);
 

@@ -12,7 +12,8 @@ void serve_flight_release(struct serve_flight *flight)
     base_arena_release(&flight->texts);
 }
 
-static struct record_list_item item_of(struct base_arena *texts, struct sched_seq *seq, int64_t tokens)
+static struct record_list_item item_of(struct base_arena *texts, struct sched_seq *seq,
+                                       int64_t tokens)
 {
     const struct workload_request *asked = &serve_request_of(seq)->asked;
     const char *id = asked->id[0] != '\0' ? base_arena_copy(texts, asked->id)
@@ -20,7 +21,8 @@ static struct record_list_item item_of(struct base_arena *texts, struct sched_se
     return (struct record_list_item){id, tokens};
 }
 
-static void list_add(struct serve_flight *flight, enum serve_list list, struct sched_seq *seq, int64_t tokens)
+static void list_add(struct serve_flight *flight, enum serve_list list, struct sched_seq *seq,
+                     int64_t tokens)
 {
     struct record_list_item item = item_of(&flight->texts, seq, tokens);
     base_vec_push(&flight->lists[list], item);
@@ -34,7 +36,8 @@ void serve_flight_note_thrown_out(struct serve_replica *replica, const struct sc
     }
 }
 
-static void list_all(struct serve_flight *flight, enum serve_list list, const struct sched_seqs *seqs)
+static void list_all(struct serve_flight *flight, enum serve_list list,
+                     const struct sched_seqs *seqs)
 {
     for (size_t i = 0; i < seqs->count; i++) {
         list_add(flight, list, seqs->at[i], 0);

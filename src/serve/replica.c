@@ -25,9 +25,9 @@ static void init_pool(struct serve_replica *replica, const struct serve_config *
     }
 }
 
-enum kvsim_status serve_replica_init(struct serve_replica *replica, struct serve *serve, uint32_t number,
-                                     const struct serve_config *config, struct base_arena *arena,
-                                     struct kvsim_error *err)
+enum kvsim_status serve_replica_init(struct serve_replica *replica, struct serve *serve,
+                                     uint32_t number, const struct serve_config *config,
+                                     struct base_arena *arena, struct kvsim_error *err)
 {
     *replica = (struct serve_replica){.serve = serve, .number = number};
     init_pool(replica, config);
@@ -77,7 +77,8 @@ static void copy_waits(const struct serve_replica *replica, int64_t *to)
     }
 }
 
-static void begin_decoding(const struct serve_replica *replica, struct serve_request *request, base_i128 now)
+static void begin_decoding(const struct serve_replica *replica, struct serve_request *request,
+                           base_i128 now)
 {
     request->phase = SERVE_DECODING;
     for (size_t i = 0; i < SERVE_DECODE_CAUSES; i++) {
@@ -86,7 +87,8 @@ static void begin_decoding(const struct serve_replica *replica, struct serve_req
 }
 
 // Closes the phase that the request is in: its time goes to the phase's causes.
-static void end_phase(const struct serve_replica *replica, struct serve_request *request, base_i128 now)
+static void end_phase(const struct serve_replica *replica, struct serve_request *request,
+                      base_i128 now)
 {
     int64_t since_mark = floor_ns(now - request->mark_ticks);
     switch (request->phase) {
@@ -105,7 +107,8 @@ static void end_phase(const struct serve_replica *replica, struct serve_request 
     case SERVE_DECODING:
         for (size_t i = 0; i < SERVE_DECODE_CAUSES; i++) {
             request->cause_ns[RECORD_OTHERS_PREFILL + i] +=
-                floor_ns(serve_tally_decode_ticks(&replica->tally, i, now)) - request->decode_before_ns[i];
+                floor_ns(serve_tally_decode_ticks(&replica->tally, i, now)) -
+                request->decode_before_ns[i];
         }
         break;
     }
@@ -120,7 +123,8 @@ static void set_waiting(struct serve_replica *replica, base_i128 now)
     serve_tally_set_waiting(&replica->tally, now, waiting);
 }
 
-void serve_replica_enqueue(struct serve_replica *replica, struct serve_request *request, base_i128 now)
+void serve_replica_enqueue(struct serve_replica *replica, struct serve_request *request,
+                           base_i128 now)
 {
     if (replica->tally.waiting == 0) {
         replica->tally.wait_cause = SERVE_WAIT_STEP;
@@ -137,23 +141,25 @@ void serve_replica_enqueue(struct serve_replica *replica, struct serve_request *
 
 /* ---- the end of a step ---- */
 
-static void add_gaps(struct serve_replica *replica, const struct sched_plan *plan, int64_t first_ticks,
-                     int64_t delta_ticks, int64_t count)
+static void add_gaps(struct serve_replica *replica, const struct sched_plan *plan,
+                     int64_t first_ticks, int64_t delta_ticks, int64_t count)
 {
     struct serve_class_result *classes = replica->serve->result->classes;
     for (size_t i = 0; plan->counted_total > 0 && i < plan->class_count; i++) {
         int64_t members = plan->class_count == 1 ? plan->counted_total : plan->counted[i];
         if (members > 0) {
-            stats_hist_add_ramp(&classes[i].metric[SPEC_ITL], first_ticks, delta_ticks, (uint64_t)count,
-                                (uint64_t)members);
+            stats_hist_add_ramp(&classes[i].metric[SPEC_ITL], first_ticks, delta_ticks,
+                                (uint64_t)count, (uint64_t)members);
             if (replica->serve->has_segment_hists) {
-                serve_segments_add_gaps(replica->serve, first_ticks, delta_ticks, (uint64_t)count, (uint64_t)members);
+                serve_segments_add_gaps(replica->serve, first_ticks, delta_ticks, (uint64_t)count,
+                                        (uint64_t)members);
             }
         }
     }
 }
 
-static void deliver_emission(struct serve_replica *replica, struct serve_request *request, base_i128 now)
+static void deliver_emission(struct serve_replica *replica, struct serve_request *request,
+                             base_i128 now)
 {
     if (!request->has_first_token) {
         request->has_first_token = true;
@@ -193,7 +199,8 @@ static void finish(struct serve_replica *replica, struct serve_request *request,
     }
     sched_finish(&replica->sched, &request->seq, true, replica->next != NULL);
     replica->in_flight--;
-    serve_request_ended(replica->serve, request, now, RECORD_OUTCOME_COMPLETED, request->seq.end_outputs);
+    serve_request_ended(replica->serve, request, now, RECORD_OUTCOME_COMPLETED,
+                        request->seq.end_outputs);
     serve_request_free(replica->serve, request);
 }
 
@@ -202,7 +209,8 @@ void serve_replica_complete(struct serve_replica *replica)
     struct serve_flight *flight = replica->running;
     base_i128 now = flight->end_ticks;
     add_gaps(replica, &flight->plan, flight->ticks, 0, 1);
-    replica->emitted_tokens += flight->plan.shape.decode_seq_count + flight->plan.shape.emitting_count;
+    replica->emitted_tokens +=
+        flight->plan.shape.decode_seq_count + flight->plan.shape.emitting_count;
     for (size_t i = 0; i < flight->plan.emits.count; i++) {
         deliver_emission(replica, serve_request_of(flight->plan.emits.at[i]), now);
     }
@@ -253,19 +261,22 @@ static int64_t copied_tokens(const struct serve_replica *replica, const struct s
     return shape->prefill_cached_tokens + shape->decode_context_tokens - shape->decode_seq_count;
 }
 
-static int64_t copy_ticks(const struct serve_replica *replica, const struct cost_shape *shape, int64_t copied)
+static int64_t copy_ticks(const struct serve_replica *replica, const struct cost_shape *shape,
+                          int64_t copied)
 {
     const struct serve_copy_ticks *copy = &replica->serve->config->copy;
-    int64_t context = shape->prefill_cached_tokens + shape->prefill_tokens + shape->decode_context_tokens;
+    int64_t context =
+        shape->prefill_cached_tokens + shape->prefill_tokens + shape->decode_context_tokens;
     return copy->per_cached_token * copied + copy->per_context_token * context;
 }
 
 // The next piece of a ramp, copies included: they grow along a line as well.
-static void ramp_piece(struct serve_replica *replica, const struct cost_ramp *ramp, int64_t copied, int64_t max_steps,
-                       struct cost_piece *piece)
+static void ramp_piece(struct serve_replica *replica, const struct cost_ramp *ramp, int64_t copied,
+                       int64_t max_steps, struct cost_piece *piece)
 {
     const struct serve_copy_ticks *copy = &replica->serve->config->copy;
-    struct cost_shape shape = {.decode_seq_count = ramp->seq_count, .decode_context_tokens = ramp->context_tokens};
+    struct cost_shape shape = {.decode_seq_count = ramp->seq_count,
+                               .decode_context_tokens = ramp->context_tokens};
     cost_ramp_piece(replica->cost, ramp, max_steps, piece);
     piece->first_ticks += copy_ticks(replica, &shape, copied);
     piece->delta_ticks += (copy->per_cached_token + copy->per_context_token) * ramp->seq_count;
@@ -276,7 +287,8 @@ static void price(struct serve_replica *replica, struct serve_flight *flight, ba
     const struct cost_shape *shape = &flight->plan.shape;
     flight->start_ticks = start;
     if (shape->prefill_tokens == 0) {
-        struct cost_ramp ramp = {.seq_count = shape->decode_seq_count, .context_tokens = shape->decode_context_tokens};
+        struct cost_ramp ramp = {.seq_count = shape->decode_seq_count,
+                                 .context_tokens = shape->decode_context_tokens};
         ramp.window_tokens[0] = shape->decode_window_tokens[0];
         struct cost_piece piece;
         ramp_piece(replica, &ramp, copied_tokens(replica, &flight->plan), 1, &piece);
@@ -284,7 +296,8 @@ static void price(struct serve_replica *replica, struct serve_flight *flight, ba
         flight->bound = piece.bound;
     } else {
         struct cost_result result = cost_step(replica->cost, shape);
-        flight->ticks = result.ticks + copy_ticks(replica, shape, copied_tokens(replica, &flight->plan));
+        flight->ticks =
+            result.ticks + copy_ticks(replica, shape, copied_tokens(replica, &flight->plan));
         flight->bound = result.bound;
     }
     flight->end_ticks = start + flight->ticks;
@@ -407,7 +420,8 @@ static void step_state(struct serve_replica *replica, uint64_t front_step)
  * event. `newest` was decided at this turn; `running` is it (synchronous) or the step before it, of the same members.
  * Interval j runs step running + j in the state after deciding newest + j.
  */
-static void take_stretch(struct serve_replica *replica, struct serve_flight *newest, base_i128 next_event)
+static void take_stretch(struct serve_replica *replica, struct serve_flight *newest,
+                         base_i128 next_event)
 {
     struct serve_flight *running = replica->running;
     struct cost_ramp ramp = {.seq_count = running->plan.shape.decode_seq_count,
@@ -418,7 +432,8 @@ static void take_stretch(struct serve_replica *replica, struct serve_flight *new
     while (!is_last) {
         struct cost_piece piece;
         // All members have their whole cache copied at each step, or nobody has.
-        ramp_piece(replica, &ramp, ramp.context_tokens - (int64_t)ramp.seq_count, limit - done, &piece);
+        ramp_piece(replica, &ramp, ramp.context_tokens - (int64_t)ramp.seq_count, limit - done,
+                   &piece);
         base_i128 start = replica->tally.since_ticks;
         int64_t count = intervals_until(&piece, next_event - start);
         if (done > 0) {
@@ -457,18 +472,21 @@ static void take_stretch(struct serve_replica *replica, struct serve_flight *new
 
 static bool can_stretch(const struct serve_replica *replica, const struct serve_flight *newest)
 {
-    if (replica->serve->options->mode != SERVE_JUMP || newest == NULL || newest->plan.valid_steps == 0) {
+    if (replica->serve->options->mode != SERVE_JUMP || newest == NULL ||
+        newest->plan.valid_steps == 0) {
         return false;
     }
     const struct sched_plan *running = &replica->running->plan;
-    return running == &newest->plan || (running->is_front_only && running->generation == newest->plan.generation);
+    return running == &newest->plan ||
+           (running->is_front_only && running->generation == newest->plan.generation);
 }
 
 // Tells from now on what the queue waits for: the head's reason, or just the next turn.
 static void note_wait(struct serve_replica *replica)
 {
     enum sched_wait wait = replica->tally.state.wait;
-    replica->tally.wait_cause = wait == SCHED_WAIT_NONE ? SERVE_WAIT_STEP : (size_t)wait - SCHED_WAIT_KV_POOL;
+    replica->tally.wait_cause =
+        wait == SCHED_WAIT_NONE ? SERVE_WAIT_STEP : (size_t)wait - SCHED_WAIT_KV_POOL;
 }
 
 void serve_replica_turn(struct serve_replica *replica, base_i128 now, base_i128 next_event_ticks)
@@ -499,8 +517,8 @@ void serve_replica_turn(struct serve_replica *replica, base_i128 now, base_i128 
     } else {
         serve_tally_interval(&replica->tally, replica->running->ticks);
     }
-    des_heap_push_as(&replica->serve->boundary, &replica->boundary_event, replica->running->end_ticks,
-                     replica->number);
+    des_heap_push_as(&replica->serve->boundary, &replica->boundary_event,
+                     replica->running->end_ticks, replica->number);
 }
 
 /* ---- clients that go ---- */
@@ -530,7 +548,8 @@ static bool drop_from_flight(struct serve_flight *flight, const struct sched_seq
     return list_drop(&flight->plan.emits, seq) || in_front;
 }
 
-int64_t serve_replica_give_up(struct serve_replica *replica, struct serve_request *request, base_i128 now)
+int64_t serve_replica_give_up(struct serve_replica *replica, struct serve_request *request,
+                              base_i128 now)
 {
     struct sched_seq *seq = &request->seq;
     sched_settle(&replica->sched, seq);

@@ -24,7 +24,13 @@
 enum { SERVE_FLIGHTS = 2 };
 
 /* Lists of a step's row. */
-enum serve_list { SERVE_SCHEDULED, SERVE_ADMITTED, SERVE_PREEMPTED, SERVE_FINISHED, SERVE_LIST_COUNT };
+enum serve_list {
+    SERVE_SCHEDULED,
+    SERVE_ADMITTED,
+    SERVE_PREEMPTED,
+    SERVE_FINISHED,
+    SERVE_LIST_COUNT
+};
 
 /* A step in flight: decided, perhaps running. */
 struct serve_flight {
@@ -33,8 +39,11 @@ struct serve_flight {
     base_i128 sched_ticks, start_ticks, end_ticks; /* start and end once it runs */
     int64_t ticks;
     enum cost_bound bound;
-    struct record_step row;           /* with --steps: as of the turn */
-    struct { struct record_list_item *at; size_t count, capacity; } lists[SERVE_LIST_COUNT];
+    struct record_step row; /* with --steps: as of the turn */
+    struct {
+        struct record_list_item *at;
+        size_t count, capacity;
+    } lists[SERVE_LIST_COUNT];
     struct base_arena texts;
 };
 
@@ -44,38 +53,44 @@ struct serve_replica {
     struct serve *serve;
     uint32_t number;
     struct kv_paged pool;
-    struct kv_prefix prefix;          /* pool.prefix points here when it is on */
-    struct kv_space space;            /* pool.space points here when reservations have addresses */
+    struct kv_prefix prefix; /* pool.prefix points here when it is on */
+    struct kv_space space;   /* pool.space points here when reservations have addresses */
     struct sched sched;
     struct cost *cost;
     struct serve_flight flights[SERVE_FLIGHTS];
     struct serve_flight *running, *next;
     struct serve_tally tally;
-    struct des_event boundary_event;  /* the end of the running step */
-    struct des_event turn_event;      /* a turn at this instant, after arrivals */
-    struct serve_request *given_up;   /* to be taken out at the next turn */
-    int64_t in_flight;                /* for the router */
+    struct des_event boundary_event; /* the end of the running step */
+    struct des_event turn_event;     /* a turn at this instant, after arrivals */
+    struct serve_request *given_up;  /* to be taken out at the next turn */
+    int64_t in_flight;               /* for the router */
     uint64_t steps, requests, preemptions;
     /* With --steps: ids thrown out since the last row, turns that scheduled nothing included. */
-    struct { struct record_list_item *at; size_t count, capacity; } thrown_out;
+    struct {
+        struct record_list_item *at;
+        size_t count, capacity;
+    } thrown_out;
     struct base_arena thrown_out_texts;
-    int64_t copied_tokens;            /* concat: in the cache before a step that rewrote them */
+    int64_t copied_tokens; /* concat: in the cache before a step that rewrote them */
     int64_t computed_tokens, prefill_tokens, emitted_tokens; /* emitted: by steps that have ended */
 };
 
-enum kvsim_status serve_replica_init(struct serve_replica *replica, struct serve *serve, uint32_t number,
-                                     const struct serve_config *config, struct base_arena *arena,
+enum kvsim_status serve_replica_init(struct serve_replica *replica, struct serve *serve,
+                                     uint32_t number, const struct serve_config *config,
+                                     struct base_arena *arena,
                                      struct kvsim_error *err) KVSIM_MUST_CHECK;
 void serve_replica_release(struct serve_replica *replica);
 
-void serve_replica_enqueue(struct serve_replica *replica, struct serve_request *request, base_i128 now);
+void serve_replica_enqueue(struct serve_replica *replica, struct serve_request *request,
+                           base_i128 now);
 /* The running step ends: its tokens are delivered. */
 void serve_replica_complete(struct serve_replica *replica);
 /* One turn (two when nothing is in flight and scheduling is asynchronous), at `now`; until when the next event of the
  * outside comes (no stretch goes beyond the first step that ends at or after it). */
 void serve_replica_turn(struct serve_replica *replica, base_i128 now, base_i128 next_event_ticks);
 /* The client of `request` is gone; returns the outputs delivered so far. */
-int64_t serve_replica_give_up(struct serve_replica *replica, struct serve_request *request, base_i128 now);
+int64_t serve_replica_give_up(struct serve_replica *replica, struct serve_request *request,
+                              base_i128 now);
 
 static inline bool serve_replica_is_idle(const struct serve_replica *replica)
 {

@@ -21,17 +21,18 @@ enum { SERVE_WAIT_STEP = RECORD_WAIT_STEP - RECORD_WAIT_KV_POOL, SERVE_WAIT_CAUS
 enum { SERVE_DECODE_CAUSES = RECORD_CAUSE_COUNT - RECORD_OTHERS_PREFILL };
 
 struct serve_request {
-    struct sched_seq seq;          /* first: the scheduler's handle is the request */
+    struct sched_seq seq; /* first: the scheduler's handle is the request */
     struct serve_replica *replica;
     struct serve_request *all_prev, *all_next; /* every request that is known and has not ended */
-    struct serve_request *next;    /* in a list of its own: held back by max_concurrency, or to be removed */
+    struct serve_request
+        *next; /* in a list of its own: held back by max_concurrency, or to be removed */
     base_i128 arrival_ticks, mark_ticks; /* mark: since when it is in its phase */
     base_i128 first_token_ticks, last_token_ticks;
     bool has_first_token, given_up;
     enum serve_phase phase;
-    int64_t first_scheduled_ns;    /* -1 before */
+    int64_t first_scheduled_ns; /* -1 before */
     struct des_event arrival_event;
-    struct des_event limit_event;  /* the client's next limit: first token, total, abort */
+    struct des_event limit_event; /* the client's next limit: first token, total, abort */
     int64_t wait_before_ns[SERVE_WAIT_CAUSES];     /* the replica's totals when it was queued */
     int64_t decode_before_ns[SERVE_DECODE_CAUSES]; /* ... when its decoding phase began */
     int64_t cause_ns[RECORD_CAUSE_COUNT];
@@ -51,12 +52,14 @@ static inline struct serve_request *serve_request_of(struct sched_seq *seq)
 
 static inline struct serve_request *serve_request_of_limit(struct des_event *event)
 {
-    return (struct serve_request *)(void *)((char *)event - offsetof(struct serve_request, limit_event));
+    return (struct serve_request *)(void *)((char *)event -
+                                            offsetof(struct serve_request, limit_event));
 }
 
 static inline struct serve_request *serve_request_of_arrival(struct des_event *event)
 {
-    return (struct serve_request *)(void *)((char *)event - offsetof(struct serve_request, arrival_event));
+    return (struct serve_request *)(void *)((char *)event -
+                                            offsetof(struct serve_request, arrival_event));
 }
 
 #endif

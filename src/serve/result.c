@@ -8,8 +8,8 @@
 const char *serve_limit_name(enum serve_limit limit)
 {
     static const char *const names[SERVE_LIMIT_COUNT] = {
-        "kv_pool",  "max_num_seqs",  "max_num_batched_tokens", "link", "compute",
-        "weight_bandwidth", "kv_bandwidth", "communication", "host", "arrival",
+        "kv_pool",          "max_num_seqs", "max_num_batched_tokens", "link", "compute",
+        "weight_bandwidth", "kv_bandwidth", "communication",          "host", "arrival",
     };
     base_require(limit < SERVE_LIMIT_COUNT);
     return names[limit];

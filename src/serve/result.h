@@ -18,19 +18,27 @@
 
 /* What limits at an instant, in the order of `binding_limit`'s ties. */
 enum serve_limit {
-    SERVE_LIMIT_KV_POOL, SERVE_LIMIT_SEATS, SERVE_LIMIT_BUDGET, SERVE_LIMIT_LINK,
-    SERVE_LIMIT_COMPUTE, SERVE_LIMIT_WEIGHT_BANDWIDTH, SERVE_LIMIT_KV_BANDWIDTH, SERVE_LIMIT_COMMUNICATION,
-    SERVE_LIMIT_HOST, SERVE_LIMIT_ARRIVAL, SERVE_LIMIT_COUNT
+    SERVE_LIMIT_KV_POOL,
+    SERVE_LIMIT_SEATS,
+    SERVE_LIMIT_BUDGET,
+    SERVE_LIMIT_LINK,
+    SERVE_LIMIT_COMPUTE,
+    SERVE_LIMIT_WEIGHT_BANDWIDTH,
+    SERVE_LIMIT_KV_BANDWIDTH,
+    SERVE_LIMIT_COMMUNICATION,
+    SERVE_LIMIT_HOST,
+    SERVE_LIMIT_ARRIVAL,
+    SERVE_LIMIT_COUNT
 };
 const char *serve_limit_name(enum serve_limit limit);
 
 /* Integrals over time, in ticks (2^-20 ns) times the unit; exact. */
 struct serve_integrals {
-    base_i128 live_tokens;  /* tokens in the cache of running sequences */
+    base_i128 live_tokens;          /* tokens in the cache of running sequences */
     base_i128 out_of_window_tokens; /* in held blocks, beyond the window */
     base_i128 used_blocks;
-    base_i128 shared_blocks; /* holders beyond the first, over held blocks */
-    base_i128 cached_blocks; /* idle, with content */
+    base_i128 shared_blocks;     /* holders beyond the first, over held blocks */
+    base_i128 cached_blocks;     /* idle, with content */
     base_i128 promised_tokens;   /* reserved, used or not */
     base_i128 fragmented_blocks; /* free, but no place for the head of the queue */
     base_i128 running;
@@ -51,15 +59,16 @@ struct serve_replica_result {
     int64_t peak_running, peak_waiting;
     uint64_t steps;
     int64_t computed_tokens, prefill_tokens;
-    int64_t copied_tokens;         /* rewritten by caches that grow by concatenation */
+    int64_t copied_tokens; /* rewritten by caches that grow by concatenation */
     uint64_t preemptions;
-    uint64_t requests;             /* routed here */
+    uint64_t requests;                                 /* routed here */
     int64_t lookup_tokens, hit_tokens, evicted_blocks; /* of the prefix cache */
 };
 
 struct serve_class_result {
     uint64_t arrived, completed, failed, counted, good; /* counted, good: outside the warm-up */
-    struct stats_hist metric[SPEC_METRIC_COUNT];        /* completed, outside the warm-up; ITL: delivered gaps */
+    struct stats_hist
+        metric[SPEC_METRIC_COUNT]; /* completed, outside the warm-up; ITL: delivered gaps */
 };
 
 /*
@@ -70,11 +79,19 @@ struct serve_class_result {
 enum { SERVE_SEGMENTS = 64 };
 
 enum serve_span {
-    SERVE_SPAN_TICKS,     /* its length; the integrals below are in ticks times the unit, over all replicas */
-    SERVE_SPAN_IN_FLIGHT, SERVE_SPAN_RUNNING, SERVE_SPAN_WAITING, SERVE_SPAN_BUSY, SERVE_SPAN_PREFILL_BUSY,
-    SERVE_SPAN_LIVE_TOKENS, SERVE_SPAN_USED_BLOCKS,
-    SERVE_SPAN_ARRIVED, SERVE_SPAN_COMPLETED, SERVE_SPAN_GOOD, /* counts */
-    SERVE_SPAN_PROMPT_TOKENS, SERVE_SPAN_OUTPUT_TOKENS,        /* of requests completed */
+    SERVE_SPAN_TICKS, /* its length; the integrals below are in ticks times the unit, over all replicas */
+    SERVE_SPAN_IN_FLIGHT,
+    SERVE_SPAN_RUNNING,
+    SERVE_SPAN_WAITING,
+    SERVE_SPAN_BUSY,
+    SERVE_SPAN_PREFILL_BUSY,
+    SERVE_SPAN_LIVE_TOKENS,
+    SERVE_SPAN_USED_BLOCKS,
+    SERVE_SPAN_ARRIVED,
+    SERVE_SPAN_COMPLETED,
+    SERVE_SPAN_GOOD, /* counts */
+    SERVE_SPAN_PROMPT_TOKENS,
+    SERVE_SPAN_OUTPUT_TOKENS, /* of requests completed */
     SERVE_SPAN_COUNT
 };
 
@@ -82,8 +99,9 @@ struct serve_segment {
     uint64_t value_count[SPEC_METRIC_COUNT]; /* completed; no ITL */
     base_i128 value_sum_ns[SPEC_METRIC_COUNT];
     base_i128 span[SERVE_SPAN_COUNT];
-    int64_t end_waiting;                     /* requests in the queues when it ended */
-    struct stats_hist *hists; /* [SPEC_METRIC_COUNT], buckets alone, ITL by time; NULL but in a single run */
+    int64_t end_waiting; /* requests in the queues when it ended */
+    struct stats_hist
+        *hists; /* [SPEC_METRIC_COUNT], buckets alone, ITL by time; NULL but in a single run */
 };
 
 enum serve_status { SERVE_DONE, SERVE_OVERLOADED, SERVE_STUCK };
@@ -96,20 +114,21 @@ struct serve_result {
     struct stats_cohort ttft_cohort, e2e_cohort; /* shares by record_cause */
     uint64_t outcomes[RECORD_OUTCOME_COUNT];
     uint64_t arrived;
-    int64_t prompt_tokens;          /* of all that arrived */
-    int64_t output_tokens;          /* delivered to anyone */
+    int64_t prompt_tokens; /* of all that arrived */
+    int64_t output_tokens; /* delivered to anyone */
     int64_t recomputed_tokens;
     uint64_t window_arrived, window_completed, window_good;
     int64_t window_prompt_tokens, window_output_tokens; /* of requests completed in the window */
-    base_i128 window_ticks;         /* its length */
-    base_i128 end_ticks;            /* the last event */
-    base_i128 sojourn_ticks;        /* sum over ended requests of end - arrival */
-    base_i128 in_flight_ticks;      /* integral of requests in flight: equals sojourn_ticks once all have ended */
+    base_i128 window_ticks;                             /* its length */
+    base_i128 end_ticks;                                /* the last event */
+    base_i128 sojourn_ticks; /* sum over ended requests of end - arrival */
+    base_i128
+        in_flight_ticks; /* integral of requests in flight: equals sojourn_ticks once all have ended */
     base_i128 window_in_flight_ticks;
     struct serve_segment segments[SERVE_SEGMENTS];
-    size_t segment_count;           /* that are full */
-    int64_t segment_arrivals;       /* per segment */
-    uint64_t first_counted;         /* arrivals before the warm-up was over; UINT64_MAX: it never was */
+    size_t segment_count;     /* that are full */
+    int64_t segment_arrivals; /* per segment */
+    uint64_t first_counted;   /* arrivals before the warm-up was over; UINT64_MAX: it never was */
 };
 
 void serve_result_init(struct serve_result *result, size_t class_count, size_t replica_count);

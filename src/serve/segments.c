@@ -82,7 +82,8 @@ static void merge_neighbours(struct serve *serve)
 static void read_load(struct serve *serve, base_i128 now, base_i128 load[SERVE_SPAN_COUNT])
 {
     load[SERVE_SPAN_TICKS] = now;
-    load[SERVE_SPAN_IN_FLIGHT] = serve->result->in_flight_ticks + serve->in_flight * (now - serve->in_flight_since);
+    load[SERVE_SPAN_IN_FLIGHT] =
+        serve->result->in_flight_ticks + serve->in_flight * (now - serve->in_flight_since);
     for (uint32_t i = 0; i < serve->config->replica_count; i++) {
         struct serve_integrals sums;
         serve_tally_at(&serve->replicas[i].tally, now, &sums);
@@ -131,7 +132,8 @@ void serve_segments_make_room(struct serve *serve)
     }
 }
 
-void serve_segments_note_completion(struct serve *serve, bool is_good, int64_t prompt_tokens, int64_t output_tokens)
+void serve_segments_note_completion(struct serve *serve, bool is_good, int64_t prompt_tokens,
+                                    int64_t output_tokens)
 {
     serve->segment_totals[SERVE_SPAN_COMPLETED]++;
     serve->segment_totals[SERVE_SPAN_GOOD] += is_good ? 1 : 0;
@@ -141,7 +143,8 @@ void serve_segments_note_completion(struct serve *serve, bool is_good, int64_t p
 
 /* ---- values of requests ---- */
 
-void serve_segments_add(struct serve *serve, uint64_t index, enum spec_metric metric, int64_t value_ns)
+void serve_segments_add(struct serve *serve, uint64_t index, enum spec_metric metric,
+                        int64_t value_ns)
 {
     struct serve_segment *segment = &serve->result->segments[index >> serve->segment_shift];
     segment->value_count[metric]++;
@@ -151,8 +154,8 @@ void serve_segments_add(struct serve *serve, uint64_t index, enum spec_metric me
     }
 }
 
-void serve_segments_add_gaps(struct serve *serve, int64_t first_ticks, int64_t delta_ticks, uint64_t steps,
-                             uint64_t weight)
+void serve_segments_add_gaps(struct serve *serve, int64_t first_ticks, int64_t delta_ticks,
+                             uint64_t steps, uint64_t weight)
 {
     struct serve_segment *segment = &serve->result->segments[serve->result->segment_count];
     stats_hist_add_ramp(&hists_of(segment)[SPEC_ITL], first_ticks, delta_ticks, steps, weight);

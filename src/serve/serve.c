@@ -10,14 +10,15 @@ static const base_i128 NEVER = (base_i128)INT64_MAX << BASE_TICKS_SHIFT;
 
 /* ---- the workload as a source ---- */
 
-static enum kvsim_status workload_source_next(void *context, struct workload_request *out, bool *more,
-                                              struct kvsim_error *err)
+static enum kvsim_status workload_source_next(void *context, struct workload_request *out,
+                                              bool *more, struct kvsim_error *err)
 {
     return workload_next(context, out, more, err);
 }
 
 static enum kvsim_status workload_source_done(void *context, const struct workload_ended *ended,
-                                              struct workload_request *out, bool *more, struct kvsim_error *err)
+                                              struct workload_request *out, bool *more,
+                                              struct kvsim_error *err)
 {
     return workload_done(context, ended, out, more, err);
 }
@@ -29,9 +30,11 @@ static enum kvsim_status open_source(struct serve *serve)
         serve->source = *serve->options->source;
         return KVSIM_OK;
     }
-    enum kvsim_status status = workload_source_open(&serve->config->workload, serve->config->seed,
-                                                    serve->options->replication, &serve->own_source, serve->err);
-    serve->source = (struct serve_source){serve->own_source, workload_source_next, workload_source_done};
+    enum kvsim_status status =
+        workload_source_open(&serve->config->workload, serve->config->seed,
+                             serve->options->replication, &serve->own_source, serve->err);
+    serve->source =
+        (struct serve_source){serve->own_source, workload_source_next, workload_source_done};
     return status;
 }
 
@@ -88,8 +91,8 @@ static void pull_arrival(struct serve *serve)
     }
 }
 
-void serve_follow_up(struct serve *serve, const struct serve_request *request, base_i128 now, bool is_completed,
-                     int64_t output_tokens)
+void serve_follow_up(struct serve *serve, const struct serve_request *request, base_i128 now,
+                     bool is_completed, int64_t output_tokens)
 {
     if (!serve->has_follow_ups || serve->arrivals_stopped) {
         return;
@@ -97,8 +100,10 @@ void serve_follow_up(struct serve *serve, const struct serve_request *request, b
     struct workload_request asked;
     bool more = false;
     int64_t now_ns = base_ticks_floor_ns(now);
-    struct workload_ended ended = {
-        .request = &request->asked, .at_ns = now_ns, .output_tokens = output_tokens, .is_completed = is_completed};
+    struct workload_ended ended = {.request = &request->asked,
+                                   .at_ns = now_ns,
+                                   .output_tokens = output_tokens,
+                                   .is_completed = is_completed};
     serve->status = serve->source.done(serve->source.context, &ended, &asked, &more, serve->err);
     if (serve->status == KVSIM_OK && more) {
         // To the tick: think time counts from the very end of the request before.
@@ -127,7 +132,8 @@ static bool is_refused_on_arrival(const struct serve *serve, const struct worklo
 {
     const struct sched_options *options = &serve->config->sched;
     return asked->prompt_tokens <= 0 || asked->prompt_tokens >= options->max_model_len ||
-           (options->reject_over_length && asked->prompt_tokens > options->max_model_len - asked->max_tokens);
+           (options->reject_over_length &&
+            asked->prompt_tokens > options->max_model_len - asked->max_tokens);
 }
 
 static void fill_seq(const struct serve *serve, struct serve_request *request)
@@ -141,7 +147,8 @@ static void fill_seq(const struct serve *serve, struct serve_request *request)
     seq->class_index = asked->class_index;
     seq->prompt_tokens = asked->prompt_tokens;
     seq->max_outputs = asked->max_tokens < room ? asked->max_tokens : room;
-    seq->end_outputs = asked->output_tokens < seq->max_outputs ? asked->output_tokens : seq->max_outputs;
+    seq->end_outputs =
+        asked->output_tokens < seq->max_outputs ? asked->output_tokens : seq->max_outputs;
     seq->stops_early = seq->end_outputs < seq->max_outputs;
     // No plan has it in the front yet.
     seq->first_front_plan = UINT64_MAX;
@@ -165,9 +172,11 @@ static void fill_content(struct serve_request *request)
         runs[0] = (struct spec_token_run){own_token_ids(asked->index, 0), asked->prompt_tokens};
         prompt_runs = 1;
     }
-    int64_t answer = asked->answer_first != 0 ? asked->answer_first : own_token_ids(asked->index, 1);
+    int64_t answer =
+        asked->answer_first != 0 ? asked->answer_first : own_token_ids(asked->index, 1);
     runs[prompt_runs] = (struct spec_token_run){answer, seq->end_outputs};
-    seq->cache.content = (struct kv_content){runs, prompt_runs + 1, asked->prompt_tokens + seq->end_outputs};
+    seq->cache.content =
+        (struct kv_content){runs, prompt_runs + 1, asked->prompt_tokens + seq->end_outputs};
 }
 
 void serve_request_free(struct serve *serve, struct serve_request *request)
@@ -238,7 +247,8 @@ static void release_held(struct serve *serve, base_i128 now)
 static void on_arrival(struct serve *serve, struct serve_request *request, base_i128 now)
 {
     // A further turn of a session is not the process' own arrival.
-    if (serve->config->workload.process != WORKLOAD_CLOSED_LOOP && request->asked.session_turn == 0) {
+    if (serve->config->workload.process != WORKLOAD_CLOSED_LOOP &&
+        request->asked.session_turn == 0) {
         pull_arrival(serve);
     }
     if (serve->arrivals_stopped) {
@@ -275,7 +285,8 @@ void serve_push_limit(struct serve *serve, struct serve_request *request)
     enum record_outcome outcome;
     int64_t limit_ns = next_limit_ns(request, &outcome);
     if (limit_ns > 0) {
-        des_heap_push(&serve->external, &request->limit_event, request->arrival_ticks + base_ticks_from_ns(limit_ns));
+        des_heap_push(&serve->external, &request->limit_event,
+                      request->arrival_ticks + base_ticks_from_ns(limit_ns));
     }
 }
 
@@ -298,8 +309,9 @@ static base_i128 next_event_ticks(const struct serve *serve)
     const struct des_event *external = des_heap_top(&serve->external);
     base_i128 next = external != NULL ? external->at_ticks : NEVER;
     // Another replica's completion can bring an arrival here only where requests follow each other, or under a cap.
-    bool completions_matter = serve->config->replica_count > 1 &&
-                              (serve->has_follow_ups || serve->config->workload.max_concurrency > 0);
+    bool completions_matter =
+        serve->config->replica_count > 1 &&
+        (serve->has_follow_ups || serve->config->workload.max_concurrency > 0);
     const struct des_event *boundary = des_heap_top(&serve->boundary);
     if (completions_matter && boundary != NULL && boundary->at_ticks < next) {
         next = boundary->at_ticks;
@@ -311,14 +323,16 @@ static bool something_else_happens_now(const struct serve *serve, base_i128 now)
 {
     const struct des_event *external = des_heap_top(&serve->external);
     const struct des_event *boundary = des_heap_top(&serve->boundary);
-    return (external != NULL && external->at_ticks <= now) || (boundary != NULL && boundary->at_ticks <= now);
+    return (external != NULL && external->at_ticks <= now) ||
+           (boundary != NULL && boundary->at_ticks <= now);
 }
 
 static void on_boundary(struct serve *serve, struct des_event *event, base_i128 now)
 {
     struct serve_replica *replica;
     if (event->priority == DES_COMPLETION) {
-        replica = (struct serve_replica *)(void *)((char *)event - offsetof(struct serve_replica, boundary_event));
+        replica = (struct serve_replica *)(void *)((char *)event -
+                                                   offsetof(struct serve_replica, boundary_event));
         serve_replica_complete(replica);
         release_held(serve, now);
         if (something_else_happens_now(serve, now)) {
@@ -326,7 +340,8 @@ static void on_boundary(struct serve *serve, struct des_event *event, base_i128 
             return;
         }
     } else {
-        replica = (struct serve_replica *)(void *)((char *)event - offsetof(struct serve_replica, turn_event));
+        replica = (struct serve_replica *)(void *)((char *)event -
+                                                   offsetof(struct serve_replica, turn_event));
     }
     serve_replica_turn(replica, now, next_event_ticks(serve));
 }
@@ -392,7 +407,8 @@ static void run_events(struct serve *serve)
     while (serve->status == KVSIM_OK && !is_over(serve) && !is_interrupted(serve, &rounds)) {
         struct des_event *external = des_heap_top(&serve->external);
         struct des_event *boundary = des_heap_top(&serve->boundary);
-        bool is_boundary = boundary != NULL && (external == NULL || des_event_is_before(boundary, external));
+        bool is_boundary =
+            boundary != NULL && (external == NULL || des_event_is_before(boundary, external));
         struct des_event *event = des_heap_pop(is_boundary ? &serve->boundary : &serve->external);
         base_require(event->at_ticks >= now);
         now = event->at_ticks;
@@ -419,7 +435,8 @@ static void run_events(struct serve *serve)
 static enum kvsim_status start(struct serve *serve)
 {
     const struct serve_config *config = serve->config;
-    serve->replicas = base_arena_array(&serve->arena, config->replica_count, sizeof *serve->replicas);
+    serve->replicas =
+        base_arena_array(&serve->arena, config->replica_count, sizeof *serve->replicas);
     for (uint32_t i = 0; i < config->replica_count; i++) {
         enum kvsim_status status =
             serve_replica_init(&serve->replicas[i], serve, i, config, &serve->arena, serve->err);
@@ -446,10 +463,12 @@ static void release(struct serve *serve)
     base_arena_release(&serve->arena);
 }
 
-enum kvsim_status serve_run(const struct serve_config *config, const struct serve_run_options *options,
-                            struct serve_result *out, struct kvsim_error *err)
+enum kvsim_status serve_run(const struct serve_config *config,
+                            const struct serve_run_options *options, struct serve_result *out,
+                            struct kvsim_error *err)
 {
-    struct serve serve = {.config = config, .options = options, .sink = options->sink, .result = out, .err = err};
+    struct serve serve = {
+        .config = config, .options = options, .sink = options->sink, .result = out, .err = err};
     serve_result_init(out, config->workload.class_count, config->replica_count);
     base_arena_init(&serve.arena);
     base_pool_init(&serve.requests, sizeof(struct serve_request));

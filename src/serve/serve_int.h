@@ -17,33 +17,33 @@ struct serve {
     struct record_sink *sink;
     struct serve_result *result;
     struct kvsim_error *err;
-    enum kvsim_status status;         /* of the source; the run ends when it is not OK */
+    enum kvsim_status status; /* of the source; the run ends when it is not OK */
 
     struct base_arena arena;
     struct base_pool requests;
-    struct serve_request *all;        /* every request that is known and has not ended */
+    struct serve_request *all; /* every request that is known and has not ended */
     struct serve_replica *replicas;
     struct des_heap external, boundary;
     struct des_event sample_event, close_event; /* both of sampling priority: they change nothing */
 
     uint64_t arrived, sample_count, rows_recorded;
-    int64_t in_flight;                /* arrived, not ended */
+    int64_t in_flight; /* arrived, not ended */
     base_i128 in_flight_since;
     struct serve_request *held_head, *held_tail; /* waiting for max_concurrency */
     bool source_is_dry;
-    bool has_follow_ups;              /* the end of a request can bring another */
-    bool arrivals_stopped;            /* overload: the rest does not arrive */
-    uint32_t next_replica;            /* round robin */
+    bool has_follow_ups;   /* the end of a request can bring another */
+    bool arrivals_stopped; /* overload: the rest does not arrive */
+    uint32_t next_replica; /* round robin */
 
     uint64_t warmup_requests;
-    int64_t warmup_ns;                /* by time; -1 = by requests */
+    int64_t warmup_ns; /* by time; -1 = by requests */
     bool is_steady, window_is_open, window_is_closed;
     base_i128 window_start_ticks, in_flight_at_window_start;
     base_i128 sample_interval, last_sample;
-    int64_t *sampled_prefill, *sampled_emitted;  /* [replica]: totals at the last sample */
+    int64_t *sampled_prefill, *sampled_emitted; /* [replica]: totals at the last sample */
     base_i128 segment_start[SERVE_SPAN_COUNT], segment_totals[SERVE_SPAN_COUNT];
     int64_t segment_arrived;
-    unsigned segment_shift;           /* a segment has 2^shift arrivals */
+    unsigned segment_shift; /* a segment has 2^shift arrivals */
     bool has_segment_hists;
 };
 

@@ -12,12 +12,14 @@ static enum serve_limit limit_of(const struct serve_state *state)
     case SCHED_WAIT_BUDGET:
         return SERVE_LIMIT_BUDGET;
     default:
-        return state->is_busy ? (enum serve_limit)(SERVE_LIMIT_COMPUTE + state->bound) : SERVE_LIMIT_ARRIVAL;
+        return state->is_busy ? (enum serve_limit)(SERVE_LIMIT_COMPUTE + state->bound)
+                              : SERVE_LIMIT_ARRIVAL;
     }
 }
 
 // Everything in the state that is constant over `ticks`, but for tokens and blocks.
-static void add_constant(struct serve_integrals *sum, const struct serve_state *state, base_i128 ticks)
+static void add_constant(struct serve_integrals *sum, const struct serve_state *state,
+                         base_i128 ticks)
 {
     sum->running += state->running * ticks;
     sum->out_of_window_tokens += state->out_of_window_tokens * ticks;
@@ -83,7 +85,8 @@ struct moments {
     int64_t w0, w1, w2;
 };
 
-static base_i128 held_of_moments(const struct cost_piece *piece, base_i128 total, struct moments of, int64_t b, int64_t m)
+static base_i128 held_of_moments(const struct cost_piece *piece, base_i128 total, struct moments of,
+                                 int64_t b, int64_t m)
 {
     base_i128 q1 = (base_i128)m * (m - 1) / 2, q2 = (base_i128)(m - 1) * m * (2 * m - 1) / 6;
     base_i128 k = m * (base_i128)of.w1 + b * q1 * of.w0;
@@ -92,8 +95,9 @@ static base_i128 held_of_moments(const struct cost_piece *piece, base_i128 total
 }
 
 // Integral of the blocks that are taken within the stretch; step i (0 ... count - 2) takes boundary[(at + i) mod b].
-static base_i128 taken_blocks_integral(const struct cost_piece *piece, int64_t count, base_i128 total,
-                                       const struct sched_front *front, uint64_t at, int64_t *taken)
+static base_i128 taken_blocks_integral(const struct cost_piece *piece, int64_t count,
+                                       base_i128 total, const struct sched_front *front,
+                                       uint64_t at, int64_t *taken)
 {
     int64_t b = front->block_tokens, steps = count - 1, rounds = steps / b, rest = steps % b;
     struct moments more = {0}, less = {0}; // residues that occur rounds + 1 and rounds times
@@ -113,7 +117,8 @@ static base_i128 taken_blocks_integral(const struct cost_piece *piece, int64_t c
 }
 
 // The first interval at which the stretch's largest number of blocks was reached.
-static void note_stretch_peak(struct serve_tally *tally, int64_t count, const struct sched_front *front, uint64_t at)
+static void note_stretch_peak(struct serve_tally *tally, int64_t count,
+                              const struct sched_front *front, uint64_t at)
 {
     if (tally->state.used_blocks <= tally->peak_used_blocks) {
         return;
@@ -140,7 +145,8 @@ void serve_tally_stretch(struct serve_tally *tally, const struct cost_piece *pie
     add_decode_cause(tally, ticks);
     // sum of j * duration_j over j = 0 ... count - 1
     base_i128 n = count;
-    base_i128 weighted = piece->first_ticks * (n * (n - 1) / 2) + piece->delta_ticks * ((n - 1) * n * (2 * n - 1) / 6);
+    base_i128 weighted = piece->first_ticks * (n * (n - 1) / 2) +
+                         piece->delta_ticks * ((n - 1) * n * (2 * n - 1) / 6);
     tally->sum.live_tokens += state->live_tokens * ticks + front->count * weighted;
     int64_t taken;
     base_i128 later = taken_blocks_integral(piece, count, ticks, front, front_step, &taken);
@@ -177,7 +183,8 @@ void serve_tally_note_peak(struct serve_tally *tally)
         tally->peak_promised_tokens = state->promised_tokens;
         tally->peak_fragmented_blocks = state->fragmented_blocks;
     }
-    tally->peak_running = state->running > tally->peak_running ? state->running : tally->peak_running;
+    tally->peak_running =
+        state->running > tally->peak_running ? state->running : tally->peak_running;
 }
 
 void serve_tally_at(const struct serve_tally *tally, base_i128 now, struct serve_integrals *out)

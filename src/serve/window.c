@@ -46,7 +46,8 @@ static void begin_sampling(struct serve *serve)
         return;
     }
     enum { FIRST_INTERVAL_NS = 1000000 };
-    serve->sample_interval = base_ticks_from_ns(sink->sample_ns > 0 ? sink->sample_ns : FIRST_INTERVAL_NS);
+    serve->sample_interval =
+        base_ticks_from_ns(sink->sample_ns > 0 ? sink->sample_ns : FIRST_INTERVAL_NS);
     des_heap_push(&serve->external, &serve->sample_event, serve->sample_interval);
 }
 
@@ -58,7 +59,8 @@ void serve_window_begin(struct serve *serve)
     begin_sampling(serve);
     serve_segments_begin(serve);
     if (serve->is_steady && workload->request_limit == 0 && workload->duration_ns > 0) {
-        des_heap_push(&serve->external, &serve->close_event, base_ticks_from_ns(workload->duration_ns));
+        des_heap_push(&serve->external, &serve->close_event,
+                      base_ticks_from_ns(workload->duration_ns));
     }
 }
 
@@ -144,8 +146,9 @@ static bool is_last_arrival(const struct serve *serve, const struct serve_reques
 void serve_window_note_arrival(struct serve *serve, struct serve_request *request, base_i128 now)
 {
     struct serve_result *result = serve->result;
-    request->seq.is_counted = serve->warmup_ns >= 0 ? base_ticks_floor_ns(now) >= serve->warmup_ns
-                                                    : request->asked.index >= serve->warmup_requests;
+    request->seq.is_counted = serve->warmup_ns >= 0
+                                  ? base_ticks_floor_ns(now) >= serve->warmup_ns
+                                  : request->asked.index >= serve->warmup_requests;
     if (request->seq.is_counted && !serve->window_is_open) {
         open_window(serve, now);
         result->first_counted = request->asked.index;
@@ -164,8 +167,8 @@ void serve_window_note_arrival(struct serve *serve, struct serve_request *reques
     change_in_flight(serve, now, 1);
 }
 
-void serve_window_note_end(struct serve *serve, const struct serve_request *request, base_i128 now, bool is_completed,
-                           bool is_good, int64_t output_tokens)
+void serve_window_note_end(struct serve *serve, const struct serve_request *request, base_i128 now,
+                           bool is_completed, bool is_good, int64_t output_tokens)
 {
     change_in_flight(serve, now, -1);
     if (is_completed) {
@@ -187,15 +190,19 @@ static void sample_replica(struct serve *serve, uint32_t number, base_i128 now)
 {
     const struct serve_replica *replica = &serve->replicas[number];
     int64_t used = kv_paged_used_blocks(&replica->pool);
-    double seconds = base_i128_to_double(now - serve->last_sample) / (1e9 * (double)BASE_TICKS_PER_NS);
+    double seconds =
+        base_i128_to_double(now - serve->last_sample) / (1e9 * (double)BASE_TICKS_PER_NS);
     struct record_sample row = {
         .replica = number,
         .t_ns = base_ticks_floor_ns(now),
         .running = (int64_t)replica->sched.running.count,
         .waiting = (int64_t)sched_queue_count(&replica->sched.waiting),
-        .kv_usage = (double)used / (double)(replica->pool.total_blocks - replica->pool.held_back_blocks),
-        .prompt_throughput = (double)(replica->prefill_tokens - serve->sampled_prefill[number]) / seconds,
-        .output_throughput = (double)(replica->emitted_tokens - serve->sampled_emitted[number]) / seconds,
+        .kv_usage =
+            (double)used / (double)(replica->pool.total_blocks - replica->pool.held_back_blocks),
+        .prompt_throughput =
+            (double)(replica->prefill_tokens - serve->sampled_prefill[number]) / seconds,
+        .output_throughput =
+            (double)(replica->emitted_tokens - serve->sampled_emitted[number]) / seconds,
     };
     serve->sampled_prefill[number] = replica->prefill_tokens;
     serve->sampled_emitted[number] = replica->emitted_tokens;
@@ -247,7 +254,8 @@ void serve_window_end(struct serve *serve, base_i128 now)
         out->peak_fragmented_blocks = replica->tally.peak_fragmented_blocks;
         out->lookup_tokens = replica->sched.lookup_tokens;
         out->hit_tokens = replica->sched.hit_tokens;
-        out->evicted_blocks = replica->pool.prefix != NULL ? replica->pool.prefix->evicted_blocks : 0;
+        out->evicted_blocks =
+            replica->pool.prefix != NULL ? replica->pool.prefix->evicted_blocks : 0;
         out->peak_running = replica->tally.peak_running;
         out->peak_waiting = replica->tally.peak_waiting;
         out->steps = replica->steps;

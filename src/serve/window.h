@@ -11,8 +11,8 @@
 
 void serve_window_begin(struct serve *serve);
 void serve_window_note_arrival(struct serve *serve, struct serve_request *request, base_i128 now);
-void serve_window_note_end(struct serve *serve, const struct serve_request *request, base_i128 now, bool is_completed,
-                           bool is_good, int64_t output_tokens);
+void serve_window_note_end(struct serve *serve, const struct serve_request *request, base_i128 now,
+                           bool is_completed, bool is_good, int64_t output_tokens);
 void serve_window_close(struct serve *serve, base_i128 now);
 void serve_window_sample(struct serve *serve, base_i128 now);
 void serve_window_end(struct serve *serve, base_i128 now);

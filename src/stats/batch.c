@@ -97,5 +97,6 @@ void stats_rise(const double *levels, size_t count, double *rise, double *error)
 {
     base_require(count >= 2);
     *rise = levels[count - 1] - levels[0];
-    *error = sqrt(fmax(step_variance(levels, count, 1), step_variance(levels, count, 4)) * (double)(count - 1));
+    *error = sqrt(fmax(step_variance(levels, count, 1), step_variance(levels, count, 4)) *
+                  (double)(count - 1));
 }

@@ -27,7 +27,7 @@ struct stats_hist {
     uint64_t *octaves[STATS_OCTAVES]; /* counts, 128 a piece */
     int64_t *exact;                   /* NULL once there are too many */
     size_t exact_capacity;
-    bool is_sorted;  /* the exact values are in order of size */
+    bool is_sorted;   /* the exact values are in order of size */
     bool is_bucketed; /* never keeps exact values */
 };
 

@@ -87,14 +87,17 @@ struct stats_interval stats_interval_skewed(const double *values, size_t count, 
 
     if (interval.is_withheld || !(interval.value > 0.0))
         return interval;
-    interval.high = fmax(interval.high, skewed_right(interval.value, interval.high / interval.value - 1.0));
+    interval.high =
+        fmax(interval.high, skewed_right(interval.value, interval.high / interval.value - 1.0));
     interval.method = "student_t_skewed";
     return interval;
 }
 
-struct stats_interval stats_interval_ratio(const double *tops, const double *bottoms, size_t count, double confidence)
+struct stats_interval stats_interval_ratio(const double *tops, const double *bottoms, size_t count,
+                                           double confidence)
 {
-    struct stats_interval interval = {.low = (double)NAN, .high = (double)NAN, .is_withheld = true, .method = "none"};
+    struct stats_interval interval = {
+        .low = (double)NAN, .high = (double)NAN, .is_withheld = true, .method = "none"};
     double bottom = stats_sum(bottoms, count), squares = 0.0;
 
     base_require(confidence > 0.0 && confidence < 1.0);
@@ -107,7 +110,8 @@ struct stats_interval stats_interval_ratio(const double *tops, const double *bot
         squares += off * off;
     }
     double n = (double)count;
-    double half = gsl_cdf_tdist_Pinv(0.5 + 0.5 * confidence, n - 1.0) * sqrt(squares / (n - 1.0) * n) / fabs(bottom);
+    double half = gsl_cdf_tdist_Pinv(0.5 + 0.5 * confidence, n - 1.0) *
+                  sqrt(squares / (n - 1.0) * n) / fabs(bottom);
 
     interval.low = interval.value - half;
     interval.high = interval.value + half;
@@ -127,12 +131,16 @@ static double without_bias(const struct stats_percentile *of, double own_mean)
     return centre + fmax(centre - own_mean, 0.0);
 }
 
-struct stats_interval stats_interval_percentile(const struct stats_percentile *of, double confidence)
+struct stats_interval stats_interval_percentile(const struct stats_percentile *of,
+                                                double confidence)
 {
     struct stats_interval own = stats_interval_t(of->own, of->count, confidence, 0.0);
     struct stats_interval shares = stats_interval_t(of->beyond, of->count, confidence, 0.0);
-    struct stats_interval interval = {
-        .value = of->value, .low = (double)NAN, .high = (double)NAN, .is_withheld = true, .method = "none"};
+    struct stats_interval interval = {.value = of->value,
+                                      .low = (double)NAN,
+                                      .high = (double)NAN,
+                                      .is_withheld = true,
+                                      .method = "none"};
 
     base_require(of->q > 0.0 && of->q < 1.0);
     if (own.is_withheld || shares.is_withheld || !isfinite(of->value))
@@ -140,7 +148,9 @@ struct stats_interval stats_interval_percentile(const struct stats_percentile *o
     double tail = 1.0 - of->q, h = (shares.high - shares.value) / tail;
     double low = of->at(of->context, fmin(1.0, tail * exp(h)));
     double high = of->at(of->context, tail * exp(-h * (1.0 + 0.5 * h)));
-    double right = own.value > 0.0 ? skewed_right(without_bias(of, own.value), own.high / own.value - 1.0) : own.high;
+    double right = own.value > 0.0
+                       ? skewed_right(without_bias(of, own.value), own.high / own.value - 1.0)
+                       : own.high;
 
     interval.low = fmin(of->value, low);
     interval.high = fmax(of->value, fmax(high, right));

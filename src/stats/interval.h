@@ -34,7 +34,8 @@ struct stats_interval stats_interval_skewed(const double *values, size_t count, 
 
 /* The ratio of the sums of `tops` and `bottoms` over `count` parts, by linearization (Cochran, Sampling Techniques, 1977,
  * 6.4) with Student t: rates (counts over times) and shares. */
-struct stats_interval stats_interval_ratio(const double *tops, const double *bottoms, size_t count, double confidence);
+struct stats_interval stats_interval_ratio(const double *tops, const double *bottoms, size_t count,
+                                           double confidence);
 
 /* A percentile seen in `count` independent parts. */
 struct stats_percentile {
@@ -43,8 +44,9 @@ struct stats_percentile {
     const double *own;    /* each part's own percentile */
     const double *beyond; /* each part's share of observations beyond `pooled` (about 1 - q) */
     size_t count;
-    double pooled;        /* percentile of all parts' observations together */
-    double (*at)(const void *context, double beyond); /* the pooled value with that share beyond it */
+    double pooled; /* percentile of all parts' observations together */
+    double (*at)(const void *context,
+                 double beyond); /* the pooled value with that share beyond it */
     const void *context;
 };
 
@@ -53,7 +55,8 @@ struct stats_percentile {
  * through the pooled distribution; the right end also reaches what the parts' own percentiles say once their bias (from
  * the difference to the pooled one) is taken out. Method "order_statistics".
  */
-struct stats_interval stats_interval_percentile(const struct stats_percentile *of, double confidence);
+struct stats_interval stats_interval_percentile(const struct stats_percentile *of,
+                                                double confidence);
 
 /* Effective sample for a percentile: false when a replication has fewer than 10 observations
  * beyond the quantile; `*needed` = observations per replication it takes. */

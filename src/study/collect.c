@@ -39,8 +39,8 @@ static void on_sample(struct record_sink *sink, const struct record_sample *row)
 
 static const struct record_sink_ops collecting = {on_request, on_step, on_sample};
 
-void study_collector_init(struct study_collector *collector, size_t replica_count, uint64_t request_limit,
-                          int64_t sample_ns, struct record_sink *steps)
+void study_collector_init(struct study_collector *collector, size_t replica_count,
+                          uint64_t request_limit, int64_t sample_ns, struct record_sink *steps)
 {
     *collector = (struct study_collector){.steps = steps, .replica_count = replica_count};
     collector->sink = (struct record_sink){.ops = &collecting,

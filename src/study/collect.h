@@ -11,7 +11,7 @@
 #include "record/rows.h"
 
 struct study_collector {
-    struct record_sink sink; /* first */
+    struct record_sink sink;   /* first */
     struct record_sink *steps; /* NULL: none */
     struct base_arena arena;
     size_t replica_count;
@@ -25,8 +25,8 @@ struct study_collector {
     } samples;
 };
 
-void study_collector_init(struct study_collector *collector, size_t replica_count, uint64_t request_limit,
-                          int64_t sample_ns, struct record_sink *steps);
+void study_collector_init(struct study_collector *collector, size_t replica_count,
+                          uint64_t request_limit, int64_t sample_ns, struct record_sink *steps);
 void study_collector_release(struct study_collector *collector);
 
 #endif

@@ -56,7 +56,9 @@ static double window_mean(const struct serve_result *result, integral_of *of)
     for (size_t i = 0; i < result->replica_count; i++) {
         sum += of(&result->replicas[i].window);
     }
-    return result->window_ticks > 0 ? base_i128_to_double(sum) / base_i128_to_double(result->window_ticks) : (double)NAN;
+    return result->window_ticks > 0
+               ? base_i128_to_double(sum) / base_i128_to_double(result->window_ticks)
+               : (double)NAN;
 }
 
 static double per_window_s(const struct serve_result *result, double count)
@@ -94,35 +96,35 @@ static double lower_bound_of_token(const struct serve_config *config)
     return bytes;
 }
 
-#define FIGURE(name, expression)                                                                                    \
-    static double name(const struct serve_config *c, const struct serve_result *r)                                  \
-    {                                                                                                               \
-        (void)c;                                                                                                    \
-        return (expression);                                                                                        \
+#define FIGURE(name, expression)                                                   \
+    static double name(const struct serve_config *c, const struct serve_result *r) \
+    {                                                                              \
+        (void)c;                                                                   \
+        return (expression);                                                       \
     }
 
-#define SUM_REPLICAS(name, expression)                                                                              \
-    static double name(const struct serve_config *c, const struct serve_result *r)                                  \
-    {                                                                                                               \
-        (void)c;                                                                                                    \
-        double sum = 0;                                                                                             \
-        for (size_t i = 0; i < r->replica_count; i++) {                                                             \
-            const struct serve_replica_result *replica = &r->replicas[i];                                           \
-            sum += (double)(expression);                                                                            \
-        }                                                                                                           \
-        return sum;                                                                                                 \
+#define SUM_REPLICAS(name, expression)                                             \
+    static double name(const struct serve_config *c, const struct serve_result *r) \
+    {                                                                              \
+        (void)c;                                                                   \
+        double sum = 0;                                                            \
+        for (size_t i = 0; i < r->replica_count; i++) {                            \
+            const struct serve_replica_result *replica = &r->replicas[i];          \
+            sum += (double)(expression);                                           \
+        }                                                                          \
+        return sum;                                                                \
     }
 
-#define MAX_REPLICAS(name, expression)                                                                              \
-    static double name(const struct serve_config *c, const struct serve_result *r)                                  \
-    {                                                                                                               \
-        (void)c;                                                                                                    \
-        double most = 0;                                                                                            \
-        for (size_t i = 0; i < r->replica_count; i++) {                                                             \
-            const struct serve_replica_result *replica = &r->replicas[i];                                           \
-            most = fmax(most, (double)(expression));                                                                \
-        }                                                                                                           \
-        return most;                                                                                                \
+#define MAX_REPLICAS(name, expression)                                             \
+    static double name(const struct serve_config *c, const struct serve_result *r) \
+    {                                                                              \
+        (void)c;                                                                   \
+        double most = 0;                                                           \
+        for (size_t i = 0; i < r->replica_count; i++) {                            \
+            const struct serve_replica_result *replica = &r->replicas[i];          \
+            most = fmax(most, (double)(expression));                               \
+        }                                                                          \
+        return most;                                                               \
     }
 
 FIGURE(requests, (double)r->arrived)
@@ -141,7 +143,8 @@ FIGURE(offered_rate, per_window_s(r, (double)r->window_arrived))
 FIGURE(request_throughput, per_window_s(r, (double)r->window_completed))
 FIGURE(prompt_throughput, per_window_s(r, (double)r->window_prompt_tokens))
 FIGURE(output_throughput, per_window_s(r, (double)r->window_output_tokens))
-FIGURE(total_throughput, per_window_s(r, (double)(r->window_prompt_tokens + r->window_output_tokens)))
+FIGURE(total_throughput,
+       per_window_s(r, (double)(r->window_prompt_tokens + r->window_output_tokens)))
 FIGURE(output_per_gpu, output_throughput(c, r) / all_gpus(c))
 FIGURE(goodput, per_window_s(r, (double)r->window_good))
 FIGURE(running_mean, window_mean(r, of_running))
@@ -156,8 +159,9 @@ FIGURE(allocated_mean, window_mean(r, of_used) * (double)c->layout.block_bytes)
 FIGURE(lower_bound_mean, window_mean(r, of_live) * lower_bound_of_token(c))
 FIGURE(no_swap, 0.0 * (double)r->arrived)
 SUM_REPLICAS(copied_tokens, replica->copied_tokens)
-FIGURE(copied_bytes, kv_policy_concatenates(c->kv_policy) ? copied_tokens(c, r) * (double)c->layout.lower_bound_bytes_per_token
-                                               : (double)NAN)
+FIGURE(copied_bytes, kv_policy_concatenates(c->kv_policy)
+                         ? copied_tokens(c, r) * (double)c->layout.lower_bound_bytes_per_token
+                         : (double)NAN)
 SUM_REPLICAS(evicted_blocks, replica->evicted_blocks)
 SUM_REPLICAS(lookup_tokens, replica->lookup_tokens)
 SUM_REPLICAS(hit_tokens, replica->hit_tokens)
@@ -255,7 +259,9 @@ static const struct figure figures[] = {
     {.column = RECORD_REQUEST_THROUGHPUT, .of = request_throughput, PER_TIME(COMPLETED)},
     {.column = RECORD_PROMPT_THROUGHPUT, .of = prompt_throughput, PER_TIME(PROMPT_TOKENS)},
     {.column = RECORD_OUTPUT_THROUGHPUT, .of = output_throughput, PER_TIME(OUTPUT_TOKENS)},
-    {.column = RECORD_TOTAL_TOKEN_THROUGHPUT, .of = total_throughput, .span = {SERVE_SPAN_PROMPT_TOKENS, SERVE_SPAN_OUTPUT_TOKENS, SERVE_SPAN_TICKS, true}},
+    {.column = RECORD_TOTAL_TOKEN_THROUGHPUT,
+     .of = total_throughput,
+     .span = {SERVE_SPAN_PROMPT_TOKENS, SERVE_SPAN_OUTPUT_TOKENS, SERVE_SPAN_TICKS, true}},
     {.column = RECORD_OUTPUT_THROUGHPUT_PER_GPU, .of = output_per_gpu, PER_TIME(OUTPUT_TOKENS)},
     {.column = RECORD_OUTPUT_THROUGHPUT_PER_USER, .of = output_per_user},
     {.column = RECORD_REQUEST_GOODPUT, .of = goodput, PER_TIME(GOOD)},
@@ -337,8 +343,8 @@ static double add_series(const struct study_replications *replications, const st
     return metric.value;
 }
 
-static void add_figures(const struct study_replications *replications, double *values, int64_t *counts,
-                        struct record_run *out)
+static void add_figures(const struct study_replications *replications, double *values,
+                        int64_t *counts, struct record_run *out)
 {
     for (size_t f = 0; f < sizeof figures / sizeof *figures; f++) {
         for (size_t i = 0; i < replications->count; i++) {
@@ -354,8 +360,8 @@ static void add_figures(const struct study_replications *replications, double *v
                                 .unit = record_summary_columns[figures[f].column].unit,
                                 .values = values,
                                 .counts = counts,
-                                .interval = study_interval_of_figure(replications, values, figures[f].is_skewed,
-                                                                     &figures[f].span)};
+                                .interval = study_interval_of_figure(
+                                    replications, values, figures[f].is_skewed, &figures[f].span)};
         record_set_real(out, figures[f].column, add_series(replications, &series, out));
     }
 }
@@ -364,13 +370,15 @@ static void add_figures(const struct study_replications *replications, double *v
 
 static double latency_ms(const struct stats_hist *hist, enum spec_statistic statistic)
 {
-    double ns = statistic == SPEC_MEAN ? stats_hist_mean_ns(hist)
-                                       : stats_hist_quantile_ns(hist, spec_statistic_quantile(statistic));
+    double ns = statistic == SPEC_MEAN
+                    ? stats_hist_mean_ns(hist)
+                    : stats_hist_quantile_ns(hist, spec_statistic_quantile(statistic));
     return ns / 1e6;
 }
 
-static void add_latency(const struct study_latency *latency, enum spec_statistic statistic, const char *class_name,
-                        double *values, int64_t *counts, struct record_run *out)
+static void add_latency(const struct study_latency *latency, enum spec_statistic statistic,
+                        const char *class_name, double *values, int64_t *counts,
+                        struct record_run *out)
 {
     const struct study_replications *replications = latency->replications;
     for (size_t i = 0; i < replications->count; i++) {
@@ -383,30 +391,33 @@ static void add_latency(const struct study_latency *latency, enum spec_statistic
                             .unit = "ms",
                             .values = values,
                             .counts = counts,
-                            .interval = study_interval_of_latency(latency, statistic, values, &out->arena)};
+                            .interval =
+                                study_interval_of_latency(latency, statistic, values, &out->arena)};
     double value = add_series(replications, &series, out);
     if (latency->is_all) {
-        unsigned column =
-            (unsigned)RECORD_TTFT_MEAN + (unsigned)latency->metric * SPEC_STATISTIC_COUNT + (unsigned)statistic;
+        unsigned column = (unsigned)RECORD_TTFT_MEAN +
+                          (unsigned)latency->metric * SPEC_STATISTIC_COUNT + (unsigned)statistic;
         record_set_real(out, (enum record_summary)column, value);
     }
 }
 
 // One class, or (class == class_count) all of them together.
-static void add_latencies_of(const struct study_replications *replications, size_t class_index, double *values,
-                             int64_t *counts, struct record_run *out)
+static void add_latencies_of(const struct study_replications *replications, size_t class_index,
+                             double *values, int64_t *counts, struct record_run *out)
 {
     const struct serve_config *config = replications->config;
     size_t class_count = config->workload.class_count;
     bool is_all = class_index == class_count;
-    const char *class_name = is_all ? "" : base_arena_copy(&out->arena, config->workload.classes[class_index].name);
+    const char *class_name =
+        is_all ? "" : base_arena_copy(&out->arena, config->workload.classes[class_index].name);
     struct stats_hist *hists = base_alloc(base_mul_size(replications->count, sizeof *hists));
     for (unsigned m = 0; m < SPEC_METRIC_COUNT; m++) {
         struct stats_hist pooled;
         stats_hist_init(&pooled);
         for (size_t i = 0; i < replications->count; i++) {
             stats_hist_init(&hists[i]);
-            for (size_t k = is_all ? 0 : class_index; k < (is_all ? class_count : class_index + 1); k++) {
+            for (size_t k = is_all ? 0 : class_index; k < (is_all ? class_count : class_index + 1);
+                 k++) {
                 stats_hist_merge(&hists[i], &replications->at[i].result.classes[k].metric[m]);
             }
             stats_hist_sort(&hists[i]);

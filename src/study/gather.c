@@ -26,7 +26,8 @@ static void gather_identity(const struct serve_config *config, struct record_run
     }
     record_set_text(out, RECORD_ENGINE, config->engine_name);
     record_set_text(out, RECORD_COST_LEVEL, cost_level_name(config->cost.options->level));
-    record_set_integer(out, RECORD_GPUS, (int64_t)config->gpu_count_per_replica * config->replica_count);
+    record_set_integer(out, RECORD_GPUS,
+                       (int64_t)config->gpu_count_per_replica * config->replica_count);
     record_set_integer(out, RECORD_TP, config->tensor_parallel);
     record_set_integer(out, RECORD_PP, config->pipeline_parallel);
     record_set_integer(out, RECORD_DP, config->data_parallel);
@@ -38,8 +39,9 @@ static void gather_identity(const struct serve_config *config, struct record_run
     out->scenario_yaml = copy(out, config->yaml);
     for (size_t i = 0; i < config->param_count; i++) {
         const struct serve_param *param = &config->params[i];
-        struct record_param_row row = {copy(out, param->key),    copy(out, param->value), copy(out, param->unit),
-                                       copy(out, param->origin), copy(out, param->claim), copy(out, param->source)};
+        struct record_param_row row = {copy(out, param->key),   copy(out, param->value),
+                                       copy(out, param->unit),  copy(out, param->origin),
+                                       copy(out, param->claim), copy(out, param->source)};
         base_vec_push(&out->params, row);
     }
 }
@@ -52,16 +54,21 @@ static void gather_pool(const struct serve_config *config, struct record_run *ou
     record_set_integer(out, RECORD_KV_POOL_TOKENS, config->pool_blocks * config->sched.block_size);
     record_set_integer(out, RECORD_KV_USABLE_TOKENS, usable * config->sched.block_size);
     record_set_integer(out, RECORD_KV_POOL_BYTES,
-                       config->pool_blocks * (int64_t)config->layout.block_bytes * config->replica_count);
+                       config->pool_blocks * (int64_t)config->layout.block_bytes *
+                           config->replica_count);
     record_set_integer(out, RECORD_KV_REPLICATION, config->layout.kv_replication);
-    record_set_integer(out, RECORD_LOWER_BOUND_BYTES_PER_TOKEN, (int64_t)config->layout.lower_bound_bytes_per_token);
-    int64_t longest = (config->sched.max_model_len + config->sched.block_size - 1) / config->sched.block_size;
+    record_set_integer(out, RECORD_LOWER_BOUND_BYTES_PER_TOKEN,
+                       (int64_t)config->layout.lower_bound_bytes_per_token);
+    int64_t longest =
+        (config->sched.max_model_len + config->sched.block_size - 1) / config->sched.block_size;
     bool is_windowed = config->sched.window_tokens > 0;
     if (is_windowed) {
         record_run_add_caveat(out, "windowed_concurrency",
-                              "how many fit is not said here where blocks leave a sliding window; kvsim size says it");
+                              "how many fit is not said here where blocks leave a sliding window; "
+                              "kvsim size says it");
     } else {
-        record_set_real(out, RECORD_CONCURRENCY_GUARANTEED, (double)(usable / longest * config->replica_count));
+        record_set_real(out, RECORD_CONCURRENCY_GUARANTEED,
+                        (double)(usable / longest * config->replica_count));
     }
     if (config->mean_held_blocks > 0 && !is_windowed) {
         record_set_real(out, RECORD_CONCURRENCY_EXPECTED,
@@ -77,8 +84,8 @@ static void gather_pool(const struct serve_config *config, struct record_run *ou
 
 /* ---- the ledger ---- */
 
-static void add_ledger_row(struct record_run *out, uint32_t replica, const char *at, const char *component,
-                           int64_t bytes, int64_t slot_bytes)
+static void add_ledger_row(struct record_run *out, uint32_t replica, const char *at,
+                           const char *component, int64_t bytes, int64_t slot_bytes)
 {
     struct record_ledger_row row = {.replica = replica,
                                     .at = at,
@@ -95,12 +102,15 @@ static void add_ledger(const struct serve_config *config, uint32_t replica, cons
 {
     int64_t slot = (int64_t)config->layout.slot_bytes;
     for (size_t i = 0; i < KV_LEDGER_LINE_COUNT; i++) {
-        bool counts_slots = i == KV_LEDGER_BLOCK_ROUNDING || i == KV_LEDGER_HELD_BACK || i == KV_LEDGER_FREE ||
-                            i == KV_LEDGER_CACHED || i == KV_LEDGER_RESERVED || i == KV_LEDGER_FRAGMENTED;
-        int64_t unit = i == KV_LEDGER_LOWER_BOUND ? (int64_t)config->layout.lower_bound_bytes_per_token
-                       : counts_slots             ? slot
-                                                  : 0;
-        add_ledger_row(out, replica, at, kv_ledger_line_name(i), kv_ledger_line_bytes(ledger, i), unit);
+        bool counts_slots = i == KV_LEDGER_BLOCK_ROUNDING || i == KV_LEDGER_HELD_BACK ||
+                            i == KV_LEDGER_FREE || i == KV_LEDGER_CACHED ||
+                            i == KV_LEDGER_RESERVED || i == KV_LEDGER_FRAGMENTED;
+        int64_t unit = i == KV_LEDGER_LOWER_BOUND
+                           ? (int64_t)config->layout.lower_bound_bytes_per_token
+                       : counts_slots ? slot
+                                      : 0;
+        add_ledger_row(out, replica, at, kv_ledger_line_name(i), kv_ledger_line_bytes(ledger, i),
+                       unit);
     }
     add_ledger_row(out, replica, at, "allocated", kv_ledger_allocated_bytes(ledger), slot);
     add_ledger_row(out, replica, at, "pool", ledger->pool_bytes, slot);
@@ -109,8 +119,9 @@ static void add_ledger(const struct serve_config *config, uint32_t replica, cons
 // In a pool that is always full the rounded lines may be some bytes more than it: they give those back.
 static void round_within_pool(struct kv_ledger *ledger)
 {
-    int64_t *const lines[] = {&ledger->block_rounding_bytes, &ledger->reserved_bytes, &ledger->cached_bytes,
-                              &ledger->fragmented_bytes, &ledger->lower_bound_bytes};
+    int64_t *const lines[] = {&ledger->block_rounding_bytes, &ledger->reserved_bytes,
+                              &ledger->cached_bytes, &ledger->fragmented_bytes,
+                              &ledger->lower_bound_bytes};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0] && ledger->free_bytes < 0; i++) {
         int64_t over = -ledger->free_bytes < *lines[i] ? -ledger->free_bytes : *lines[i];
         *lines[i] -= over;
@@ -119,7 +130,8 @@ static void round_within_pool(struct kv_ledger *ledger)
 }
 
 // A mean ledger: each line rounded, free takes the rest, so that the mean adds up too.
-static void mean_ledger(const struct study_replications *replications, size_t replica, struct kv_ledger *out)
+static void mean_ledger(const struct study_replications *replications, size_t replica,
+                        struct kv_ledger *out)
 {
     const struct serve_config *config = replications->config;
     double live = 0, beyond = 0, used = 0, shared = 0, cached = 0, promised = 0, fragmented = 0;
@@ -154,14 +166,14 @@ static void mean_ledger(const struct study_replications *replications, size_t re
     out->shared_bytes = llround(shared * block_bytes);
     double empty = fmax(0, promised - live); // 0 where nothing is promised
     out->reserved_bytes = llround(empty * (double)layout->slot_bytes);
-    out->block_rounding_bytes =
-        llround(fmax(0, (used + shared) * block_bytes - (live + beyond + empty) * (double)layout->slot_bytes));
+    out->block_rounding_bytes = llround(fmax(
+        0, (used + shared) * block_bytes - (live + beyond + empty) * (double)layout->slot_bytes));
     out->fragmented_bytes = llround(fragmented * block_bytes);
     out->cached_bytes = llround(cached * block_bytes);
     out->held_back_bytes = unit.held_back_bytes;
     out->pool_bytes = unit.pool_bytes;
-    out->free_bytes = out->pool_bytes - out->held_back_bytes - out->cached_bytes - out->fragmented_bytes -
-                      kv_ledger_allocated_bytes(out);
+    out->free_bytes = out->pool_bytes - out->held_back_bytes - out->cached_bytes -
+                      out->fragmented_bytes - kv_ledger_allocated_bytes(out);
     round_within_pool(out);
 }
 
@@ -180,9 +192,11 @@ static void gather_ledger(const struct study_replications *replications, struct 
         }
         struct kv_paged pool;
         kv_paged_init(&pool, &config->layout, config->pool_blocks, config->reserved_blocks);
-        const struct kv_paged_state peak = {most->peak_live_tokens, most->peak_used_blocks, most->peak_shared_blocks,
-                                            most->peak_cached_blocks, most->peak_promised_tokens,
-                                            most->peak_fragmented_blocks, most->peak_out_of_window_tokens};
+        const struct kv_paged_state peak = {
+            most->peak_live_tokens,         most->peak_used_blocks,
+            most->peak_shared_blocks,       most->peak_cached_blocks,
+            most->peak_promised_tokens,     most->peak_fragmented_blocks,
+            most->peak_out_of_window_tokens};
         kv_paged_ledger(&pool, &peak, &ledger);
         add_ledger(config, r, "peak", &ledger, out);
     }
@@ -190,13 +204,15 @@ static void gather_ledger(const struct study_replications *replications, struct 
 
 /* ---- limits ---- */
 
-static void add_limit(struct record_run *out, const char *kind, const char *phase, const char *name, double share)
+static void add_limit(struct record_run *out, const char *kind, const char *phase, const char *name,
+                      double share)
 {
     struct record_limit_row row = {kind, phase, name, share};
     base_vec_push(&out->limits, row);
 }
 
-static void sum_windows(const struct study_replications *replications, struct serve_integrals *sum, base_i128 *ticks)
+static void sum_windows(const struct study_replications *replications, struct serve_integrals *sum,
+                        base_i128 *ticks)
 {
     *sum = (struct serve_integrals){0};
     *ticks = 0;
@@ -234,7 +250,8 @@ static void gather_limits(const struct study_replications *replications, struct 
     }
     for (size_t phase = 0; phase < 2; phase++) {
         for (size_t k = 0; k < COST_BOUND_COUNT; k++) {
-            add_limit(out, "bound", phase == 0 ? "prefill" : "decode", cost_bound_name((enum cost_bound)k),
+            add_limit(out, "bound", phase == 0 ? "prefill" : "decode",
+                      cost_bound_name((enum cost_bound)k),
                       base_i128_to_double(sum.bound[phase][k]) / whole);
         }
     }
@@ -243,7 +260,8 @@ static void gather_limits(const struct study_replications *replications, struct 
 
 /* ---- where the slowest percent spends its time ---- */
 
-static void gather_tail(const struct study_replications *replications, enum spec_metric metric, struct record_run *out)
+static void gather_tail(const struct study_replications *replications, enum spec_metric metric,
+                        struct record_run *out)
 {
     struct stats_hist hist;
     struct stats_cohort cohort;
@@ -254,7 +272,8 @@ static void gather_tail(const struct study_replications *replications, enum spec
         for (size_t k = 0; k < result->class_count; k++) {
             stats_hist_merge(&hist, &result->classes[k].metric[metric]);
         }
-        stats_cohort_merge(&cohort, metric == SPEC_TTFT ? &result->ttft_cohort : &result->e2e_cohort);
+        stats_cohort_merge(&cohort,
+                           metric == SPEC_TTFT ? &result->ttft_cohort : &result->e2e_cohort);
     }
     if (hist.count > 0) {
         double sums[RECORD_CAUSE_COUNT], total = 0;
@@ -264,8 +283,9 @@ static void gather_tail(const struct study_replications *replications, enum spec
             total += sums[c];
         }
         for (size_t c = 0; c < RECORD_CAUSE_COUNT && count > 0; c++) {
-            struct record_tail_row row = {spec_metric_name(metric), record_cause_name((enum record_cause)c),
-                                          total > 0 ? sums[c] / total : 0, sums[c] / (double)count / 1e6};
+            struct record_tail_row row = {
+                spec_metric_name(metric), record_cause_name((enum record_cause)c),
+                total > 0 ? sums[c] / total : 0, sums[c] / (double)count / 1e6};
             base_vec_push(&out->tails, row);
         }
     }
@@ -300,11 +320,13 @@ static void gather_replicas(const struct study_replications *replications, struc
         for (size_t i = 0; i < replications->count; i++) {
             const struct serve_result *result = &replications->at[i].result;
             double ticks = base_i128_to_double(result->window_ticks);
-            running += ticks > 0 ? base_i128_to_double(result->replicas[r].window.running) / ticks : 0;
+            running +=
+                ticks > 0 ? base_i128_to_double(result->replicas[r].window.running) / ticks : 0;
             requests += (double)result->replicas[r].requests;
         }
         struct record_metric row = {.statistic = "mean",
-                                    .class_name = base_arena_printf(&out->arena, "replica:%u", (unsigned)r),
+                                    .class_name =
+                                        base_arena_printf(&out->arena, "replica:%u", (unsigned)r),
                                     .unit = "",
                                     .ci_low = (double)NAN,
                                     .ci_high = (double)NAN,

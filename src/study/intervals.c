@@ -21,14 +21,16 @@ static struct study_interval withheld(const char *method)
 
 static struct study_interval given(const struct stats_interval *interval)
 {
-    return interval->is_withheld ? withheld(interval->method)
-                                 : (struct study_interval){interval->low, interval->high, interval->method};
+    return interval->is_withheld
+               ? withheld(interval->method)
+               : (struct study_interval){interval->low, interval->high, interval->method};
 }
 
 static struct study_interval too_few(double more_requests, struct base_arena *texts)
 {
     double more = ceil(fmin(fmax(more_requests, 1), 1e15));
-    return withheld(base_arena_printf(texts, STUDY_TOO_FEW ": %" PRId64 " more requests a replication", (int64_t)more));
+    return withheld(base_arena_printf(
+        texts, STUDY_TOO_FEW ": %" PRId64 " more requests a replication", (int64_t)more));
 }
 
 // Never narrower than what a histogram tells apart.
@@ -62,7 +64,8 @@ struct batches {
     size_t first, width, count;
 };
 
-static bool cut_batches(const struct serve_result *result, const double *segments, struct batches *out)
+static bool cut_batches(const struct serve_result *result, const double *segments,
+                        struct batches *out)
 {
     size_t first = first_segment(result), count = result->segment_count - first;
     size_t width = stats_batch_width(segments + first, count);
@@ -82,8 +85,8 @@ static double span_sum(const struct serve_segment *segment, const struct study_s
     return base_i128_to_double(sum);
 }
 
-static struct study_interval interval_by_batches(const struct study_replications *replications, double value,
-                                                 const struct study_span *span)
+static struct study_interval interval_by_batches(const struct study_replications *replications,
+                                                 double value, const struct study_span *span)
 {
     const struct serve_result *result = &replications->at[0].result;
     double ratios[SERVE_SEGMENTS], tops[SERVE_SEGMENTS] = {0}, bottoms[SERVE_SEGMENTS] = {0};
@@ -110,14 +113,16 @@ static struct study_interval interval_by_batches(const struct study_replications
                                    value + (interval.high - interval.value) * scale, "batch_means"};
 }
 
-struct study_interval study_interval_of_figure(const struct study_replications *replications, const double *values,
-                                               bool is_skewed, const struct study_span *span)
+struct study_interval study_interval_of_figure(const struct study_replications *replications,
+                                               const double *values, bool is_skewed,
+                                               const struct study_span *span)
 {
     if (span->is_known && has_batches(replications) && !isnan(values[0])) {
         return interval_by_batches(replications, values[0], span);
     }
-    struct stats_interval interval = is_skewed ? stats_interval_skewed(values, replications->count, CONFIDENCE)
-                                               : stats_interval_t(values, replications->count, CONFIDENCE, 0);
+    struct stats_interval interval =
+        is_skewed ? stats_interval_skewed(values, replications->count, CONFIDENCE)
+                  : stats_interval_t(values, replications->count, CONFIDENCE, 0);
     return given(&interval);
 }
 
@@ -126,11 +131,13 @@ struct study_interval study_interval_of_figure(const struct study_replications *
 // Means of the quarters of a replication behind its warm-up; false where it has too few segments.
 static bool quarter_means(const struct serve_result *result, enum spec_metric metric, double *out)
 {
-    size_t first = first_segment(result), count = result->segment_count - first, width = count / JUDGED_BATCHES;
+    size_t first = first_segment(result), count = result->segment_count - first,
+           width = count / JUDGED_BATCHES;
     for (size_t b = 0; b < JUDGED_BATCHES; b++) {
         double sum = 0, values = 0;
         for (size_t i = 0; i < width; i++) {
-            const struct serve_segment *segment = &result->segments[result->segment_count - 1 - b * width - i];
+            const struct serve_segment *segment =
+                &result->segments[result->segment_count - 1 - b * width - i];
             sum += base_i128_to_double(segment->value_sum_ns[metric]);
             values += (double)segment->value_count[metric];
         }
@@ -172,7 +179,8 @@ static double pooled_beyond(const void *context, double beyond)
 
 /* Shares of each part's observations beyond a value; those equal to it are split alike, so that all together have the
  * share that the percentile has. */
-static void fill_beyond(const struct stats_hist *parts, size_t count, double pooled_ns, double tail, double *out)
+static void fill_beyond(const struct stats_hist *parts, size_t count, double pooled_ns, double tail,
+                        double *out)
 {
     double all = 0, beyond = 0, equal = 0;
     int64_t at = (int64_t)floor(pooled_ns);
@@ -186,12 +194,14 @@ static void fill_beyond(const struct stats_hist *parts, size_t count, double poo
     for (size_t i = 0; i < count; i++) {
         double at_most = (double)stats_hist_count_at_most(&parts[i], at);
         double below = (double)stats_hist_count_at_most(&parts[i], at - 1);
-        out[i] = ((double)parts[i].count - at_most + split * (at_most - below)) / (double)parts[i].count;
+        out[i] =
+            ((double)parts[i].count - at_most + split * (at_most - below)) / (double)parts[i].count;
     }
 }
 
-static struct study_interval percentile_of_parts(const struct study_latency *latency, const struct stats_hist *parts,
-                                                 size_t count, double q, double value)
+static struct study_interval percentile_of_parts(const struct study_latency *latency,
+                                                 const struct stats_hist *parts, size_t count,
+                                                 double q, double value)
 {
     double *own = base_alloc(base_mul_size(count, 2 * sizeof *own)), *beyond = own + count;
     double pooled_ns = stats_hist_quantile_ns(latency->pooled, q);
@@ -214,12 +224,14 @@ static struct study_interval percentile_of_parts(const struct study_latency *lat
 
 /* ---- a single run ---- */
 
-static const struct stats_hist *segment_hist(const struct serve_segment *segment, enum spec_metric metric)
+static const struct stats_hist *segment_hist(const struct serve_segment *segment,
+                                             enum spec_metric metric)
 {
     return segment->hists != NULL ? &segment->hists[metric] : NULL;
 }
 
-static struct study_interval mean_by_batches(const struct stats_hist *parts, size_t count, double value)
+static struct study_interval mean_by_batches(const struct stats_hist *parts, size_t count,
+                                             double value)
 {
     double means[SERVE_SEGMENTS];
     for (size_t i = 0; i < count; i++) {
@@ -229,13 +241,13 @@ static struct study_interval mean_by_batches(const struct stats_hist *parts, siz
     if (interval.is_withheld) {
         return withheld("none");
     }
-    return (struct study_interval){value + interval.low - interval.value, value + interval.high - interval.value,
-                                   "batch_means"};
+    return (struct study_interval){value + interval.low - interval.value,
+                                   value + interval.high - interval.value, "batch_means"};
 }
 
 // Histograms of the batches; false, and nothing to release, where the run cannot be cut into independent ones.
-static bool fill_parts(const struct serve_result *result, enum spec_metric metric, struct stats_hist *parts,
-                       struct batches *batches)
+static bool fill_parts(const struct serve_result *result, enum spec_metric metric,
+                       struct stats_hist *parts, struct batches *batches)
 {
     double means[SERVE_SEGMENTS];
     for (size_t i = 0; i < result->segment_count; i++) {
@@ -258,8 +270,9 @@ static bool fill_parts(const struct serve_result *result, enum spec_metric metri
     return true;
 }
 
-static struct study_interval latency_by_batches(const struct study_latency *latency, enum spec_statistic statistic,
-                                                double value, struct base_arena *texts)
+static struct study_interval latency_by_batches(const struct study_latency *latency,
+                                                enum spec_statistic statistic, double value,
+                                                struct base_arena *texts)
 {
     const struct serve_result *result = &latency->replications->at[0].result;
     struct stats_hist parts[SERVE_SEGMENTS];
@@ -276,7 +289,8 @@ static struct study_interval latency_by_batches(const struct study_latency *late
     if (has_all && statistic == SPEC_MEAN) {
         interval = mean_by_batches(parts, batches.count, value);
     } else if (has_all) {
-        interval = percentile_of_parts(latency, parts, batches.count, spec_statistic_quantile(statistic), value);
+        interval = percentile_of_parts(latency, parts, batches.count,
+                                       spec_statistic_quantile(statistic), value);
         interval.method = isnan(interval.low) ? interval.method : "batch_means";
     }
     for (size_t i = 0; i < batches.count; i++) {
@@ -313,8 +327,9 @@ static double lacking(const struct study_latency *latency, double q)
     return most;
 }
 
-struct study_interval study_interval_of_latency(const struct study_latency *latency, enum spec_statistic statistic,
-                                                const double *values, struct base_arena *texts)
+struct study_interval study_interval_of_latency(const struct study_latency *latency,
+                                                enum spec_statistic statistic, const double *values,
+                                                struct base_arena *texts)
 {
     const struct study_replications *replications = latency->replications;
     bool is_mean = statistic == SPEC_MEAN;
@@ -335,10 +350,13 @@ struct study_interval study_interval_of_latency(const struct study_latency *late
     } else {
         double effective = effective_count(latency);
         if (effective < EFFECTIVE_LEAST) {
-            return too_few((double)replications->at[0].result.arrived * (EFFECTIVE_LEAST / effective - 0.9), texts);
+            return too_few((double)replications->at[0].result.arrived *
+                               (EFFECTIVE_LEAST / effective - 0.9),
+                           texts);
         }
         interval = is_mean ? given(&mean)
-                           : percentile_of_parts(latency, latency->hists, replications->count, q, mean.value);
+                           : percentile_of_parts(latency, latency->hists, replications->count, q,
+                                                 mean.value);
     }
     if (!is_mean && !isnan(interval.low)) {
         widen(&interval, mean.value, resolution_of(latency));

@@ -24,8 +24,9 @@ struct study_interval {
 };
 
 /* A number of run_summary; `values` by replication. */
-struct study_interval study_interval_of_figure(const struct study_replications *replications, const double *values,
-                                               bool is_skewed, const struct study_span *span);
+struct study_interval study_interval_of_figure(const struct study_replications *replications,
+                                               const double *values, bool is_skewed,
+                                               const struct study_span *span);
 
 /* Latencies of one metric and class: `hists` by replication, sorted; `pooled` all of them together. */
 struct study_latency {
@@ -35,8 +36,9 @@ struct study_latency {
     bool is_all; /* all classes: segments can be used */
 };
 
-struct study_interval study_interval_of_latency(const struct study_latency *latency, enum spec_statistic statistic,
-                                                const double *values, struct base_arena *texts);
+struct study_interval study_interval_of_latency(const struct study_latency *latency,
+                                                enum spec_statistic statistic, const double *values,
+                                                struct base_arena *texts);
 
 /* method begins with this where an interval is withheld for want of requests; after it how many more. */
 #define STUDY_TOO_FEW "too_few_observations"

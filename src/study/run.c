@@ -53,11 +53,14 @@ static void run_one(void *context, size_t item)
         return;
     }
     struct record_sink *steps =
-        options->steps_sink != NULL ? options->steps_sink(options->steps_context, (uint32_t)index + 1) : NULL;
+        options->steps_sink != NULL
+            ? options->steps_sink(options->steps_context, (uint32_t)index + 1)
+            : NULL;
     // Requests of replication 1, or of all; the timeline of every one.
     bool wants_requests = index == 0 || config->record_requests == UINT64_MAX;
     study_collector_init(&replication->collector, config->replica_count,
-                         wants_requests ? config->record_requests : 0, config->record_sample_ns, steps);
+                         wants_requests ? config->record_requests : 0, config->record_sample_ns,
+                         steps);
     struct ticket ticket = {round, index};
     struct serve_run_options run = {.replication = (uint32_t)index + 1,
                                     .mode = options->mode,
@@ -78,8 +81,8 @@ static void show_progress(void *context)
     if (options->progress == NULL) {
         return;
     }
-    struct study_progress progress = {
-        .total = round->replications->config->workload.request_limit * round->replications->count};
+    struct study_progress progress = {.total = round->replications->config->workload.request_limit *
+                                               round->replications->count};
     for (size_t i = 0; i < round->replications->count; i++) {
         progress.done += atomic_load(&round->replications->at[i].arrived);
     }
@@ -90,7 +93,8 @@ static void show_progress(void *context)
 static enum kvsim_status run_round(struct study_replications *replications, size_t from,
                                    const struct study_options *options, struct kvsim_error *err)
 {
-    struct round round = {.replications = replications, .options = options, .first = from, .failed = SIZE_MAX};
+    struct round round = {
+        .replications = replications, .options = options, .first = from, .failed = SIZE_MAX};
     // Rows of steps come from one replication after the other.
     struct study_team_work work = {.count = replications->count - from,
                                    .jobs = options->steps_sink != NULL ? 1 : options->jobs,
@@ -120,7 +124,8 @@ static void release(struct study_replications *replications)
 
 static size_t most_replications(const struct serve_config *config)
 {
-    bool has_more = config->until.column != NULL && config->until.max_replications > config->replications;
+    bool has_more =
+        config->until.column != NULL && config->until.max_replications > config->replications;
     return (size_t)(has_more ? config->until.max_replications : config->replications);
 }
 
@@ -134,7 +139,8 @@ static bool is_precise(const struct study_replications *replications)
     char name[64];
     record_run_init(&run);
     study_gather_figures(replications, &run);
-    const char *statistic = record_summary_metric(record_summary_find(until->column), name, sizeof name);
+    const char *statistic =
+        record_summary_metric(record_summary_find(until->column), name, sizeof name);
     const struct record_metric *metric = record_run_metric(&run, name, statistic, "");
     bool answer = metric != NULL && metric->ci_high - metric->ci_low <=
                                         2 * until->relative_half_width * fabs(metric->value);
@@ -144,16 +150,19 @@ static bool is_precise(const struct study_replications *replications)
 
 static void caution_imprecise(const struct serve_until *until, struct record_run *out)
 {
-    record_run_add_caveat(out, "until_not_reached",
-                          base_arena_printf(&out->arena,
-                                            "after %" PRId64 " replications, the most that run.until.max_replications "
-                                            "allows, the interval of %s is still wider than %g %% to either side",
-                                            until->max_replications, until->column, 100 * until->relative_half_width));
+    record_run_add_caveat(
+        out, "until_not_reached",
+        base_arena_printf(
+            &out->arena,
+            "after %" PRId64 " replications, the most that run.until.max_replications "
+            "allows, the interval of %s is still wider than %g %% to either side",
+            until->max_replications, until->column, 100 * until->relative_half_width));
 }
 
 // Whole rounds of config->replications, decided on in order: the same for any number of threads.
-static enum kvsim_status run_rounds(struct study_replications *replications, const struct study_options *options,
-                                    bool *is_enough, struct kvsim_error *err)
+static enum kvsim_status run_rounds(struct study_replications *replications,
+                                    const struct study_options *options, bool *is_enough,
+                                    struct kvsim_error *err)
 {
     const struct serve_config *config = replications->config;
     size_t round = (size_t)config->replications, most = most_replications(config);
@@ -163,7 +172,8 @@ static enum kvsim_status run_rounds(struct study_replications *replications, con
         size_t from = replications->count;
         replications->count = from + round < most ? from + round : most;
         status = run_round(replications, from, options, err);
-        *is_enough = config->until.column == NULL || (status == KVSIM_OK && is_precise(replications));
+        *is_enough =
+            config->until.column == NULL || (status == KVSIM_OK && is_precise(replications));
     }
     return status;
 }

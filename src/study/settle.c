@@ -28,7 +28,8 @@ static const double spare_near = 0.1, spare_near_waiting = 0.4, waiting_much = 0
 
 static bool is_open_and_steady(const struct serve_config *config)
 {
-    return workload_is_steady(&config->workload) && config->workload.process != WORKLOAD_CLOSED_LOOP;
+    return workload_is_steady(&config->workload) &&
+           config->workload.process != WORKLOAD_CLOSED_LOOP;
 }
 
 /* ---- growth of the queue ---- */
@@ -67,7 +68,8 @@ static bool is_growing(const struct study_replications *replications, double err
 
 bool study_is_overloaded(const struct study_replications *replications)
 {
-    return study_any_has_status(replications, SERVE_OVERLOADED) || is_growing(replications, ERRORS_OVERLOADED);
+    return study_any_has_status(replications, SERVE_OVERLOADED) ||
+           is_growing(replications, ERRORS_OVERLOADED);
 }
 
 /* ---- warm-up and trend of the time that requests take ---- */
@@ -86,7 +88,8 @@ static bool segment_means(const struct serve_result *result, size_t count, doubl
 }
 
 struct settling {
-    size_t replications, segments, warm; /* warm: segments that the warm-up covers, in part or whole */
+    size_t replications, segments,
+        warm; /* warm: segments that the warm-up covers, in part or whole */
     int64_t segment_arrivals;
     double *means; /* [replication][segment] */
 };
@@ -96,17 +99,21 @@ static bool settling_make(const struct study_replications *replications, struct 
     enum { LEAST_REPLICATIONS = 3, LEAST_SEGMENTS = 16 };
     const struct serve_result *first = &replications->at[0].result;
     size_t count = replications->count, segments = first->segment_count;
-    bool is_known = workload_is_steady(&replications->config->workload) && count >= LEAST_REPLICATIONS &&
-                    segments >= LEAST_SEGMENTS && first->first_counted != UINT64_MAX;
-    *out = (struct settling){.replications = count, .segments = segments, .segment_arrivals = first->segment_arrivals};
+    bool is_known = workload_is_steady(&replications->config->workload) &&
+                    count >= LEAST_REPLICATIONS && segments >= LEAST_SEGMENTS &&
+                    first->first_counted != UINT64_MAX;
+    *out = (struct settling){
+        .replications = count, .segments = segments, .segment_arrivals = first->segment_arrivals};
     if (!is_known) {
         return false;
     }
-    out->warm = (size_t)((first->first_counted + (uint64_t)out->segment_arrivals - 1) / (uint64_t)out->segment_arrivals);
+    out->warm = (size_t)((first->first_counted + (uint64_t)out->segment_arrivals - 1) /
+                         (uint64_t)out->segment_arrivals);
     out->means = base_alloc(base_mul_size(base_mul_size(count, segments), sizeof *out->means));
     for (size_t i = 0; i < count && is_known; i++) {
         const struct serve_result *result = &replications->at[i].result;
-        is_known = result->segment_count == segments && result->segment_arrivals == out->segment_arrivals &&
+        is_known = result->segment_count == segments &&
+                   result->segment_arrivals == out->segment_arrivals &&
                    segment_means(result, segments, out->means + i * segments);
     }
     if (!is_known) {
@@ -122,9 +129,11 @@ static bool differs_from_zero(const double *values, size_t count, double chance)
     return !interval.is_withheld && (interval.low > 0 || interval.high < 0);
 }
 
-static double mean_of_segments(const struct settling *of, size_t replication, size_t from, size_t to)
+static double mean_of_segments(const struct settling *of, size_t replication, size_t from,
+                               size_t to)
 {
-    return stats_sum(of->means + replication * of->segments + from, to - from) / (double)(to - from);
+    return stats_sum(of->means + replication * of->segments + from, to - from) /
+           (double)(to - from);
 }
 
 /* Segments at the start that MSER would leave out, if they lie beyond the warm-up and differ from the rest in all
@@ -146,7 +155,8 @@ static size_t unsettled_segments(const struct settling *of)
         rest += later;
         off += differences[i];
     }
-    is_short = is_short && fabs(off) > matters * rest && differs_from_zero(differences, of->replications, chance_of_error);
+    is_short = is_short && fabs(off) > matters * rest &&
+               differs_from_zero(differences, of->replications, chance_of_error);
     base_free(together);
     return is_short ? cut : 0;
 }
@@ -154,7 +164,8 @@ static size_t unsettled_segments(const struct settling *of)
 // A line through the second half of each replication: do their slopes agree on a change of more than 1 %?
 static bool drifts(const struct settling *of)
 {
-    double *changes = base_alloc(base_mul_size(of->replications, sizeof *changes)), sum = 0, level = 0;
+    double *changes = base_alloc(base_mul_size(of->replications, sizeof *changes)), sum = 0,
+           level = 0;
     size_t half = of->segments / 2, count = of->segments - half;
     for (size_t i = 0; i < of->replications; i++) {
         double slope, unused;
@@ -163,7 +174,8 @@ static bool drifts(const struct settling *of)
         sum += changes[i];
         level += mean_of_segments(of, i, half, of->segments);
     }
-    bool answer = fabs(sum) > matters * level && differs_from_zero(changes, of->replications, chance_of_error);
+    bool answer = fabs(sum) > matters * level &&
+                  differs_from_zero(changes, of->replications, chance_of_error);
     base_free(changes);
     return answer;
 }
@@ -179,17 +191,20 @@ static bool judge_settling(const struct study_replications *replications, struct
     if (unsettled > 0) {
         record_run_add_caveat(
             out, "not_settled",
-            base_arena_printf(&out->arena,
-                              "requests after the warm-up still differ from the later ones up to request %" PRId64
-                              ": set run.warmup: {requests: %" PRId64 "} and run.requests to ten times that",
-                              (int64_t)unsettled * settling.segment_arrivals,
-                              (int64_t)unsettled * settling.segment_arrivals));
+            base_arena_printf(
+                &out->arena,
+                "requests after the warm-up still differ from the later ones up to request %" PRId64
+                ": set run.warmup: {requests: %" PRId64 "} and run.requests to ten times that",
+                (int64_t)unsettled * settling.segment_arrivals,
+                (int64_t)unsettled * settling.segment_arrivals));
     } else if (is_drifting) {
-        record_run_add_caveat(out, "not_settled",
-                              base_arena_printf(&out->arena,
-                                                "the time that requests take still changes over the second half of the "
-                                                "run: set run.requests to %" PRId64 " or more",
-                                                4 * (int64_t)settling.segments * settling.segment_arrivals));
+        record_run_add_caveat(
+            out, "not_settled",
+            base_arena_printf(
+                &out->arena,
+                "the time that requests take still changes over the second half of the "
+                "run: set run.requests to %" PRId64 " or more",
+                4 * (int64_t)settling.segments * settling.segment_arrivals));
     }
     base_free(settling.means);
     return unsettled == 0 && !is_drifting;
@@ -199,7 +214,8 @@ static bool judge_settling(const struct study_replications *replications, struct
 
 static double share_of_seats(const struct serve_config *config, const struct record_run *out)
 {
-    return record_get_real(out, RECORD_RUNNING_MEAN) / ((double)config->sched.max_num_seqs * config->replica_count);
+    return record_get_real(out, RECORD_RUNNING_MEAN) /
+           ((double)config->sched.max_num_seqs * config->replica_count);
 }
 
 // The limit of which least is left, on average over the measured window.
@@ -224,14 +240,15 @@ static double waiting_share(const struct record_run *run)
 
 static void caution_near(const struct serve_config *config, double waiting, struct record_run *out)
 {
-    record_run_add_caveat(
-        out, "near_saturation",
-        base_arena_printf(&out->arena,
-                          "%.0f %% of %s is left on average, and the head of the queue waits for a limit of the engine "
-                          "%.0f %% of the time: here small errors in rates, lengths or step times become large ones in "
-                          "latency",
-                          100 * fmax(record_get_real(out, RECORD_SPARE_SHARE), 0), fullest_limit(config, out),
-                          100 * waiting));
+    record_run_add_caveat(out, "near_saturation",
+                          base_arena_printf(&out->arena,
+                                            "%.0f %% of %s is left on average, and the head of the "
+                                            "queue waits for a limit of the engine "
+                                            "%.0f %% of the time: here small errors in rates, "
+                                            "lengths or step times become large ones in "
+                                            "latency",
+                                            100 * fmax(record_get_real(out, RECORD_SPARE_SHARE), 0),
+                                            fullest_limit(config, out), 100 * waiting));
 }
 
 /*
@@ -259,12 +276,13 @@ void study_judge_stability(const struct study_replications *replications, struct
                                     : "done");
     if (is_overloaded) {
         struct growth growth = growth_of(replications);
-        record_run_add_caveat(out, "overloaded",
-                              base_arena_printf(&out->arena,
-                                                "more requests arrive than leave: of a hundred that come, the queue "
-                                                "keeps %.1f; latencies grow with the length of the run and have no "
-                                                "steady value",
-                                                100 * growth.per_arrival));
+        record_run_add_caveat(
+            out, "overloaded",
+            base_arena_printf(&out->arena,
+                              "more requests arrive than leave: of a hundred that come, the queue "
+                              "keeps %.1f; latencies grow with the length of the run and have no "
+                              "steady value",
+                              100 * growth.per_arrival));
     } else if (is_near) {
         caution_near(config, waiting, out);
     }

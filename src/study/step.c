@@ -253,7 +253,8 @@ void study_step_shape(const struct study_step_batch *batch, const int64_t *windo
 }
 
 /* Cached tokens of each sequence up to the grid step of a table of step times. */
-static void round_cached(const struct study_step_batch *batch, int64_t step, struct cost_shape *shape)
+static void round_cached(const struct study_step_batch *batch, int64_t step,
+                         struct cost_shape *shape)
 {
     shape->cached_step_tokens = step;
     for (size_t i = 0; step > 0 && i < batch->chunk_count; i++) {

@@ -18,8 +18,8 @@ struct study_progress {
 };
 
 struct study_options {
-    unsigned jobs;                       /* threads; 0 = as many as there are processors */
-    enum serve_mode mode;                /* SERVE_JUMP, but SERVE_STEP for --steps */
+    unsigned jobs;        /* threads; 0 = as many as there are processors */
+    enum serve_mode mode; /* SERVE_JUMP, but SERVE_STEP for --steps */
     /* Called from one thread, some times a second; may be NULL. */
     void (*progress)(void *context, const struct study_progress *progress);
     void *progress_context;

@@ -26,7 +26,8 @@ static bool judge_slo(const struct spec_slo *slo, struct record_run *out)
     if (!isnan(value_ms)) {
         base_print_time(value_ms * 1e6, found, sizeof found);
     }
-    const char *line = base_arena_printf(&out->arena, "%s: %s (%s)", slo->text, is_met ? "met" : "missed", found);
+    const char *line =
+        base_arena_printf(&out->arena, "%s: %s (%s)", slo->text, is_met ? "met" : "missed", found);
     base_vec_push(&out->slo_lines, line);
     return is_met;
 }
@@ -58,7 +59,8 @@ static bool judge_require(const struct serve_require *require, struct record_run
     if (!isnan(value)) {
         snprintf(found, sizeof found, "%.6g", value);
     }
-    const char *line = base_arena_printf(&out->arena, "%s: %s (%s)", require->text, is_met ? "met" : "missed", found);
+    const char *line = base_arena_printf(&out->arena, "%s: %s (%s)", require->text,
+                                         is_met ? "met" : "missed", found);
     base_vec_push(&out->slo_lines, line);
     return is_met;
 }
@@ -73,7 +75,8 @@ static void judge_targets(const struct serve_config *config, struct record_run *
     bool is_overloaded = strcmp(record_get_text(out, RECORD_STABILITY), "overloaded") == 0;
     all_met = all_met && !(is_overloaded && config->slo_count > 0);
     if (config->slo_count > 0 && all_met) {
-        record_set_real(out, RECORD_CONCURRENCY_WITHIN_SLO, record_get_real(out, RECORD_IN_FLIGHT_MEAN));
+        record_set_real(out, RECORD_CONCURRENCY_WITHIN_SLO,
+                        record_get_real(out, RECORD_IN_FLIGHT_MEAN));
     }
     for (size_t i = 0; i < config->require_count; i++) {
         all_met = judge_require(&config->requires[i], out) && all_met;
@@ -85,18 +88,21 @@ static void judge_targets(const struct serve_config *config, struct record_run *
 
 /* ---- caveats ---- */
 
-static void add_sample_caveats(const struct study_replications *replications, struct record_run *out)
+static void add_sample_caveats(const struct study_replications *replications,
+                               struct record_run *out)
 {
     const struct record_metric *p99 = record_run_metric(out, "ttft", "p99", "");
     const struct record_metric *mean = record_run_metric(out, "ttft", "mean", "");
     if (replications->count < 2 && (mean == NULL || isnan(mean->ci_low))) {
-        record_run_add_caveat(out, "one_replication",
-                              "one replication: figures have no confidence interval; a trace has no other one, for "
-                              "drawn loads set run.replications");
+        record_run_add_caveat(
+            out, "one_replication",
+            "one replication: figures have no confidence interval; a trace has no other one, for "
+            "drawn loads set run.replications");
     }
     if (p99 != NULL && base_starts_with(p99->method, STUDY_TOO_FEW)) {
         record_run_add_caveat(out, "short_run",
-                              base_arena_printf(&out->arena, "too few requests for an interval of ttft p99%s",
+                              base_arena_printf(&out->arena,
+                                                "too few requests for an interval of ttft p99%s",
                                                 p99->method + strlen(STUDY_TOO_FEW)));
     }
 }
@@ -107,8 +113,9 @@ void study_gather_verdicts(const struct study_replications *replications, struct
     study_judge_stability(replications, out);
     judge_targets(config, out);
     if (config->waterfall.memory_is_derived) {
-        record_run_add_caveat(out, "memory_assumed",
-                              "the memory that the driver shows is derived from the marketed number, not measured");
+        record_run_add_caveat(
+            out, "memory_assumed",
+            "the memory that the driver shows is derived from the marketed number, not measured");
     }
     for (size_t i = 0; i < config->caveat_count; i++) {
         record_run_add_caveat(out, config->caveats[i].code, config->caveats[i].text);

@@ -94,10 +94,11 @@ static int place_of(const char *text, const char *const list[])
 static bool read_orca(const struct json_value *json, struct ref_engine *engine, char *why,
                       size_t why_bytes)
 {
-    static const char *const known[] = {"kind",       "block_size",   "num_blocks",
+    static const char *const known[] = {"kind",          "block_size",   "num_blocks",
                                         "max_model_len", "max_num_seqs", "reservation",
-                                        "allocator",  "static",       NULL};
-    static const char *const reservations[] = {"max", "pow2", "exact", "grow", "double", "nothing", NULL};
+                                        "allocator",     "static",       NULL};
+    static const char *const reservations[] = {"max",    "pow2",    "exact", "grow",
+                                               "double", "nothing", NULL};
     static const char *const allocators[] = {"blocks", "first_fit", "best_fit", "buddy", NULL};
     const int reservation = place_of(json_text(json, "reservation", "max"), reservations);
     const int allocator = place_of(json_text(json, "allocator", "blocks"), allocators);

@@ -23,12 +23,13 @@ static void add_watermark(struct case_text *text, const struct ref_engine *engin
 
 static void add_orca(struct case_text *text, const struct ref_engine *engine)
 {
-    static const char *const policies[] = {"reserved_max", "reserved_pow2", "reserved_exact",
-                                           "concat", "concat_doubling", "no_cache"};
+    static const char *const policies[] = {"reserved_max", "reserved_pow2",   "reserved_exact",
+                                           "concat",       "concat_doubling", "no_cache"};
     static const char *const placements[] = {"blocks", "first_fit", "best_fit", "buddy"};
     const bool reserves = engine->reservation <= REF_RESERVE_EXACT;
     case_text_add(text, "engine:\n  profile: orca-max\n");
-    if (engine->reservation != REF_GROW && engine->reservation != REF_DOUBLE) { // a tensor has no blocks
+    if (engine->reservation != REF_GROW &&
+        engine->reservation != REF_DOUBLE) { // a tensor has no blocks
         case_text_add(text, "  block_size: %lld\n", (long long)engine->block_size);
     }
     case_text_add(text, "  num_gpu_blocks_override: %lld\n", (long long)engine->num_blocks);

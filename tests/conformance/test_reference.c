@@ -86,7 +86,8 @@ static void check_case(const char *folder, const char *name)
 {
     struct json_value *root = read_case(folder, name);
     ck_assert_msg(root != NULL, "%s/%s.json cannot be read", folder, name);
-    ck_assert_msg(case_is_vllm_v1(root) || case_is_orca(root), "%s is no case of vllm_v1 or orca", name);
+    ck_assert_msg(case_is_vllm_v1(root) || case_is_orca(root), "%s is no case of vllm_v1 or orca",
+                  name);
     struct ref_input input;
     struct ref_output output;
     char where[512] = "";

@@ -66,12 +66,7 @@ enum ref_reservation {
 };
 
 /* Orca: where a reservation lies. */
-enum ref_allocator {
-    REF_ALLOC_BLOCKS,
-    REF_ALLOC_FIRST_FIT,
-    REF_ALLOC_BEST_FIT,
-    REF_ALLOC_BUDDY
-};
+enum ref_allocator { REF_ALLOC_BLOCKS, REF_ALLOC_FIRST_FIT, REF_ALLOC_BEST_FIT, REF_ALLOC_BUDDY };
 
 struct ref_engine {
     enum ref_kind kind;

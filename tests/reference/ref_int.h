@@ -114,7 +114,7 @@ struct ref_state {
     struct ref_list preempted; /* since the last row */
     ref_i128 now, last_end;
     int64_t arrivals, postings;
-    int64_t step_room; /* rows that there is memory for */
+    int64_t step_room;         /* rows that there is memory for */
     int64_t fragmented_blocks; /* as of the last turn */
 };
 

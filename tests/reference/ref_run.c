@@ -472,10 +472,10 @@ static bool input_makes_sense(const struct ref_input *input)
             return false;
         }
     }
-    return engine->block_size >= 1 && engine->num_blocks >= (engine->kind == REF_ORCA ? 1 : 2) && engine->max_model_len >= 1 &&
-           engine->max_num_batched_tokens >= 1 && engine->max_num_seqs >= 1 &&
-           engine->long_prefill_token_threshold >= 0 && engine->sliding_window >= 0 &&
-           engine->watermark_num >= 0 && engine->watermark_den >= 0;
+    return engine->block_size >= 1 && engine->num_blocks >= (engine->kind == REF_ORCA ? 1 : 2) &&
+           engine->max_model_len >= 1 && engine->max_num_batched_tokens >= 1 &&
+           engine->max_num_seqs >= 1 && engine->long_prefill_token_threshold >= 0 &&
+           engine->sliding_window >= 0 && engine->watermark_num >= 0 && engine->watermark_den >= 0;
 }
 
 static bool can_start(const struct ref_engine *engine, struct ref_output *output)
@@ -487,7 +487,8 @@ static bool can_start(const struct ref_engine *engine, struct ref_output *output
     if (engine->sliding_window > 0) {
         needed = ref_admission_cap(engine);
     }
-    if (engine->skip_startup_check || (engine->kind == REF_VLLM_V1 && needed <= engine->num_blocks - 1)) {
+    if (engine->skip_startup_check ||
+        (engine->kind == REF_VLLM_V1 && needed <= engine->num_blocks - 1)) {
         return true;
     }
     output->verdict = REF_CANNOT_START;

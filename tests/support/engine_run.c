@@ -156,8 +156,8 @@ static void fill_config(const struct ref_input *input, struct cost_options *cost
                                  .reserved_blocks = engine->kind == REF_ORCA ? 0 : 1,
                                  .replica_count = 1};
     if (engine->kind == REF_ORCA) {
-        static const enum kv_policy policies[] = {KV_RESERVED_MAX, KV_RESERVED_POW2,
-                                                  KV_RESERVED_EXACT, KV_CONCAT,
+        static const enum kv_policy policies[] = {KV_RESERVED_MAX,    KV_RESERVED_POW2,
+                                                  KV_RESERVED_EXACT,  KV_CONCAT,
                                                   KV_CONCAT_DOUBLING, KV_NO_CACHE};
         static const enum kv_placement placements[] = {KV_ANY_BLOCKS, KV_FIRST_FIT, KV_BEST_FIT,
                                                        KV_BUDDY};
@@ -451,9 +451,9 @@ void engine_compare_with_reference(const struct ref_input *input, const struct r
                  whole->shared_blocks * input->engine.block_size);
     compare_wide(&diff, "cached", expected->integrals.ledger_tokens[REF_CACHED],
                  whole->cached_blocks * input->engine.block_size);
-    bool reserves = input->engine.kind == REF_ORCA &&
-                    (input->engine.reservation <= REF_RESERVE_EXACT ||
-                     input->engine.reservation == REF_DOUBLE);
+    bool reserves =
+        input->engine.kind == REF_ORCA &&
+        (input->engine.reservation <= REF_RESERVE_EXACT || input->engine.reservation == REF_DOUBLE);
     compare_wide(&diff, "promised",
                  reserves ? expected->integrals.ledger_tokens[REF_RESERVED] + whole->live_tokens
                           : 0,

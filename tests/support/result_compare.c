@@ -203,15 +203,17 @@ static void check_pool(struct check *check, const struct serve_config *config,
             block = config->sched.block_size;
     at_most(check, "peak of used blocks", replica->peak_used_blocks, usable);
     at_most(check, "mean of used blocks", replica->whole.used_blocks, usable * ticks);
-    at_most(check, "used and cached blocks", replica->whole.used_blocks + replica->whole.cached_blocks,
-            usable * ticks);
+    at_most(check, "used and cached blocks",
+            replica->whole.used_blocks + replica->whole.cached_blocks, usable * ticks);
     // A block that several hold is one block, and its tokens are counted for each.
     at_most(check, "tokens in blocks", replica->whole.live_tokens,
             (replica->whole.used_blocks + replica->whole.shared_blocks) * block);
     if (config->kv_policy != KV_PAGED) {
-        at_most(check, "tokens in reservations", kv_policy_reserves(config->kv_policy) ? replica->whole.live_tokens : 0,
+        at_most(check, "tokens in reservations",
+                kv_policy_reserves(config->kv_policy) ? replica->whole.live_tokens : 0,
                 replica->whole.promised_tokens);
-        at_most(check, "slots of reservations", replica->whole.promised_tokens, replica->whole.used_blocks * block);
+        at_most(check, "slots of reservations", replica->whole.promised_tokens,
+                replica->whole.used_blocks * block);
         at_most(check, "peak of running", replica->peak_running, config->sched.max_num_seqs);
         return;
     }

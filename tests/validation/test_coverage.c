@@ -72,7 +72,8 @@ START_TEST(intervals_cover)
         for (size_t f = 0; f < CELL_FIGURES; f++) {
             const struct cell_count *count = &result.figures[f];
             ck_assert_uint_eq(count->printed, 40);
-            ck_assert_msg(count->covered >= 33, "%s %s: %zu of 40", count->name, count->statistic, count->covered);
+            ck_assert_msg(count->covered >= 33, "%s %s: %zu of 40", count->name, count->statistic,
+                          count->covered);
             ck_assert_double_eq_tol(count->bias_sum / 40, 0.0, 0.05);
         }
         ck_assert_uint_eq(result.overloaded, 0);

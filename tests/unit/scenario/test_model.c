@@ -214,7 +214,7 @@ START_TEST(what_is_not_clear_is_named_not_guessed)
 {
     refuse("model: {" TINY ", model_type: nova}\n" REST, "missing-key", "mlp_type");
     refuse("model: {" TINY ", model_type: nova, mlp_type: gated, sliding_window: 32, "
-                           "max_position_embeddings: 64}\n" REST,
+           "max_position_embeddings: 64}\n" REST,
            "missing-key", "which layers");
     refuse("model: {" TINY ", model_type: llama, layer_types: [full_attention]}\n" REST,
            "out-of-range", "2 layers");
@@ -228,7 +228,7 @@ START_TEST(what_is_not_clear_is_named_not_guessed)
     refuse("model: {" TINY ", model_type: llama, num_experts: 8}\n" REST, "missing-key",
            "num_experts_per_tok");
     refuse("model: {" TINY ", model_type: nova, mlp_type: gated, architectures: [N], "
-                           "quantum_attention_rank: 3}\n" REST,
+           "quantum_attention_rank: 3}\n" REST,
            "unknown-model-key", "quantum_attention_rank");
     refuse("model: {kv_groups: [{kind: sliding, layers: 1, bytes_per_token: 1}]}\n" REST,
            "missing-key", "window");

@@ -11,7 +11,7 @@ struct bad {
 
 #define CHAT(engine, workload, rest)                                                          \
     "model: llama-3.1-8b\nhardware: h100-sxm\nengine: {" engine "}\nworkload: {" workload "}" \
-                                                                                          "\n" rest
+    "\n" rest
 #define ARRIVAL "arrival: {process: poisson, rate: 8/s}, "
 #define LENGTHS "prompt_tokens: 100, output_tokens: 20"
 

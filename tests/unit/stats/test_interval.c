@@ -204,13 +204,14 @@ START_TEST(ratios_of_sums)
     ck_assert_double_eq(exact.low, 2.0);
     ck_assert_double_eq(exact.high, 2.0);
     /* Equal denominators: the interval of a mean. */
-    struct stats_interval ratio =
-        stats_interval_ratio((const double[]){1, 2, 3, 4, 5}, (const double[]){1, 1, 1, 1, 1}, 5, 0.95);
+    struct stats_interval ratio = stats_interval_ratio((const double[]){1, 2, 3, 4, 5},
+                                                       (const double[]){1, 1, 1, 1, 1}, 5, 0.95);
     struct stats_interval mean = stats_interval_t((const double[]){1, 2, 3, 4, 5}, 5, 0.95, 0.0);
 
     ck_assert_double_eq_tol(ratio.low, mean.low, 1e-12);
     ck_assert_double_eq_tol(ratio.high, mean.high, 1e-12);
-    ck_assert(stats_interval_ratio((const double[]){1, 1}, (const double[]){0, 0}, 2, 0.95).is_withheld);
+    ck_assert(
+        stats_interval_ratio((const double[]){1, 1}, (const double[]){0, 0}, 2, 0.95).is_withheld);
 }
 END_TEST
 
@@ -249,7 +250,8 @@ START_TEST(percentiles_are_covered)
             for (size_t i = 0; i < EACH; i++)
                 beyond[p] += values[p][i] > pooled ? 1.0 / EACH : 0.0;
         }
-        struct stats_percentile of = {q, sum / PARTS, own, beyond, PARTS, pooled, exponential_at, &scale};
+        struct stats_percentile of = {q,      sum / PARTS,    own,   beyond, PARTS,
+                                      pooled, exponential_at, &scale};
         struct stats_interval interval = stats_interval_percentile(&of, 0.95);
 
         ck_assert(!interval.is_withheld && interval.low <= of.value && of.value <= interval.high);

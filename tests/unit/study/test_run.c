@@ -13,14 +13,18 @@ static struct scenario *load(const struct scenario_override *overrides, size_t c
 {
     struct scenario *scenario = NULL;
     struct kvsim_diags *diags = base_alloc(sizeof *diags);
-    struct scenario_request request = {
-        .path = QUEUE, .overrides = overrides, .override_count = count, .purpose = SCENARIO_FOR_RUN};
-    ck_assert_msg(scenario_load(&request, &scenario, diags) == KVSIM_OK, "%s", diags->at[0].message);
+    struct scenario_request request = {.path = QUEUE,
+                                       .overrides = overrides,
+                                       .override_count = count,
+                                       .purpose = SCENARIO_FOR_RUN};
+    ck_assert_msg(scenario_load(&request, &scenario, diags) == KVSIM_OK, "%s",
+                  diags->at[0].message);
     base_free(diags);
     return scenario;
 }
 
-static void run(const struct scenario_override *overrides, size_t count, unsigned jobs, struct record_run *out)
+static void run(const struct scenario_override *overrides, size_t count, unsigned jobs,
+                struct record_run *out)
 {
     struct scenario *scenario = load(overrides, count);
     struct study_options options = {.jobs = jobs, .mode = SERVE_JUMP};
@@ -30,7 +34,8 @@ static void run(const struct scenario_override *overrides, size_t count, unsigne
     scenario_free(scenario);
 }
 
-static const struct record_metric *metric_of(const struct record_run *run, const char *name, const char *statistic)
+static const struct record_metric *metric_of(const struct record_run *run, const char *name,
+                                             const char *statistic)
 {
     const struct record_metric *metric = record_run_metric(run, name, statistic, "");
     ck_assert_ptr_nonnull(metric);
@@ -90,18 +95,23 @@ END_TEST
 
 START_TEST(a_single_steady_run_has_intervals_from_its_batches)
 {
-    const struct scenario_override overrides[] = {{"run.requests", "20000"}, {"run.replications", "1"}};
+    const struct scenario_override overrides[] = {{"run.requests", "20000"},
+                                                  {"run.replications", "1"}};
     struct record_run out;
     run(overrides, 2, 1, &out);
-    const char *const figures[][2] = {
-        {"e2e", "mean"}, {"e2e", "p99"}, {"ttft", "p50"}, {"request_throughput", "value"}, {"busy_fraction", "value"}};
+    const char *const figures[][2] = {{"e2e", "mean"},
+                                      {"e2e", "p99"},
+                                      {"ttft", "p50"},
+                                      {"request_throughput", "value"},
+                                      {"busy_fraction", "value"}};
     for (size_t i = 0; i < 5; i++) {
         const struct record_metric *metric = metric_of(&out, figures[i][0], figures[i][1]);
         ck_assert_str_eq(metric->method, "batch_means");
         ck_assert(metric->ci_low <= metric->value && metric->value <= metric->ci_high);
     }
     // Load 0.5, mean sojourn 2 s (less half a step).
-    const struct record_metric *busy = metric_of(&out, "busy_fraction", "value"), *e2e = metric_of(&out, "e2e", "mean");
+    const struct record_metric *busy = metric_of(&out, "busy_fraction", "value"),
+                               *e2e = metric_of(&out, "e2e", "mean");
     ck_assert(busy->ci_low < 0.5 && 0.5 < busy->ci_high && busy->ci_high - busy->ci_low < 0.05);
     ck_assert(e2e->ci_high - e2e->ci_low < 0.3 * e2e->value);
     ck_assert(!has_caveat(&out, "one_replication"));
@@ -111,10 +121,12 @@ END_TEST
 
 START_TEST(too_few_requests_have_no_percentile)
 {
-    const struct scenario_override overrides[] = {{"run.requests", "500"}, {"run.replications", "5"}};
+    const struct scenario_override overrides[] = {{"run.requests", "500"},
+                                                  {"run.replications", "5"}};
     struct record_run out;
     run(overrides, 2, 1, &out);
-    const struct record_metric *p99 = metric_of(&out, "ttft", "p99"), *p50 = metric_of(&out, "ttft", "p50");
+    const struct record_metric *p99 = metric_of(&out, "ttft", "p99"),
+                               *p50 = metric_of(&out, "ttft", "p50");
     ck_assert(isnan(p99->ci_low) && isnan(p99->ci_high));
     // 1,000 measured ones are 450 + 550, and a tenth of all is warm-up.
     ck_assert_str_eq(p99->method, STUDY_TOO_FEW ": 612 more requests a replication");
@@ -141,8 +153,10 @@ END_TEST
 START_TEST(a_warmup_that_is_too_short_is_found)
 {
     const struct scenario_override overrides[] = {
-        {"workload.arrival", "{process: closed_loop, concurrency: 200}"}, {"run.requests", "1600"},
-        {"run.warmup", "1%"}, {"workload.output_tokens", "{distribution: geometric, mean: 100}"}};
+        {"workload.arrival", "{process: closed_loop, concurrency: 200}"},
+        {"run.requests", "1600"},
+        {"run.warmup", "1%"},
+        {"workload.output_tokens", "{distribution: geometric, mean: 100}"}};
     struct record_run out;
     run(overrides, 4, 1, &out);
     ck_assert_str_eq(record_get_text(&out, RECORD_STATUS), "not_settled");
@@ -155,7 +169,8 @@ END_TEST
 
 START_TEST(segments_add_up)
 {
-    const struct scenario_override overrides[] = {{"run.requests", "5000"}, {"run.replications", "1"}};
+    const struct scenario_override overrides[] = {{"run.requests", "5000"},
+                                                  {"run.replications", "1"}};
     struct scenario *scenario = load(overrides, 2);
     struct serve_run_options options = {.replication = 1, .mode = SERVE_JUMP};
     struct serve_result result;
@@ -175,7 +190,8 @@ START_TEST(segments_add_up)
     // 128 a segment: 39 are full, and the last 8 arrivals lie beyond them.
     ck_assert_int_eq(result.segment_arrivals, 128);
     ck_assert_uint_eq(result.segment_count, 39);
-    ck_assert_int_eq((int64_t)arrived, 39 * 128 + 1); // the arrival that ends the last one is counted
+    ck_assert_int_eq((int64_t)arrived,
+                     39 * 128 + 1); // the arrival that ends the last one is counted
     ck_assert(ticks > 0 && ticks <= result.end_ticks);
     ck_assert_uint_eq(result.first_counted, 500);
     serve_result_release(&result);
