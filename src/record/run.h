@@ -156,7 +156,15 @@ struct record_value {
     X(ENERGY_PER_OUTPUT_TOKEN_J, "energy_per_output_token_j", RECORD_REAL, "J",                    \
       "rated power x busy time")                                                                   \
     X(COPIED_BYTES, "copied_bytes", RECORD_REAL, "bytes",                                          \
-      "rewritten by caches that grow by concatenation; NULL elsewhere")
+      "rewritten by caches that grow by concatenation; NULL elsewhere")                            \
+    X(PREFIX_HIT_TOKENS, "prefix_hit_tokens", RECORD_REAL, "tokens", "found in the prefix cache")  \
+    X(PREFIX_LOOKUP_BLOCKS, "prefix_lookup_blocks", RECORD_REAL, "blocks",                         \
+      "of the sequences admitted, partial ones included")                                          \
+    X(PREFIX_HIT_BLOCKS, "prefix_hit_blocks", RECORD_REAL, "blocks", "of them found")              \
+    X(PREFIX_LOST_BLOCKS, "prefix_lost_blocks", RECORD_REAL, "blocks",                             \
+      "sent before, but evicted or not yet computed; NULL where that is not known")                \
+    X(PREFIX_CUT_BLOCKS, "prefix_cut_blocks", RECORD_REAL, "blocks",                               \
+      "begun by what was sent before: only whole blocks are found, and not the last")
 
 #define RECORD_SUMMARY_ENUM(identifier, column, kind, unit, help) RECORD_##identifier,
 enum record_summary { RECORD_SUMMARY_TABLE(RECORD_SUMMARY_ENUM) RECORD_SUMMARY_COUNT };

@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 
+#include <inttypes.h>
+
 static bool is_trace(const struct scenario_load *load)
 {
     return load->scenario->config.workload.process == WORKLOAD_TRACE;
@@ -179,4 +181,64 @@ bool scenario_content_read(struct scenario_load *load, struct conf_node *map, co
                              : read_sessions(load, sessions, sessions_path, out)) &&
              ok;
     return ok;
+}
+
+/* ---- what a reader must know of it ---- */
+
+static double longest(const struct rng_dist *dist)
+{
+    return rng_dist_value(dist, 1 - 1e-9);
+}
+
+static double longest_shared(const struct workload_shared *shared)
+{
+    return longest(&shared->system_prompt) +
+           (shared->few_shot_count > 0 ? longest(&shared->few_shot) : 0) +
+           (shared->prompts_per_group > 0 ? longest(&shared->question) : 0);
+}
+
+static double tokens_of_texts(const struct workload_shared *shared)
+{
+    return shared->group_count *
+           (rng_dist_mean(&shared->system_prompt) +
+            (shared->few_shot_count > 0 ? shared->few_shot_count * rng_dist_mean(&shared->few_shot)
+                                        : 0) +
+            (shared->prompts_per_group > 0
+                 ? shared->prompts_per_group * rng_dist_mean(&shared->question)
+                 : 0));
+}
+
+static bool is_new(const struct workload_spec *spec, size_t index)
+{
+    for (size_t i = 0; i < index; i++) {
+        if (spec->classes[i].shared == spec->classes[index].shared)
+            return false;
+    }
+    return true;
+}
+
+void scenario_content_caveats(struct scenario_load *load)
+{
+    const struct serve_config *config = &load->scenario->config;
+    int64_t block = config->sched.block_size;
+    int64_t pool_tokens = (config->pool_blocks - config->reserved_blocks) * block;
+    for (size_t i = 0; i < config->workload.class_count && config->sched.enable_prefix_caching;
+         i++) {
+        const struct workload_class *class = &config->workload.classes[i];
+        const struct workload_shared *shared = class->shared;
+        if (shared == NULL || !is_new(&config->workload, i))
+            continue;
+        if (longest_shared(shared) < (double)block)
+            scenario_caveat(load->reader, "prefix_shorter_than_block",
+                            "shared texts of at most %.0f tokens never fill a block of %" PRId64
+                            ": the prefix cache finds nothing of them",
+                            longest_shared(shared), block);
+        if (shared->order == WORKLOAD_CYCLIC && tokens_of_texts(shared) > (double)pool_tokens)
+            scenario_caveat(
+                load->reader, "tier_smaller_than_cyclic_set",
+                "shared texts of %.0f tokens are gone through in turn, and the pool has %" PRId64
+                ": what is evicted is always what comes next, so that the least recently used "
+                "goes in vain",
+                tokens_of_texts(shared), pool_tokens);
+    }
 }

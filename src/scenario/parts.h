@@ -215,6 +215,8 @@ bool scenario_workload_resolve(struct scenario_load *load);
 /* content_part.c: shared_prefix and sessions of the workload or of a class; what they do not state stays as it is. */
 bool scenario_content_read(struct scenario_load *load, struct conf_node *map, const char *path,
                            struct workload_class *out);
+/* With block and pool known. */
+void scenario_content_caveats(struct scenario_load *load);
 bool scenario_length_read(struct scenario_reader *reader, struct conf_node *parent, const char *key,
                           const char *path, bool is_time, struct rng_dist *out);
 /* run_part.c: run, slo, require, price, record, cluster. */

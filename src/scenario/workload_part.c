@@ -505,6 +505,7 @@ bool scenario_workload_resolve(struct scenario_load *load)
     if (!load->scenario->has_workload)
         return true;
     warn_priorities(load);
+    scenario_content_caveats(load);
     load->scenario->config.workload.max_context_tokens = load->scenario->config.sched.max_model_len;
     if (load->trace_path != NULL) {
         if (!scan_trace(load))

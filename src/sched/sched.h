@@ -16,6 +16,7 @@
 #include "sched/front.h"
 #include "sched/options.h"
 #include "sched/queue.h"
+#include "sched/reuse.h"
 #include "sched/seq.h"
 
 /* Why the head of the queue was not taken. */
@@ -83,6 +84,7 @@ struct sched {
         head_was_looked_up; /* the queue was left at a head whose fate depends on what the cache holds */
     struct kv_hits hits;               /* scratch */
     int64_t lookup_tokens, hit_tokens; /* asked of the cache at admissions, and found */
+    struct sched_reuse reuse;
     int64_t blocks_at_the_end;         /* sum over running sequences, see there */
     int64_t
         fragmented_blocks; /* as of the last turn: free, but no place for the head of the queue */

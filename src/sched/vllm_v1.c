@@ -295,6 +295,23 @@ static int64_t look_up(struct sched *sched, struct sched_seq *seq)
     return sched->hits.blocks * sched->pool->block_tokens;
 }
 
+// What a cache that forgets nothing could know is what others sent before, and what was computed before a preemption.
+static void count_reuse(struct sched *sched, const struct sched_seq *seq)
+{
+    struct sched_reuse *reuse = &sched->reuse;
+    int64_t tokens = sched_seq_known_tokens(seq), block = sched->pool->block_tokens, hits = sched->hits.blocks;
+    int64_t seen = seq->seen_tokens > seq->high_water ? seq->seen_tokens : seq->high_water;
+    seen = seen < tokens ? seen : tokens;
+    int64_t reachable = seen < tokens ? seen / block : (tokens - 1) / block;
+    reachable = reachable > hits ? reachable : hits;
+    int64_t begun = (seen + block - 1) / block - reachable;
+    reuse->lookup_blocks += (tokens + block - 1) / block;
+    reuse->hit_blocks += hits;
+    reuse->lost_blocks += reachable - hits;
+    reuse->cut_blocks += begun > 0 ? begun : 0;
+    reuse->is_unknown = reuse->is_unknown || seq->seen_tokens < 0;
+}
+
 static void take_hits(struct sched *sched, struct sched_seq *seq)
 {
     int64_t tokens = sched->hits.blocks * sched->pool->block_tokens;
@@ -304,6 +321,7 @@ static void take_hits(struct sched *sched, struct sched_seq *seq)
         sched->lookup_tokens +=
             sched->options->count_every_lookup ? 0 : sched_seq_known_tokens(seq);
         sched->hit_tokens += tokens;
+        count_reuse(sched, seq);
     }
     seq->cached_tokens = seq->was_admitted ? seq->cached_tokens : tokens;
     seq->cached_total += tokens;

@@ -9,6 +9,7 @@
 #include "cost/cost.h"
 #include "kv/ledger.h"
 #include "record/rows.h"
+#include "sched/reuse.h"
 #include "spec/slo.h"
 #include "stats/hist.h"
 
@@ -63,6 +64,7 @@ struct serve_replica_result {
     uint64_t preemptions;
     uint64_t requests;                                 /* routed here */
     int64_t lookup_tokens, hit_tokens, evicted_blocks; /* of the prefix cache */
+    struct sched_reuse reuse;
 };
 
 struct serve_class_result {

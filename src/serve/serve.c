@@ -145,6 +145,7 @@ static void fill_seq(const struct serve *serve, struct serve_request *request)
     seq->arrival_ns = base_ticks_floor_ns(request->arrival_ticks);
     seq->priority = asked->priority;
     seq->class_index = asked->class_index;
+    seq->seen_tokens = asked->seen_tokens;
     seq->prompt_tokens = asked->prompt_tokens;
     seq->max_outputs = asked->max_tokens < room ? asked->max_tokens : room;
     seq->end_outputs =

@@ -254,6 +254,7 @@ void serve_window_end(struct serve *serve, base_i128 now)
         out->peak_fragmented_blocks = replica->tally.peak_fragmented_blocks;
         out->lookup_tokens = replica->sched.lookup_tokens;
         out->hit_tokens = replica->sched.hit_tokens;
+        out->reuse = replica->sched.reuse;
         out->evicted_blocks =
             replica->pool.prefix != NULL ? replica->pool.prefix->evicted_blocks : 0;
         out->peak_running = replica->tally.peak_running;

@@ -166,6 +166,18 @@ SUM_REPLICAS(evicted_blocks, replica->evicted_blocks)
 SUM_REPLICAS(lookup_tokens, replica->lookup_tokens)
 SUM_REPLICAS(hit_tokens, replica->hit_tokens)
 FIGURE(hit_rate, lookup_tokens(c, r) > 0 ? hit_tokens(c, r) / lookup_tokens(c, r) : (double)NAN)
+SUM_REPLICAS(sum_lookup_blocks, replica->reuse.lookup_blocks)
+SUM_REPLICAS(sum_hit_blocks, replica->reuse.hit_blocks)
+SUM_REPLICAS(sum_lost_blocks, replica->reuse.lost_blocks)
+SUM_REPLICAS(sum_cut_blocks, replica->reuse.cut_blocks)
+SUM_REPLICAS(unknown_reuse, replica->reuse.is_unknown ? 1 : 0)
+FIGURE(prefix_hit_tokens, c->sched.enable_prefix_caching ? hit_tokens(c, r) : (double)NAN)
+FIGURE(lookup_blocks, c->sched.enable_prefix_caching ? sum_lookup_blocks(c, r) : (double)NAN)
+FIGURE(hit_blocks, c->sched.enable_prefix_caching ? sum_hit_blocks(c, r) : (double)NAN)
+FIGURE(lost_blocks,
+       c->sched.enable_prefix_caching && unknown_reuse(c, r) <= 0 ? sum_lost_blocks(c, r) : (double)NAN)
+FIGURE(cut_blocks,
+       c->sched.enable_prefix_caching && unknown_reuse(c, r) <= 0 ? sum_cut_blocks(c, r) : (double)NAN)
 SUM_REPLICAS(steps, replica->steps)
 SUM_REPLICAS(computed_tokens, replica->computed_tokens)
 SUM_REPLICAS(preemptions, replica->preemptions)
@@ -292,6 +304,11 @@ static const struct figure figures[] = {
     {.column = RECORD_USD_PER_MTOK_TOTAL, .of = usd_total},
     {.column = RECORD_ENERGY_PER_OUTPUT_TOKEN_J, .of = energy_per_token},
     {.column = RECORD_COPIED_BYTES, .of = copied_bytes},
+    {.column = RECORD_PREFIX_HIT_TOKENS, .of = prefix_hit_tokens},
+    {.column = RECORD_PREFIX_LOOKUP_BLOCKS, .of = lookup_blocks},
+    {.column = RECORD_PREFIX_HIT_BLOCKS, .of = hit_blocks},
+    {.column = RECORD_PREFIX_LOST_BLOCKS, .of = lost_blocks},
+    {.column = RECORD_PREFIX_CUT_BLOCKS, .of = cut_blocks},
 };
 
 /* ---- from replications to a value with an interval ---- */

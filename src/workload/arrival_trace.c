@@ -15,6 +15,7 @@
 struct state {
     const struct workload_spec *spec;
     struct workload_trace *trace;
+    struct workload_seen seen;
     struct base_rational speedup;
 };
 
@@ -111,6 +112,21 @@ static enum kvsim_status find_class(const struct state *replay, const char *name
     return workload_trace_fail_class(replay->trace, err);
 }
 
+/* Leading tokens of ids that earlier rows have had. */
+static int64_t seen_tokens(struct state *replay, const struct workload_row *row)
+{
+    int64_t tokens = 0;
+    bool is_leading = true;
+
+    if (row->hash_block_tokens == 0)
+        return row->run_count > 0 ? -1 : 0;
+    for (size_t i = 0; i < row->run_count; i++) {
+        is_leading = !workload_seen_add(&replay->seen, row->runs[i].first) && is_leading;
+        tokens += is_leading ? row->runs[i].count : 0;
+    }
+    return tokens;
+}
+
 static enum kvsim_status next(void *state, struct workload_request *request, bool *more,
                               struct kvsim_error *err)
 {
@@ -128,6 +144,7 @@ static enum kvsim_status next(void *state, struct workload_request *request, boo
     request->max_tokens = row.max_tokens;
     request->sequence_count = row.sequence_count;
     request->priority = row.priority;
+    request->seen_tokens = seen_tokens(replay, &row);
     request->runs = row.run_count > 0 ? row.runs : NULL;
     request->run_count = workload_runs_join(row.runs, row.run_count);
     request->answer_first = ANSWER_BASE + ANSWER_STRIDE * (int64_t)row.number;
@@ -141,6 +158,7 @@ static void release(void *state)
     struct state *replay = state;
 
     workload_trace_close(replay->trace);
+    base_free(replay->seen.at);
 }
 
 const struct workload_arrival_ops workload_arrival_trace = {

@@ -1,6 +1,8 @@
 /* What the rows of a trace state of a prompt's content, as runs of token ids. */
 #include "workload/workload_int.h"
 
+#include "base/hash.h"
+
 #include <string.h>
 
 /* Ids of blocks take a range of their own, above all token ids that a trace can write. */
@@ -99,4 +101,34 @@ size_t workload_runs_join(struct spec_token_run *at, size_t count)
             at[kept++] = at[i];
     }
     return kept;
+}
+
+static void seen_grow(struct workload_seen *seen)
+{
+    struct workload_seen old = *seen;
+
+    seen->capacity = old.capacity == 0 ? 1024 : 2 * old.capacity;
+    seen->at = base_alloc(base_mul_size(seen->capacity, sizeof *seen->at));
+    seen->count = 0;
+    for (size_t i = 0; i < old.capacity; i++) {
+        if (old.at[i] != 0)
+            workload_seen_add(seen, old.at[i]);
+    }
+    base_free(old.at);
+}
+
+bool workload_seen_add(struct workload_seen *seen, int64_t first)
+{
+    size_t slot;
+
+    if (2 * seen->count >= seen->capacity)
+        seen_grow(seen);
+    slot = (size_t)base_mix64((uint64_t)first) & (seen->capacity - 1);
+    while (seen->at[slot] != 0 && seen->at[slot] != first)
+        slot = (slot + 1) & (seen->capacity - 1);
+    if (seen->at[slot] == first)
+        return false;
+    seen->at[slot] = first;
+    seen->count++;
+    return true;
 }

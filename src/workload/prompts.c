@@ -179,6 +179,23 @@ void workload_draws_beginning(const struct workload_draws *draws, uint64_t addre
     end_prompt(&prompt, request);
 }
 
+int64_t workload_seen_texts(const struct workload_request *request, int64_t *longest)
+{
+    int64_t seen = 0;
+    bool is_leading = true;
+
+    for (size_t i = 0; i < request->run_count && request->runs[i].first >= TEXT_BASE; i++) {
+        const struct spec_token_run *run = &request->runs[i];
+        int64_t *known = &longest[(run->first - TEXT_BASE) / STRIDE];
+
+        if (is_leading)
+            seen += *known < run->count ? *known : run->count;
+        is_leading = is_leading && *known >= run->count;
+        *known = *known > run->count ? *known : run->count;
+    }
+    return seen;
+}
+
 /* ---- sessions ---- */
 
 uint64_t workload_draws_turn_count(const struct workload_draws *draws, uint32_t class_index,
@@ -231,6 +248,8 @@ void workload_draws_turn(const struct workload_draws *draws, uint64_t address,
     struct prompt prompt =
         begin_prompt(draws, start, request, first_limit(draws, start, class_index), runs);
 
-    prompt.limit = ended->request->prompt_tokens + ended->output_tokens + growth;
+    /* An answer's last token is never computed, so no cache can hold it. */
+    request->seen_tokens = ended->request->prompt_tokens + ended->output_tokens - 1;
+    prompt.limit = request->seen_tokens + 1 + growth;
     end_prompt(&prompt, request);
 }

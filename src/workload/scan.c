@@ -2,52 +2,12 @@
  * hold on average. */
 #include "workload/workload_int.h"
 
-#include "base/hash.h"
 #include "base/i128.h"
 
 /* Draws for the mean of held blocks; its relative error is about cv / 500. */
 #define HELD_SAMPLES 262144
 
-/* Blocks that some row has had, open addressing; 0 = empty place. */
-struct seen {
-    int64_t *at;
-    size_t capacity, count;
-};
-
-static bool seen_add(struct seen *seen, int64_t first);
-
-static void seen_grow(struct seen *seen)
-{
-    struct seen old = *seen;
-
-    seen->capacity = old.capacity == 0 ? 1024 : 2 * old.capacity;
-    seen->at = base_alloc(base_mul_size(seen->capacity, sizeof *seen->at));
-    seen->count = 0;
-    for (size_t i = 0; i < old.capacity; i++) {
-        if (old.at[i] != 0)
-            seen_add(seen, old.at[i]);
-    }
-    base_free(old.at);
-}
-
-/* True when the block was not there before. */
-static bool seen_add(struct seen *seen, int64_t first)
-{
-    size_t slot;
-
-    if (2 * seen->count >= seen->capacity)
-        seen_grow(seen);
-    slot = (size_t)base_mix64((uint64_t)first) & (seen->capacity - 1);
-    while (seen->at[slot] != 0 && seen->at[slot] != first)
-        slot = (slot + 1) & (seen->capacity - 1);
-    if (seen->at[slot] == first)
-        return false;
-    seen->at[slot] = first;
-    seen->count++;
-    return true;
-}
-
-static void count_ids(struct workload_trace_info *info, struct seen *seen,
+static void count_ids(struct workload_trace_info *info, struct workload_seen *seen,
                       const struct workload_row *row)
 {
     bool is_leading = true;
@@ -55,7 +15,7 @@ static void count_ids(struct workload_trace_info *info, struct seen *seen,
     if (row->hash_block_tokens == 0)
         return;
     for (size_t i = 0; i < row->run_count; i++) {
-        bool is_new = seen_add(seen, row->runs[i].first);
+        bool is_new = workload_seen_add(seen, row->runs[i].first);
 
         is_leading = is_leading && !is_new;
         info->seen_id_count += is_leading ? 1 : 0;
@@ -69,7 +29,7 @@ enum kvsim_status workload_trace_scan(const char *path, int64_t hash_block_token
 {
     struct workload_trace *trace;
     struct workload_row row;
-    struct seen seen = {0};
+    struct workload_seen seen = {0};
     base_i128 prompts = 0, outputs = 0;
     bool more = true;
     enum kvsim_status status = workload_trace_open(path, &trace, err);

@@ -9,7 +9,8 @@ struct workload_source {
     struct workload_draws draws;
     struct base_arena arena;
     uint64_t next_index;
-    uint64_t beginnings; /* requests that follow no other */
+    uint64_t beginnings;   /* requests that follow no other */
+    int64_t *text_lengths; /* the longest part of each shared text that was sent */
     bool has_sessions;
     bool is_finished;
     struct spec_token_run runs[WORKLOAD_RUNS]; /* content of the request that was given last */
@@ -58,6 +59,19 @@ static const struct workload_arrival_ops *ops_of(const struct workload_spec *spe
     return NULL;
 }
 
+static uint64_t text_count(const struct workload_spec *spec)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < spec->class_count; i++) {
+        const struct workload_shared *shared = spec->classes[i].shared;
+        uint64_t end = shared == NULL ? 0 : shared->first_text + workload_shared_texts(shared);
+
+        count = count > end ? count : end;
+    }
+    return count;
+}
+
 static enum kvsim_status start(struct workload_source *source, uint64_t seed, uint32_t replication,
                                struct kvsim_error *err)
 {
@@ -83,6 +97,8 @@ enum kvsim_status workload_source_open(const struct workload_spec *spec, uint64_
     *out = NULL;
     source->spec = spec;
     source->has_sessions = has_sessions(spec);
+    if (text_count(spec) > 0)
+        source->text_lengths = base_alloc(base_mul_size(text_count(spec), sizeof(int64_t)));
     source->ops = ops_of(spec);
     base_require(source->ops != NULL);
     base_arena_init(&source->arena);
@@ -103,6 +119,7 @@ void workload_source_close(struct workload_source *source)
     if (source->ops->release != NULL && source->state != NULL)
         source->ops->release(source->state);
     base_arena_release(&source->arena);
+    base_free(source->text_lengths);
     base_free(source);
 }
 
@@ -150,6 +167,8 @@ static void begin(struct workload_source *source, struct workload_request *reque
     if (request->output_tokens == 0) {
         workload_draws_lengths(&source->draws, address, request);
         workload_draws_beginning(&source->draws, address, request, source->runs);
+        if (source->text_lengths != NULL)
+            request->seen_tokens = workload_seen_texts(request, source->text_lengths);
     } else if (request->max_tokens == 0) {
         workload_draws_max_tokens(&source->draws, address, request);
     }

@@ -45,6 +45,9 @@ struct workload_request {
     size_t run_count;
     int64_t
         answer_first; /* id of the first output token, the others follow it; 0 = ids of its own */
+    /* Leading tokens of the prompt that earlier requests had or were answered: what a cache that forgets nothing could know.
+     * -1 = not known (prompt_ranges). */
+    int64_t seen_tokens;
 };
 
 /*

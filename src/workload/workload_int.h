@@ -70,6 +70,8 @@ enum { WORKLOAD_RUNS = 4 };
  * prompt_tokens too. */
 void workload_draws_beginning(const struct workload_draws *draws, uint64_t address,
                               struct workload_request *request, struct spec_token_run *runs);
+/* How many leading tokens of a beginning's prompt earlier ones have had; `longest` has the length of each text so far. */
+int64_t workload_seen_texts(const struct workload_request *request, int64_t *longest);
 /* The next turn of a session: what grows and when it comes. Class, client, turn, session_turn and beginning are set. */
 void workload_draws_turn(const struct workload_draws *draws, uint64_t address,
                          const struct workload_ended *ended, struct workload_request *request,
@@ -99,6 +101,14 @@ bool workload_runs_of_ranges(const char *text, struct workload_runs *out, int64_
 bool workload_runs_of_ids(const char *text, int64_t block_tokens, struct workload_runs *out);
 /* Makes runs that continue each other one; returns how many are left. */
 size_t workload_runs_join(struct spec_token_run *at, size_t count);
+
+/* Blocks of hash ids that some row has had, by the first token's id (never 0). Zeroed = none; base_free(at) releases it. */
+struct workload_seen {
+    int64_t *at; /* open addressing; 0 = empty place */
+    size_t capacity, count;
+};
+/* True when the block was not there before. */
+bool workload_seen_add(struct workload_seen *seen, int64_t first);
 
 /* One row of a trace, checked. Texts and runs are valid until the next row; NULL where the file has
  * none. */

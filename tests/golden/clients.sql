@@ -1,4 +1,4 @@
-INSERT INTO run VALUES(1,'done','0.1.0','clients','7c8c90d4b0fac680898251114a8af9e1','model','hardware','vllm-0.19','datasheet',1,1,1,1,1,'bf16',16,3,2,240.0,240.0,0.0,0.0,0.0,0.0,0.0,11.085962258355486654,9.1162410777122477867,1304.0,150630.0,21801.5,173563.5,23.695011349278640722,23.693561288692254862,14701.650364493778397,2108.6003603179051424,16810.250724811681721,2108.6003603179051424,116.21246821023802908,23.693561288692254862,1.0,1,40.519736127314814667,35.799853249999998184,65.836178750000001968,75.927221250000002327,98.447745099999949044,8.6051371041666655514,8.62285224999999933,9.1741984999999992567,9.3090828750000014224,9.6696529249999993993,8.5706418569527755835,7.508551499999999379,12.681858999999999326,12.830474999999999852,13.043784500000001003,798.582981236111209,665.78555249999999431,1462.7028997499999149,1814.3784645000000637,2630.3024323999989065,9.1919028449074069442,5.5197324999999999306,24.014804999999999068,30.746056250000002307,63.677001699999898677,1200,19200,19184,2516582400,1,131072,1739522052.8147072792,2486173696.0,1758188567.9327919482,2511339520.0,0.69922405364328144017,0.9987489574645538326,1197.4999999999999999,1.5,1372.0,0.0,0.0,0.0,NULL,19.059531980470772793,24.0,0.22569300225835273177,24.0,19.285224982729125997,1.0,0.41933993001795621946,'weight_bandwidth','stable',0.30077594635671850431,4.0,27.35440185724345241,19.285224982729125997,0.047239395330667816041,0.32934434333781914538,0.041312861299484082699,NULL,NULL);
+INSERT INTO run VALUES(1,'done','0.1.0','clients','7c8c90d4b0fac680898251114a8af9e1','model','hardware','vllm-0.19','datasheet',1,1,1,1,1,'bf16',16,3,2,240.0,240.0,0.0,0.0,0.0,0.0,0.0,11.085962258355486654,9.1162410777122477867,1304.0,150630.0,21801.5,173563.5,23.695011349278640722,23.693561288692254862,14701.650364493778397,2108.6003603179051424,16810.250724811681721,2108.6003603179051424,116.21246821023802908,23.693561288692254862,1.0,1,40.519736127314814667,35.799853249999998184,65.836178750000001968,75.927221250000002327,98.447745099999949044,8.6051371041666655514,8.62285224999999933,9.1741984999999992567,9.3090828750000014224,9.6696529249999993993,8.5706418569527755835,7.508551499999999379,12.681858999999999326,12.830474999999999852,13.043784500000001003,798.582981236111209,665.78555249999999431,1462.7028997499999149,1814.3784645000000637,2630.3024323999989065,9.1919028449074069442,5.5197324999999999306,24.014804999999999068,30.746056250000002307,63.677001699999898677,1200,19200,19184,2516582400,1,131072,1739522052.8147072792,2486173696.0,1758188567.9327919482,2511339520.0,0.69922405364328144017,0.9987489574645538326,1197.4999999999999999,1.5,1372.0,0.0,0.0,0.0,NULL,19.059531980470772793,24.0,0.22569300225835273177,24.0,19.285224982729125997,1.0,0.41933993001795621946,'weight_bandwidth','stable',0.30077594635671850431,4.0,27.285942335105392686,19.285224982729125997,0.047239395330667816041,0.32934434333781914538,0.041312861299484082699,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
 INSERT INTO run_scenario VALUES(1,'{cluster: {replicas: 1}, engine: {async_scheduling: true, block_size: 16, data_parallel_size: 1, disable_hybrid_kv_cache_manager: false, dtype: auto, enable_chunked_prefill: true, enable_expert_parallel: false, enable_prefix_caching: false, enforce_eager: false, kv_cache_dtype: auto, kv_placement: blocks, kv_policy: paged, long_prefill_token_threshold: 0, max_model_len: 4096, max_num_batched_tokens: 512, max_num_seqs: 32, num_gpu_blocks_override: 1200, pipeline_parallel_size: 1, preemption: recompute, profile: vllm-0.19, quantization: auto, reserved_blocks: 1, scheduling_policy: fcfs, startup_check: true, switch: {count_every_lookup: false, free_order: old, preempted_budget_returned: true, priority_tie: latest, reject_over_length: false, scheduler_reserve_full_isl: true, unchunked_misfit: stop}, tensor_parallel_size: 1, watermark: 0}, hardware: {memory: 80 GiB, memory_bandwidth: 3350 GB/s, name: hardware, tflops: {bf16: 989, fp32: 67, fp8: 1979}}, model: {head_dim: 128, hidden_size: 4096, intermediate_size: 14336, max_position_embeddings: 8192, mlp_type: gated, name: model, num_attention_heads: 32, num_hidden_layers: 32, num_key_value_heads: 8, torch_dtype: bfloat16, vocab_size: 128256}, name: clients, price: {usd_per_gpu_hour: 2.5, utilization: 1}, record: {requests: 24, timeline: none}, run: {replications: 2, requests: 240, seed: 3, stop_when_overloaded: true}, slo: [ttft p99 <= 2 s, tpot p99 <= 50 ms], workload: {arrival: {concurrency: 24, process: closed_loop, think_time: 200ms}, correlation: 0, ignore_eos: false, output_tokens: {cv: 0.7, distribution: lognormal, max: 400, mean: 90, min: 1}, prompt_tokens: {cv: 0.8, distribution: lognormal, max: 2000, mean: 700, min: 16}}}');
 INSERT INTO metric VALUES(1,1,'ttft','mean','','ms',40.519736127314814667,39.461443599729051356,41.621380647205178603,432,'student_t_skewed','simulated','assumed');
 INSERT INTO metric VALUES(1,2,'ttft','p50','','ms',35.799853249999998184,30.769276769947317973,45.750546856312894307,432,'order_statistics','simulated','assumed');
@@ -73,6 +73,11 @@ INSERT INTO metric VALUES(1,70,'usd_per_mtok_output','value','','usd',0.32934434
 INSERT INTO metric VALUES(1,71,'usd_per_mtok_total','value','','usd',0.041312861299484082699,0.037580358349351701552,0.045045364249616463847,480,'student_t','simulated','assumed');
 INSERT INTO metric VALUES(1,72,'energy_per_output_token','value','','J',NULL,NULL,NULL,480,'none','simulated','assumed');
 INSERT INTO metric VALUES(1,73,'copied_bytes','value','','bytes',NULL,NULL,NULL,480,'none','simulated','assumed');
+INSERT INTO metric VALUES(1,74,'prefix_hit_tokens','value','','tokens',NULL,NULL,NULL,480,'none','simulated','assumed');
+INSERT INTO metric VALUES(1,75,'prefix_lookup_blocks','value','','blocks',NULL,NULL,NULL,480,'none','simulated','assumed');
+INSERT INTO metric VALUES(1,76,'prefix_hit_blocks','value','','blocks',NULL,NULL,NULL,480,'none','simulated','assumed');
+INSERT INTO metric VALUES(1,77,'prefix_lost_blocks','value','','blocks',NULL,NULL,NULL,480,'none','simulated','assumed');
+INSERT INTO metric VALUES(1,78,'prefix_cut_blocks','value','','blocks',NULL,NULL,NULL,480,'none','simulated','assumed');
 INSERT INTO metric_replication VALUES(1,1,'aborted','value','',0.0,240);
 INSERT INTO metric_replication VALUES(1,1,'busy_fraction','value','',1.0,240);
 INSERT INTO metric_replication VALUES(1,1,'completed','value','',240.0,240);
@@ -107,7 +112,12 @@ INSERT INTO metric_replication VALUES(1,1,'output_throughput_per_user','value','
 INSERT INTO metric_replication VALUES(1,1,'output_tokens','value','',21987.0,240);
 INSERT INTO metric_replication VALUES(1,1,'preemptions','value','',1.0,240);
 INSERT INTO metric_replication VALUES(1,1,'prefill_time_fraction','value','',0.41439637304099219416,240);
+INSERT INTO metric_replication VALUES(1,1,'prefix_cut_blocks','value','',NULL,240);
+INSERT INTO metric_replication VALUES(1,1,'prefix_hit_blocks','value','',NULL,240);
 INSERT INTO metric_replication VALUES(1,1,'prefix_hit_rate','value','',NULL,240);
+INSERT INTO metric_replication VALUES(1,1,'prefix_hit_tokens','value','',NULL,240);
+INSERT INTO metric_replication VALUES(1,1,'prefix_lookup_blocks','value','',NULL,240);
+INSERT INTO metric_replication VALUES(1,1,'prefix_lost_blocks','value','',NULL,240);
 INSERT INTO metric_replication VALUES(1,1,'prompt_throughput','value','',14573.669804854442191,240);
 INSERT INTO metric_replication VALUES(1,1,'prompt_tokens','value','',149375.0,240);
 INSERT INTO metric_replication VALUES(1,1,'queue','mean','',9.0411000185185184108,216);
@@ -180,7 +190,12 @@ INSERT INTO metric_replication VALUES(1,2,'output_throughput_per_user','value','
 INSERT INTO metric_replication VALUES(1,2,'output_tokens','value','',21616.0,240);
 INSERT INTO metric_replication VALUES(1,2,'preemptions','value','',2.0,240);
 INSERT INTO metric_replication VALUES(1,2,'prefill_time_fraction','value','',0.42428348699492030027,240);
+INSERT INTO metric_replication VALUES(1,2,'prefix_cut_blocks','value','',NULL,240);
+INSERT INTO metric_replication VALUES(1,2,'prefix_hit_blocks','value','',NULL,240);
 INSERT INTO metric_replication VALUES(1,2,'prefix_hit_rate','value','',NULL,240);
+INSERT INTO metric_replication VALUES(1,2,'prefix_hit_tokens','value','',NULL,240);
+INSERT INTO metric_replication VALUES(1,2,'prefix_lookup_blocks','value','',NULL,240);
+INSERT INTO metric_replication VALUES(1,2,'prefix_lost_blocks','value','',NULL,240);
 INSERT INTO metric_replication VALUES(1,2,'prompt_throughput','value','',14829.630924133114604,240);
 INSERT INTO metric_replication VALUES(1,2,'prompt_tokens','value','',151885.0,240);
 INSERT INTO metric_replication VALUES(1,2,'queue','mean','',9.342705671296297254,216);

@@ -76,6 +76,12 @@ static void same_replica(struct check *check, const struct serve_replica_result 
     same(check, "computed tokens", a->computed_tokens, b->computed_tokens);
     same(check, "prefill tokens", a->prefill_tokens, b->prefill_tokens);
     same(check, "preemptions", a->preemptions, b->preemptions);
+    same(check, "tokens looked up", a->lookup_tokens, b->lookup_tokens);
+    same(check, "tokens hit", a->hit_tokens, b->hit_tokens);
+    same(check, "blocks evicted", a->evicted_blocks, b->evicted_blocks);
+    same(check, "blocks looked up", a->reuse.lookup_blocks, b->reuse.lookup_blocks);
+    same(check, "blocks lost", a->reuse.lost_blocks, b->reuse.lost_blocks);
+    same(check, "blocks cut", a->reuse.cut_blocks, b->reuse.cut_blocks);
     same(check, "requests", a->requests, b->requests);
     same(check, "peak used blocks", a->peak_used_blocks, b->peak_used_blocks);
     same(check, "peak live tokens", a->peak_live_tokens, b->peak_live_tokens);

@@ -147,6 +147,25 @@ START_TEST(contradictions_are_refused)
 }
 END_TEST
 
+START_TEST(what_a_cache_cannot_do_is_told)
+{
+    struct loaded loaded;
+    accept(&loaded,
+           POISSON OUT "prompt_tokens: 9, shared_prefix: {num_groups: 2, system_prompt_len: 3}");
+    ck_assert_int_gt(loaded.config->sched.block_size, 3);
+    ck_assert_ptr_nonnull(caveat_of(&loaded, "prefix_shorter_than_block"));
+    ck_assert_ptr_null(caveat_of(&loaded, "tier_smaller_than_cyclic_set"));
+    loaded_end(&loaded);
+    accept(&loaded,
+           POISSON OUT "prompt_tokens: 40, shared_prefix: {num_groups: 1000000, system_prompt_len: "
+                       "32, order: cyclic}");
+    ck_assert_ptr_null(caveat_of(&loaded, "prefix_shorter_than_block"));
+    ck_assert_ptr_nonnull(caveat_of(&loaded, "tier_smaller_than_cyclic_set"));
+    loaded_end(&loaded);
+}
+END_TEST
+
 CHECK_MAIN("scenario.content_part", shared_texts_are_read_with_their_popularity,
            classes_share_the_workloads_texts_unless_they_have_their_own,
-           sessions_are_read_and_know_where_they_end, contradictions_are_refused)
+           sessions_are_read_and_know_where_they_end, contradictions_are_refused,
+           what_a_cache_cannot_do_is_told)

@@ -49,6 +49,7 @@ START_TEST(content_and_answers_have_ids_that_later_rows_can_state)
     ck_assert_uint_eq(request.run_count, 3);
     ck_assert_int_eq(request.runs[0].first, 101000);
     ck_assert_int_eq(request.answer_first, 1000000000);
+    ck_assert_int_eq(request.seen_tokens, -1); /* ranges may overlap in any way */
     ck_assert(take(source, &request));
     ck_assert_int_eq(request.answer_first, 1000100000);
     workload_source_close(source);
@@ -59,6 +60,13 @@ START_TEST(content_and_answers_have_ids_that_later_rows_can_state)
     ck_assert_ptr_null(request.runs);
     workload_source_close(source);
     spec = replay(DATA "mooncake.jsonl");
+    source = open_source(&spec, 1, 1);
+    for (int64_t i = 0; i < 3; i++) {
+        ck_assert(take(source, &request));
+        ck_assert_int_eq(request.seen_tokens, i == 0 ? 0 : 512);
+        ck_assert_uint_eq(request.run_count, i == 2 ? 2 : 1); /* ids in a row are one run */
+    }
+    workload_source_close(source);
     spec.hash_block_tokens = 16; /* not what the file has */
     source = open_source(&spec, 1, 1);
     struct kvsim_error err = {0};

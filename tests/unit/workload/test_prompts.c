@@ -133,6 +133,7 @@ START_TEST(cyclic_order_goes_through_groups_examples_and_questions)
     for (size_t i = 0; i < 12; i++) {
         ck_assert(take(source, &request));
         ck_assert_int_eq(request.prompt_tokens, 35);
+        ck_assert_int_eq(request.seen_tokens, i < 3 ? 0 : i < 6 ? 10 : 35);
         ck_assert_uint_eq(request.run_count, 3);
         memcpy(seen[i], request.runs, sizeof seen[i]);
     }
@@ -153,6 +154,7 @@ static void check_growth(const struct workload_request *last, const struct workl
                          int64_t growth)
 {
     ck_assert_int_eq(next->prompt_tokens, last->prompt_tokens + last->output_tokens + growth);
+    ck_assert_int_eq(next->seen_tokens, last->prompt_tokens + last->output_tokens - 1);
     ck_assert_int_eq(tokens_of(next), next->prompt_tokens);
     for (int64_t i = 0; i < last->prompt_tokens; i++)
         ck_assert_int_eq(token_at(next, i), token_at(last, i));
