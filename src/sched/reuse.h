@@ -13,9 +13,12 @@
 struct sched_reuse {
     int64_t lookup_blocks; /* ceil(tokens / block) of each admission */
     int64_t hit_blocks;
-    int64_t lost_blocks;   /* content had been there before, but was evicted (or is not computed yet) */
-    int64_t cut_blocks;    /* begun by content that was there, but only whole blocks are found, and not the last one */
-    bool is_unknown;       /* of some content nobody knows whether it was there: lost and cut are too low */
+    int64_t
+        lost_blocks; /* content had been there before, but was evicted (or is not computed yet) */
+    int64_t
+        cut_blocks; /* begun by content that was there, but only whole blocks are found, and not the last one */
+    bool
+        is_unknown; /* of some content nobody knows whether it was there: lost and cut are too low */
 };
 
 #endif

@@ -85,7 +85,7 @@ struct sched {
     struct kv_hits hits;               /* scratch */
     int64_t lookup_tokens, hit_tokens; /* asked of the cache at admissions, and found */
     struct sched_reuse reuse;
-    int64_t blocks_at_the_end;         /* sum over running sequences, see there */
+    int64_t blocks_at_the_end; /* sum over running sequences, see there */
     int64_t
         fragmented_blocks; /* as of the last turn: free, but no place for the head of the queue */
 };

@@ -55,7 +55,7 @@ struct sched_seq {
     struct kv_prefix_seq cache; /* with a prefix cache: its content and what it holds */
     int64_t hashed_tokens;      /* hashed for certain; a front member's own may be further */
     int64_t cached_tokens, cached_total; /* hits at the first admission, at all */
-    int64_t seen_tokens;            /* leading tokens that were asked before, by others too; -1 = not known */
+    int64_t seen_tokens; /* leading tokens that were asked before, by others too; -1 = not known */
     bool was_admitted;
 
     int64_t high_water; /* most tokens ever computed: what lies below is recomputed */

@@ -299,7 +299,8 @@ static int64_t look_up(struct sched *sched, struct sched_seq *seq)
 static void count_reuse(struct sched *sched, const struct sched_seq *seq)
 {
     struct sched_reuse *reuse = &sched->reuse;
-    int64_t tokens = sched_seq_known_tokens(seq), block = sched->pool->block_tokens, hits = sched->hits.blocks;
+    int64_t tokens = sched_seq_known_tokens(seq), block = sched->pool->block_tokens,
+            hits = sched->hits.blocks;
     int64_t seen = seq->seen_tokens > seq->high_water ? seq->seen_tokens : seq->high_water;
     seen = seen < tokens ? seen : tokens;
     int64_t reachable = seen < tokens ? seen / block : (tokens - 1) / block;

@@ -174,10 +174,11 @@ SUM_REPLICAS(unknown_reuse, replica->reuse.is_unknown ? 1 : 0)
 FIGURE(prefix_hit_tokens, c->sched.enable_prefix_caching ? hit_tokens(c, r) : (double)NAN)
 FIGURE(lookup_blocks, c->sched.enable_prefix_caching ? sum_lookup_blocks(c, r) : (double)NAN)
 FIGURE(hit_blocks, c->sched.enable_prefix_caching ? sum_hit_blocks(c, r) : (double)NAN)
-FIGURE(lost_blocks,
-       c->sched.enable_prefix_caching && unknown_reuse(c, r) <= 0 ? sum_lost_blocks(c, r) : (double)NAN)
-FIGURE(cut_blocks,
-       c->sched.enable_prefix_caching && unknown_reuse(c, r) <= 0 ? sum_cut_blocks(c, r) : (double)NAN)
+FIGURE(lost_blocks, c->sched.enable_prefix_caching &&unknown_reuse(c, r) <= 0
+                        ? sum_lost_blocks(c, r)
+                        : (double)NAN)
+FIGURE(cut_blocks, c->sched.enable_prefix_caching &&unknown_reuse(c, r) <= 0 ? sum_cut_blocks(c, r)
+                                                                             : (double)NAN)
 SUM_REPLICAS(steps, replica->steps)
 SUM_REPLICAS(computed_tokens, replica->computed_tokens)
 SUM_REPLICAS(preemptions, replica->preemptions)
