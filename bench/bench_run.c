@@ -4,8 +4,8 @@
  *   bench_run SCENARIO.yaml [REQUESTS]
  *
  * 1. Capacity: completions per second of the same scenario in a closed loop of max_num_seqs clients.
- * 2. Requests simulated per second at 20 %, 60 % and 90 % of it (one replication, nothing recorded, every request run to
- *    its end), jumping and stepping, whose steps and tokens must be equal; and with outputs ten times as long.
+ * 2. Requests simulated per second at 20 %, 60 % and 90 % of it (one replication, nothing recorded, prefix caching off,
+ *    every request run to its end), jumping and stepping, whose steps and tokens must be equal; and with outputs ten times as long.
  * 3. Peak memory after 100,000 and after REQUESTS_LARGE requests (each in a process of its own).
  *
  * Speeds depend on the machine and on what else it does: the ratios and the instruction counts of tools/bench say more.
@@ -57,6 +57,7 @@ static void begin(struct bench *bench, const char *path, uint64_t requests)
     set(bench, "run.replications", "1");
     set(bench, "record", "{requests: none, timeline: none}");
     set(bench, "run.stop_when_overloaded", "false");
+    set(bench, "engine.enable_prefix_caching", "false");
 }
 
 static double now_s(void)
