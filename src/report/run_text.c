@@ -188,12 +188,19 @@ static void print_rates(struct report_page *page, const struct record_run *run)
         {"recomputed tokens", RECORD_RECOMPUTED_TOKENS, false},
         {"prefix hit rate", RECORD_PREFIX_HIT_RATE, true},
     };
+    static const struct pair reuse[] = {
+        {"prefix blocks found", RECORD_PREFIX_HIT_BLOCKS, false},
+        {"evicted before", RECORD_PREFIX_LOST_BLOCKS, false},
+        {"not whole", RECORD_PREFIX_CUT_BLOCKS, false},
+    };
     static const char *const header[] = {"", "figure", "", "figure", "", "figure"};
     report_page_heading(page, "THROUGHPUT, COST AND LOAD (all replicas, mean of the replications)");
     report_page_table_begin(page, "lrlrlr");
     if (page->style == REPORT_MARKDOWN)
         print_cells(page, header, COUNT_OF(header));
     print_pairs(page, run, pairs, COUNT_OF(pairs));
+    if (record_get_real(run, RECORD_PREFIX_HIT_BLOCKS) > 0)
+        print_pairs(page, run, reuse, COUNT_OF(reuse));
     report_page_table_end(page);
 }
 

@@ -412,6 +412,11 @@ static bool scan_trace(struct scenario_load *load)
     if (workload_trace_scan(load->trace_path, config->workload.hash_block_tokens, &info, &err) !=
         KVSIM_OK)
         return scenario_fail_error(load->reader, file, "workload.arrival.file", &err);
+    if (info.samples_max > 1)
+        return scenario_fail(load->reader, file, "workload.arrival.file", "unsupported-key",
+                             "a row of the trace has n = %u: parallel samples are not simulated "
+                             "by this version",
+                             info.samples_max);
     config->prompt_mean = info.prompt_mean;
     config->output_mean = info.output_mean;
     char text[32];

@@ -48,6 +48,8 @@ enum kvsim_status workload_trace_scan(const char *path, int64_t hash_block_token
         prompts += row.prompt_tokens;
         outputs += row.output_tokens;
         count_ids(out, &seen, &row);
+        if (row.sequence_count > out->samples_max)
+            out->samples_max = row.sequence_count;
         if (row.prompt_tokens > out->prompt_max)
             out->prompt_max = row.prompt_tokens;
         if (row.output_tokens > out->output_max)

@@ -192,6 +192,7 @@ struct workload_trace_info {
     double prompt_mean, output_mean;
     int64_t prompt_max, output_max;
     bool has_class, has_session, has_content;
+    uint32_t samples_max; /* the largest `n` of a row */
     /* Of rows with hash_ids: ids in all, and those of a leading run of ids that earlier rows have
      * had: what a cache that forgets nothing and keeps partial blocks too would find. */
     int64_t id_count, seen_id_count, distinct_id_count;

@@ -147,6 +147,14 @@ START_TEST(contradictions_are_refused)
 }
 END_TEST
 
+START_TEST(traces_with_parallel_samples_are_refused)
+{
+    refuse("arrival: {process: trace, file: " KVSIM_TEST_DATA
+           "/tests/unit/workload/data/plain.csv}",
+           "unsupported-key");
+}
+END_TEST
+
 START_TEST(what_a_cache_cannot_do_is_told)
 {
     struct loaded loaded;
@@ -168,4 +176,4 @@ END_TEST
 CHECK_MAIN("scenario.content_part", shared_texts_are_read_with_their_popularity,
            classes_share_the_workloads_texts_unless_they_have_their_own,
            sessions_are_read_and_know_where_they_end, contradictions_are_refused,
-           what_a_cache_cannot_do_is_told)
+           traces_with_parallel_samples_are_refused, what_a_cache_cannot_do_is_told)
