@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REFERENCE KVSIM_REFERENCE_DATA "/reference"
+#define REFERENCE KVSIM_REFERENCE_DATA "/../reference"
 
 static double field(const struct conf_rows *rows, const char *name)
 {
