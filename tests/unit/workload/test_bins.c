@@ -122,25 +122,6 @@ START_TEST(bad_files_are_errors)
 }
 END_TEST
 
-START_TEST(published_lengths_have_their_mean)
-{
-    const char *path = KVSIM_REFERENCE_DATA "/traces/vidur_arxiv_summarization_lengths.csv";
-    struct rng_dist_options options = {.kind = RNG_EMPIRICAL};
-    struct rng_dist dist;
-
-    if (access(path, R_OK) != 0) {
-        printf("no reference data: %s\n", path);
-        return;
-    }
-    ck_assert_int_eq(workload_bins_read(path, WORKLOAD_ROLE_OUTPUT, &arena, &options.bins,
-                                        &options.bin_count, NULL),
-                     KVSIM_OK);
-    ck_assert_int_eq(rng_dist_init(&dist, &options, true, &arena, NULL), KVSIM_OK);
-    ck_assert_double_eq_tol(rng_dist_mean(&dist), 291.43, 0.006);
-    ck_assert_double_eq(rng_dist_value(&dist, 0.5), 167.0);
-}
-END_TEST
-
 int main(void)
 {
     base_arena_init(&arena);
@@ -149,7 +130,6 @@ int main(void)
                                                lengths_of_traces_by_role,
                                                many_values_are_counted,
                                                bad_files_are_errors,
-                                               published_lengths_have_their_mean,
                                                NULL,
                                            });
     base_arena_release(&arena);

@@ -4,6 +4,8 @@
 
 #include "unit/workload/spec_util.h"
 
+#include "workload/bins.h"
+
 #include <stdio.h>
 
 #define TRACES KVSIM_REFERENCE_DATA "/traces/"
@@ -118,6 +120,24 @@ START_TEST(lengths_alone_are_refused)
 }
 END_TEST
 
+START_TEST(published_lengths_have_their_mean)
+{
+    struct rng_dist_options options = {.kind = RNG_EMPIRICAL};
+    struct rng_dist dist;
+    struct base_arena arena;
+
+    base_arena_init(&arena);
+    ck_assert_int_eq(workload_bins_read(TRACES "vidur_arxiv_summarization_lengths.csv",
+                                        WORKLOAD_ROLE_OUTPUT, &arena, &options.bins,
+                                        &options.bin_count, NULL),
+                     KVSIM_OK);
+    ck_assert_int_eq(rng_dist_init(&dist, &options, true, &arena, NULL), KVSIM_OK);
+    ck_assert_double_eq_tol(rng_dist_mean(&dist), 291.43, 0.006);
+    ck_assert_double_eq(rng_dist_value(&dist, 0.5), 167.0);
+    base_arena_release(&arena);
+}
+END_TEST
+
 int main(void)
 {
     FILE *file = fopen(TRACES "azure_llm_2023_conv.csv", "r");
@@ -132,6 +152,7 @@ int main(void)
                                                      leading_runs_of_ids_seen_before,
                                                      replay_has_the_gaps_of_the_readme,
                                                      lengths_alone_are_refused,
+                                                     published_lengths_have_their_mean,
                                                      NULL,
                                                  });
 }
