@@ -237,27 +237,29 @@ static const struct cli_option merge_options[] = {
     {.name = NULL},
 };
 
+#define OPTION_MODEL                                                         \
+    {                                                                        \
+        .name = "model", .kind = CLI_KEY, .key = "model", .unit = BASE_NONE, \
+        .offset = offsetof(struct cli_args, model), .value = "NAME",         \
+        .help = "model, by name or path"                                     \
+    }
+#define OPTION_HARDWARE                                                            \
+    {                                                                              \
+        .name = "hardware", .kind = CLI_KEY, .key = "hardware", .unit = BASE_NONE, \
+        .offset = offsetof(struct cli_args, hardware), .value = "NAME",            \
+        .help = "accelerator, by name or path"                                     \
+    }
+#define OPTION_TP                                                                                \
+    {                                                                                            \
+        .name = "tp", .kind = CLI_KEY, .key = "engine.tensor_parallel_size", .unit = BASE_COUNT, \
+        .value = "N",                                                                            \
+        .help = "tensor parallel ranks; short for --set engine.tensor_parallel_size=N"           \
+    }
+
 static const struct cli_option step_options[] = {
-    {.name = "model",
-     .kind = CLI_KEY,
-     .key = "model",
-     .unit = BASE_NONE,
-     .offset = offsetof(struct cli_args, model),
-     .value = "NAME",
-     .help = "model, by name or path"},
-    {.name = "hardware",
-     .kind = CLI_KEY,
-     .key = "hardware",
-     .unit = BASE_NONE,
-     .offset = offsetof(struct cli_args, hardware),
-     .value = "NAME",
-     .help = "accelerator, by name or path"},
-    {.name = "tp",
-     .kind = CLI_KEY,
-     .key = "engine.tensor_parallel_size",
-     .unit = BASE_COUNT,
-     .value = "N",
-     .help = "tensor parallel ranks; short for --set engine.tensor_parallel_size=N"},
+    OPTION_MODEL,
+    OPTION_HARDWARE,
+    OPTION_TP,
     {.name = "batch",
      .kind = CLI_NUMBER,
      .unit = BASE_COUNT,
@@ -307,32 +309,15 @@ static const struct cli_option step_options[] = {
 };
 
 static const struct cli_option size_options[] = {
-    {.name = "model",
-     .kind = CLI_KEY,
-     .key = "model",
-     .unit = BASE_NONE,
-     .offset = offsetof(struct cli_args, model),
-     .value = "NAME",
-     .help = "model, by name or path"},
-    {.name = "hardware",
-     .kind = CLI_KEY,
-     .key = "hardware",
-     .unit = BASE_NONE,
-     .offset = offsetof(struct cli_args, hardware),
-     .value = "NAME",
-     .help = "accelerator, by name or path"},
+    OPTION_MODEL,
+    OPTION_HARDWARE,
     {.name = "engine",
      .kind = CLI_KEY,
      .key = "engine.profile",
      .unit = BASE_NONE,
      .value = "NAME",
      .help = "engine release; short for --set engine.profile=NAME"},
-    {.name = "tp",
-     .kind = CLI_KEY,
-     .key = "engine.tensor_parallel_size",
-     .unit = BASE_COUNT,
-     .value = "N",
-     .help = "tensor parallel ranks; short for --set engine.tensor_parallel_size=N"},
+    OPTION_TP,
     {.name = "context",
      .kind = CLI_TEXT,
      .offset = offsetof(struct cli_args, contexts),
