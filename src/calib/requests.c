@@ -1,15 +1,19 @@
 #include "calib/requests.h"
 
+#include "base/text.h"
 #include "calib/fit.h"
+#include "calib/served.h"
 #include "conf/rows.h"
 #include "cost/rates.h"
 #include "scenario/scenario.h"
 #include "serve/serve.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* One request as measured and as simulated, ms; NaN where a time does not exist. */
 struct request {
@@ -29,7 +33,10 @@ struct run {
     struct cost_options options;
     struct spec_hardware hardware;
     struct requests measured;
-    struct request *simulated; /* by index of arrival */
+    struct base_text trace;     /* path of its arrivals as a trace, when the file itself is none */
+    struct base_text condition; /* what the file says of the run; may be empty */
+    size_t failed_count;        /* requests that the server did not answer */
+    struct request *simulated;  /* by index of arrival */
     size_t simulated_count;
     size_t first_count; /* requests that are fitted */
     enum kvsim_status status;
@@ -55,6 +62,8 @@ bool calib_requests_knows(const char *path)
     struct conf_rows *rows;
     struct kvsim_error err;
     int found[COLUMNS];
+    if (calib_served_knows(path))
+        return true;
     if (conf_rows_open(path, &rows, &err) != KVSIM_OK)
         return false;
     bool ok = columns_find(rows, found);
@@ -62,8 +71,53 @@ bool calib_requests_knows(const char *path)
     return ok;
 }
 
-static enum kvsim_status read_requests(const char *path, struct requests *out,
-                                       struct kvsim_error *err)
+/* A scenario takes arrivals from a file alone: one that is removed with the run. */
+static enum kvsim_status write_trace(const struct calib_served *served, struct base_text *path,
+                                     struct kvsim_error *err)
+{
+    const char *folder = getenv("TMPDIR");
+    struct base_text text = {0};
+    base_text_printf(path, "%s/kvsim-arrivals-XXXXXX",
+                     folder == NULL || folder[0] == '\0' ? "/tmp" : folder);
+    int descriptor = mkstemp(path->at);
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
+    if (file == NULL) {
+        enum kvsim_status status =
+            base_fail(err, KVSIM_ERR_IO, "cannot be written: %s", strerror(errno));
+        base_error_at(err, path->at, 0, 0);
+        base_text_free(path);
+        return status;
+    }
+    calib_served_print_trace(served, &text);
+    bool ok = fwrite(text.at, 1, text.count, file) == text.count;
+    ok = fclose(file) == 0 && ok;
+    base_text_free(&text);
+    if (ok)
+        return KVSIM_OK;
+    base_fail(err, KVSIM_ERR_IO, "cannot be written: %s", strerror(errno));
+    base_error_at(err, path->at, 0, 0);
+    return err->status;
+}
+
+static enum kvsim_status read_served(const char *path, struct run *run, struct kvsim_error *err)
+{
+    struct calib_served served;
+    enum kvsim_status status = calib_served_read(path, &served, err);
+    for (size_t i = 0; i < served.count && status == KVSIM_OK; i++) {
+        const struct calib_served_request *at = &served.at[i];
+        struct request request = {at->ttft_ms, at->tpot_ms, at->e2e_ms};
+        base_vec_push(&run->measured, request);
+    }
+    if (status == KVSIM_OK)
+        status = write_trace(&served, &run->trace, err);
+    if (status == KVSIM_OK)
+        base_text_add(&run->condition, served.condition.at);
+    run->failed_count = served.failed_count;
+    calib_served_free(&served);
+    return status;
+}
+
+static enum kvsim_status read_rows(const char *path, struct requests *out, struct kvsim_error *err)
 {
     struct conf_rows *rows;
     int found[COLUMNS];
@@ -91,6 +145,12 @@ static enum kvsim_status read_requests(const char *path, struct requests *out,
     return status;
 }
 
+static enum kvsim_status read_requests(const char *path, struct run *run, struct kvsim_error *err)
+{
+    return calib_served_knows(path) ? read_served(path, run, err)
+                                    : read_rows(path, &run->measured, err);
+}
+
 static double ms_of(int64_t ns)
 {
     return ns < 0 ? (double)NAN : 1e-6 * (double)ns;
@@ -109,9 +169,13 @@ static const struct record_sink_ops run_ops = {.on_request = take_request};
 static enum kvsim_status run_init(struct run *run, const char *scenario, const char *hardware,
                                   const char *file, double first_share, struct kvsim_error *err)
 {
+    *run = (struct run){.sink = {.ops = &run_ops, .request_limit = UINT64_MAX}};
+    enum kvsim_status status = read_requests(file, run, err);
+    if (status != KVSIM_OK)
+        return status;
     const struct scenario_override overrides[] = {
         {"workload", "{arrival: {process: trace}}"},
-        {"workload.arrival.file", file},
+        {"workload.arrival.file", run->trace.count > 0 ? run->trace.at : file},
         {"run", "{replications: 1}"},
         {"cost", "{level: datasheet}"},
         {"hardware", hardware},
@@ -121,10 +185,6 @@ static enum kvsim_status run_init(struct run *run, const char *scenario, const c
                                              .override_count = hardware == NULL ? 4 : 5,
                                              .purpose = SCENARIO_FOR_RUN};
     struct kvsim_diags diags = {0};
-    *run = (struct run){.sink = {.ops = &run_ops, .request_limit = UINT64_MAX}};
-    enum kvsim_status status = read_requests(file, &run->measured, err);
-    if (status != KVSIM_OK)
-        return status;
     status = scenario_load(&request, &run->scenario, &diags);
     if (status != KVSIM_OK) {
         *err = diags.at[0];
@@ -145,6 +205,10 @@ static enum kvsim_status run_init(struct run *run, const char *scenario, const c
 
 static void run_free(struct run *run)
 {
+    if (run->trace.count > 0)
+        unlink(run->trace.at);
+    base_text_free(&run->trace);
+    base_text_free(&run->condition);
     base_vec_free(&run->measured);
     base_free(run->simulated);
     scenario_free(run->scenario);
@@ -403,6 +467,9 @@ static enum kvsim_status fit_host(struct run *run, struct calib_result *result,
         add_errors(run, &result->calibration, false, result);
         result->row_count += run->first_count;
         result->outlier_count += found.outlier_count;
+        result->untimed_count += run->failed_count;
+        if (result->condition[0] == '\0' && run->condition.count > 0)
+            result->condition = base_arena_copy(&result->arena, run->condition.at);
     }
     base_free(is_left_out);
     base_free(measured);

@@ -1,7 +1,8 @@
 /*
  * requests.h - a server's recorded run: replayed by its arrivals, scored, and used to fit the host's coefficients.
  *
- * A file of requests has the columns arrival_s, input_tokens, output_tokens, ttft_ms, tpot_ms, latency_ms.
+ * A file of requests has the columns arrival_s, input_tokens, output_tokens, ttft_ms, tpot_ms, latency_ms, or is what
+ * `vllm bench serve` saves (served.h).
  */
 #ifndef KVSIM_CALIB_REQUESTS_H
 #define KVSIM_CALIB_REQUESTS_H

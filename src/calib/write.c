@@ -21,6 +21,18 @@ static void print_value(struct base_text *out, enum spec_coefficient_unit unit, 
     }
 }
 
+/* Within double quotes of YAML. */
+static void print_quoted(struct base_text *out, const char *text)
+{
+    base_text_add(out, "\"");
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\')
+            base_text_add(out, "\\");
+        base_text_add_n(out, (unsigned char)*text < ' ' ? " " : text, 1);
+    }
+    base_text_add(out, "\"\n");
+}
+
 static void print_coefficients(const struct calib_result *result, struct base_text *out)
 {
     bool any = false;
@@ -99,12 +111,15 @@ void calib_result_print(const struct calib_result *result, struct base_text *out
                      "calibration:\n"
                      "  claim: measured\n"
                      "  date: \"%s\"\n"
-                     "  source: \"",
+                     "  source: ",
                      result->base, result->base, date);
+    struct base_text names = {0};
     for (size_t i = 0; i < result->file_count; i++)
-        base_text_printf(out, "%s%s", i == 0 ? "" : ", ", result->file_names[i]);
-    base_text_printf(out, "\"\n  conditions: \"%s\"\n",
-                     result->condition[0] != '\0' ? result->condition : "as in the source");
+        base_text_printf(&names, "%s%s", i == 0 ? "" : ", ", result->file_names[i]);
+    print_quoted(out, names.count > 0 ? names.at : "");
+    base_text_free(&names);
+    base_text_add(out, "  conditions: ");
+    print_quoted(out, result->condition[0] != '\0' ? result->condition : "as in the source");
     print_coefficients(result, out);
     print_collectives(&result->calibration, out);
     print_fit(result, out);

@@ -593,8 +593,9 @@ const struct cli_command cli_commands[] = {
          "q_heads, kv_heads, head_dim, kv_cache_dtype, ms; or bytes, gpus, ms; or what "
          "kvsim-microbench writes. Steps: gpu, model, tp, phase, prefill_chunk, kv_prefill, "
          "n_decode, kv_decode, iter_ms. Requests of a server: arrival_s, input_tokens, "
-         "output_tokens, ttft_ms, tpot_ms, latency_ms, with --scenario. Rows of other devices are "
-         "left out and counted.\n"
+         "output_tokens, ttft_ms, tpot_ms, latency_ms, or the JSON of 'vllm bench serve "
+         "--save-result --save-detailed', with --scenario. Rows of other devices and requests that "
+         "failed are left out and counted.\n"
          "Coefficients of the cost model are fitted by bounded, robust least squares on logarithms "
          "of times. What the rows cannot determine is named and left as it is. The file that is "
          "written holds {base: NAME, calibration: ...}; name it by its path as a scenario's "
@@ -604,7 +605,9 @@ const struct cli_command cli_commands[] = {
                           "from tables of kernels",
                           "kvsim calibrate steps.csv run.csv --hardware rtx-pro-6000 --scenario "
                           "served.yaml --first 20%",
-                          "from steps, then the host's share from a server's run"),
+                          "from steps, then the host's share from a server's run",
+                          "kvsim calibrate bench.json --hardware h100-sxm --scenario served.yaml",
+                          "from what 'vllm bench serve' saved"),
      .run = cli_calibrate},
     {.name = "validate",
      .operands = "[FOLDER]",
