@@ -123,10 +123,10 @@ static bool size_with_bytes(const struct row *row, double bytes, struct kv_water
 
 /* ---- cases ---- */
 
-static void add_case(const struct row *row, struct calib_cases *out, const char *what,
+static void add_case(const struct row *row, struct record_validation_cases *out, const char *what,
                      double predicted, double measured, bool agrees)
 {
-    struct calib_case item = {
+    struct record_validation_case item = {
         .id = text_of(row, "id"),
         .family = text_of(row, "family"),
         .source = text_of(row, "source"),
@@ -140,10 +140,11 @@ static void add_case(const struct row *row, struct calib_cases *out, const char 
     base_vec_push(out, item);
 }
 
-static enum kvsim_status each_row(
-    const char *path, struct base_arena *arena, struct calib_cases *out,
-    enum kvsim_status (*check)(struct row *row, struct calib_cases *out, struct kvsim_error *err),
-    struct kvsim_error *err)
+static enum kvsim_status
+each_row(const char *path, struct base_arena *arena, struct record_validation_cases *out,
+         enum kvsim_status (*check)(struct row *row, struct record_validation_cases *out,
+                                    struct kvsim_error *err),
+         struct kvsim_error *err)
 {
     struct conf_rows *rows;
     enum kvsim_status status = conf_rows_open(path, &rows, err);
@@ -232,7 +233,7 @@ static bool some_blocks_fit_memory(const struct row *row, const struct kv_waterf
     return false;
 }
 
-static void check_cells(struct row *row, struct calib_cases *out)
+static void check_cells(struct row *row, struct record_validation_cases *out)
 {
     struct kv_waterfall waterfall;
     struct kvsim_error err;
@@ -252,7 +253,8 @@ static void check_cells(struct row *row, struct calib_cases *out)
     add_case(row, out, "MiB of cells", nearest, printed, agrees);
 }
 
-static void check_concurrency(const struct row *row, double blocks, struct calib_cases *out)
+static void check_concurrency(const struct row *row, double blocks,
+                              struct record_validation_cases *out)
 {
     struct kv_waterfall at;
     if (!has(row, "max_concurrency"))
@@ -271,7 +273,7 @@ static void check_concurrency(const struct row *row, double blocks, struct calib
     add_case(row, out, "max_concurrency", figure, printed, agrees);
 }
 
-static void check_swap(const struct row *row, struct calib_cases *out)
+static void check_swap(const struct row *row, struct record_validation_cases *out)
 {
     struct kv_waterfall at;
     if (!has(row, "swap_blocks") || !size_with_blocks(row, 1000, &at))
@@ -281,7 +283,7 @@ static void check_swap(const struct row *row, struct calib_cases *out)
              (double)at.swap_blocks == printed);
 }
 
-static enum kvsim_status check_printed(struct row *row, struct calib_cases *out,
+static enum kvsim_status check_printed(struct row *row, struct record_validation_cases *out,
                                        struct kvsim_error *err)
 {
     struct kv_waterfall probe;
@@ -307,14 +309,15 @@ static enum kvsim_status check_printed(struct row *row, struct calib_cases *out,
 }
 
 enum kvsim_status calib_kv_logs_printed(const char *path, struct base_arena *arena,
-                                        struct calib_cases *out, struct kvsim_error *err)
+                                        struct record_validation_cases *out,
+                                        struct kvsim_error *err)
 {
     return each_row(path, arena, out, check_printed, err);
 }
 
 /* ---- verdicts ---- */
 
-static enum kvsim_status check_verdict(struct row *row, struct calib_cases *out,
+static enum kvsim_status check_verdict(struct row *row, struct record_validation_cases *out,
                                        struct kvsim_error *err)
 {
     struct kv_waterfall at;
@@ -344,7 +347,8 @@ static enum kvsim_status check_verdict(struct row *row, struct calib_cases *out,
 }
 
 enum kvsim_status calib_kv_logs_verdicts(const char *path, struct base_arena *arena,
-                                         struct calib_cases *out, struct kvsim_error *err)
+                                         struct record_validation_cases *out,
+                                         struct kvsim_error *err)
 {
     return each_row(path, arena, out, check_verdict, err);
 }
@@ -361,7 +365,7 @@ static double measured_bytes(const struct row *row, const struct kv_waterfall *a
     return real_of(row, "kv_pool_tokens") / at->pages.block_tokens * block_bytes;
 }
 
-static enum kvsim_status check_predicted(struct row *row, struct calib_cases *out,
+static enum kvsim_status check_predicted(struct row *row, struct record_validation_cases *out,
                                          struct kvsim_error *err)
 {
     struct kv_waterfall at;
@@ -378,7 +382,7 @@ static enum kvsim_status check_predicted(struct row *row, struct calib_cases *ou
     return KVSIM_OK;
 }
 
-static enum kvsim_status check_weights(struct row *row, struct calib_cases *out,
+static enum kvsim_status check_weights(struct row *row, struct record_validation_cases *out,
                                        struct kvsim_error *err)
 {
     struct kv_waterfall at;
@@ -393,25 +397,28 @@ static enum kvsim_status check_weights(struct row *row, struct calib_cases *out,
 }
 
 enum kvsim_status calib_kv_logs_weights(const char *path, struct base_arena *arena,
-                                        struct calib_cases *out, struct kvsim_error *err)
+                                        struct record_validation_cases *out,
+                                        struct kvsim_error *err)
 {
     return each_row(path, arena, out, check_weights, err);
 }
 
-static enum kvsim_status check_modelled(struct row *row, struct calib_cases *out,
+static enum kvsim_status check_modelled(struct row *row, struct record_validation_cases *out,
                                         struct kvsim_error *err)
 {
     return has(row, "unmodelled") ? KVSIM_OK : check_predicted(row, out, err);
 }
 
 enum kvsim_status calib_kv_logs_modelled(const char *path, struct base_arena *arena,
-                                         struct calib_cases *out, struct kvsim_error *err)
+                                         struct record_validation_cases *out,
+                                         struct kvsim_error *err)
 {
     return each_row(path, arena, out, check_modelled, err);
 }
 
 enum kvsim_status calib_kv_logs_predicted(const char *path, struct base_arena *arena,
-                                          struct calib_cases *out, struct kvsim_error *err)
+                                          struct record_validation_cases *out,
+                                          struct kvsim_error *err)
 {
     return each_row(path, arena, out, check_predicted, err);
 }

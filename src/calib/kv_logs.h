@@ -8,18 +8,23 @@
 
 /* From the memory that a log prints for KV: blocks, tokens, concurrency, swap, cells, to the printed precision. */
 enum kvsim_status calib_kv_logs_printed(const char *path, struct base_arena *arena,
-                                        struct calib_cases *out, struct kvsim_error *err);
+                                        struct record_validation_cases *out,
+                                        struct kvsim_error *err);
 /* The same rows: did it start? */
 enum kvsim_status calib_kv_logs_verdicts(const char *path, struct base_arena *arena,
-                                         struct calib_cases *out, struct kvsim_error *err);
+                                         struct record_validation_cases *out,
+                                         struct kvsim_error *err);
 /* From card, model and flags alone: the memory that is left for KV. */
 enum kvsim_status calib_kv_logs_predicted(const char *path, struct base_arena *arena,
-                                          struct calib_cases *out, struct kvsim_error *err);
+                                          struct record_validation_cases *out,
+                                          struct kvsim_error *err);
 /* The same without the rows whose cause is known and not modelled (column `unmodelled` says it). */
 enum kvsim_status calib_kv_logs_modelled(const char *path, struct base_arena *arena,
-                                         struct calib_cases *out, struct kvsim_error *err);
+                                         struct record_validation_cases *out,
+                                         struct kvsim_error *err);
 /* The weights of one GPU, from geometry and format. */
 enum kvsim_status calib_kv_logs_weights(const char *path, struct base_arena *arena,
-                                        struct calib_cases *out, struct kvsim_error *err);
+                                        struct record_validation_cases *out,
+                                        struct kvsim_error *err);
 
 #endif

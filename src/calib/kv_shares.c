@@ -92,28 +92,28 @@ static enum kvsim_status read_row(struct conf_rows *rows, const int found[COLUMN
 }
 
 static enum kvsim_status add_case(const struct row *row, struct base_arena *arena,
-                                  struct calib_cases *out, struct kvsim_error *err)
+                                  struct record_validation_cases *out, struct kvsim_error *err)
 {
     double share = 0;
     enum kvsim_status status = simulate(row, &share, err);
     if (status != KVSIM_OK)
         return status;
-    struct calib_case one = {.id = row->texts[ID],
-                             .family = row->texts[KV_POLICY],
-                             .source = row->texts[SOURCE],
-                             .what =
-                                 base_arena_printf(arena, "share of KV memory that holds tokens"),
-                             .predicted = share,
-                             .measured = row->share,
-                             .error = share / row->share - 1,
-                             .agrees = true,
-                             .note = ""};
+    struct record_validation_case one = {
+        .id = row->texts[ID],
+        .family = row->texts[KV_POLICY],
+        .source = row->texts[SOURCE],
+        .what = base_arena_printf(arena, "share of KV memory that holds tokens"),
+        .predicted = share,
+        .measured = row->share,
+        .error = share / row->share - 1,
+        .agrees = true,
+        .note = ""};
     base_vec_push(out, one);
     return KVSIM_OK;
 }
 
 enum kvsim_status calib_kv_shares(const char *path, struct base_arena *arena,
-                                  struct calib_cases *out, struct kvsim_error *err)
+                                  struct record_validation_cases *out, struct kvsim_error *err)
 {
     struct conf_rows *rows;
     int found[COLUMNS];

@@ -10,6 +10,6 @@
 #include "calib/validate.h"
 
 enum kvsim_status calib_kv_shares(const char *path, struct base_arena *arena,
-                                  struct calib_cases *out, struct kvsim_error *err);
+                                  struct record_validation_cases *out, struct kvsim_error *err);
 
 #endif

@@ -126,9 +126,11 @@ static enum kvsim_status throughput_of(const struct row *row, double *out, struc
 }
 
 static enum kvsim_status throughput_case(const struct row *row, struct base_arena *arena,
-                                         struct calib_cases *out, struct kvsim_error *err)
+                                         struct record_validation_cases *out,
+                                         struct kvsim_error *err)
 {
-    struct calib_case found = {.what = "output_tokens_per_s", .agrees = true, .note = ""};
+    struct record_validation_case found = {
+        .what = "output_tokens_per_s", .agrees = true, .note = ""};
     enum kvsim_status status = conf_rows_real(row->rows, row->columns[RATE], &found.measured, err);
     if (status == KVSIM_OK)
         status = throughput_of(row, &found.predicted, err);
@@ -137,6 +139,7 @@ static enum kvsim_status throughput_case(const struct row *row, struct base_aren
     found.family = base_arena_printf(arena, "%s %s", text_of(row, HARDWARE), text_of(row, MODEL));
     found.id = base_arena_printf(arena, "%s tp%s %s %s/%s", found.family, text_of(row, TP),
                                  text_of(row, PRECISION), text_of(row, ISL), text_of(row, OSL));
+    found.device = base_arena_copy(arena, text_of(row, HARDWARE));
     found.source = base_arena_copy(arena, text_of(row, SOURCE));
     found.error = found.predicted / found.measured - 1;
     base_vec_push(out, found);
@@ -144,7 +147,7 @@ static enum kvsim_status throughput_case(const struct row *row, struct base_aren
 }
 
 enum kvsim_status calib_throughput(const char *path, struct base_arena *arena,
-                                   struct calib_cases *out, struct kvsim_error *err)
+                                   struct record_validation_cases *out, struct kvsim_error *err)
 {
     struct row row;
     bool more = true;
@@ -202,7 +205,7 @@ static enum kvsim_status slope_of(const struct row *row, const char *kv_dtype, d
 }
 
 static enum kvsim_status slope_case(const struct row *row, struct base_arena *arena,
-                                    struct calib_cases *out, struct kvsim_error *err)
+                                    struct record_validation_cases *out, struct kvsim_error *err)
 {
     double bf16_ms = 0, fp8_ms = 0, bf16_ns = 0, fp8_ns = 0;
     enum kvsim_status status = conf_rows_real(row->rows, row->columns[SLOPE_BF16], &bf16_ms, err);
@@ -214,7 +217,7 @@ static enum kvsim_status slope_case(const struct row *row, struct base_arena *ar
         status = slope_of(row, "fp8", &fp8_ns, err);
     if (status != KVSIM_OK)
         return status;
-    struct calib_case found = {.what = "fp8/bf16 slope", .agrees = true, .note = ""};
+    struct record_validation_case found = {.what = "fp8/bf16 slope", .agrees = true, .note = ""};
     found.family =
         base_arena_printf(arena, "%s %s", text_of(row, SLOPE_HARDWARE), text_of(row, SLOPE_MODEL));
     found.id = found.family;
@@ -227,7 +230,7 @@ static enum kvsim_status slope_case(const struct row *row, struct base_arena *ar
 }
 
 enum kvsim_status calib_fp8_slope(const char *path, struct base_arena *arena,
-                                  struct calib_cases *out, struct kvsim_error *err)
+                                  struct record_validation_cases *out, struct kvsim_error *err)
 {
     struct row row;
     bool more = true;

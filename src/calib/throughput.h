@@ -9,9 +9,9 @@
 
 /* Columns model, hardware, tp, pp, precision, isl, osl, requests, output_tokens_per_s, source. */
 enum kvsim_status calib_throughput(const char *path, struct base_arena *arena,
-                                   struct calib_cases *out, struct kvsim_error *err);
+                                   struct record_validation_cases *out, struct kvsim_error *err);
 /* Columns model, hardware, bf16_ms_per_token, fp8_ms_per_token, source; the case is the ratio of the two. */
 enum kvsim_status calib_fp8_slope(const char *path, struct base_arena *arena,
-                                  struct calib_cases *out, struct kvsim_error *err);
+                                  struct record_validation_cases *out, struct kvsim_error *err);
 
 #endif

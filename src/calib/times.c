@@ -105,7 +105,7 @@ static const char *family_of(const struct part *part, const struct calib_row *ro
 
 /* One case for the rows of each line of the file: parts of a layer are added up. */
 static void cases_add(struct part *part, const struct counting *counting, struct base_arena *arena,
-                      struct calib_cases *out)
+                      struct record_validation_cases *out)
 {
     const struct calib_measurements *table = &part->table;
     for (size_t i = 0; i < table->rows.count;) {
@@ -117,25 +117,28 @@ static void cases_add(struct part *part, const struct counting *counting, struct
             predicted += calib_model_predict(&part->model, &table->rows.at[i]);
             measured += table->rows.at[i].measured_s;
         }
-        if (!(measured > 0) || !counting->is_scored(first))
+        if (!(measured > 0))
             continue;
-        struct calib_case found = {.id =
-                                       base_arena_printf(arena, "%s:%d", part->device, first->line),
-                                   .family = family_of(part, first, arena),
-                                   .source = table->files.at[first->file],
-                                   .what = counting->what,
-                                   .predicted = predicted * 1e3,
-                                   .measured = measured * 1e3,
-                                   .error = predicted / measured - 1,
-                                   .agrees = true,
-                                   .note = ""};
+        struct record_validation_case found = {
+            .id = base_arena_printf(arena, "%s:%d", part->device, first->line),
+            .family = family_of(part, first, arena),
+            .source = table->files.at[first->file],
+            .what = counting->what,
+            .device = part->device,
+            .phase = first->is_decode ? "decode" : "prefill",
+            .is_fitted = !counting->is_scored(first),
+            .predicted = predicted * 1e3,
+            .measured = measured * 1e3,
+            .error = predicted / measured - 1,
+            .agrees = true,
+            .note = ""};
         found.source = base_arena_copy(arena, found.source);
         base_vec_push(out, found);
     }
 }
 
 static enum kvsim_status plain(const char *path, struct base_arena *arena,
-                               const struct counting *counting, struct calib_cases *out,
+                               const struct counting *counting, struct record_validation_cases *out,
                                struct kvsim_error *err)
 {
     struct parts parts = {0};
@@ -180,8 +183,8 @@ static enum kvsim_status fit_part(struct part *part, bool (*is_scored)(const str
 }
 
 static enum kvsim_status fitted(const char *path, struct base_arena *arena,
-                                const struct counting *counting, struct calib_cases *out,
-                                struct kvsim_error *err)
+                                const struct counting *counting,
+                                struct record_validation_cases *out, struct kvsim_error *err)
 {
     struct parts parts = {0};
     enum kvsim_status status = parts_read(&parts, path, arena, err);
@@ -292,7 +295,7 @@ static void pool_init(struct pool *pool, struct parts *parts, size_t left_out,
 
 static enum kvsim_status leave_out(struct parts *parts, size_t left_out,
                                    const struct counting *counting, struct base_arena *arena,
-                                   struct calib_cases *out, struct kvsim_error *err)
+                                   struct record_validation_cases *out, struct kvsim_error *err)
 {
     struct calib_parameter parameters[POOLED_MAX];
     struct spec_calibration calibration;
@@ -313,21 +316,22 @@ static enum kvsim_status leave_out(struct parts *parts, size_t left_out,
 /* ---- the groups ---- */
 
 enum kvsim_status calib_times_kernels(const char *path, struct base_arena *arena,
-                                      struct calib_cases *out, struct kvsim_error *err)
+                                      struct record_validation_cases *out, struct kvsim_error *err)
 {
     static const struct counting counting = {counts_always, counts_always, "kernel_ms"};
     return plain(path, arena, &counting, out, err);
 }
 
 enum kvsim_status calib_times_layers(const char *path, struct base_arena *arena,
-                                     struct calib_cases *out, struct kvsim_error *err)
+                                     struct record_validation_cases *out, struct kvsim_error *err)
 {
     static const struct counting counting = {counts_in_layer, counts_always, "layer_ms"};
     return plain(path, arena, &counting, out, err);
 }
 
 enum kvsim_status calib_times_layers_left_out(const char *path, struct base_arena *arena,
-                                              struct calib_cases *out, struct kvsim_error *err)
+                                              struct record_validation_cases *out,
+                                              struct kvsim_error *err)
 {
     static const struct counting counting = {counts_in_layer, counts_always, "layer_ms"};
     struct parts parts = {0};
@@ -344,21 +348,23 @@ enum kvsim_status calib_times_layers_left_out(const char *path, struct base_aren
 }
 
 enum kvsim_status calib_times_layers_calibrated(const char *path, struct base_arena *arena,
-                                                struct calib_cases *out, struct kvsim_error *err)
+                                                struct record_validation_cases *out,
+                                                struct kvsim_error *err)
 {
     static const struct counting counting = {counts_in_layer, is_second, "layer_ms"};
     return fitted(path, arena, &counting, out, err);
 }
 
 enum kvsim_status calib_times_steps(const char *path, struct base_arena *arena,
-                                    struct calib_cases *out, struct kvsim_error *err)
+                                    struct record_validation_cases *out, struct kvsim_error *err)
 {
     static const struct counting counting = {counts_in_step, counts_always, "step_ms"};
     return plain(path, arena, &counting, out, err);
 }
 
 enum kvsim_status calib_times_steps_calibrated(const char *path, struct base_arena *arena,
-                                               struct calib_cases *out, struct kvsim_error *err)
+                                               struct record_validation_cases *out,
+                                               struct kvsim_error *err)
 {
     static const struct counting counting = {counts_in_step, is_not_fifth, "step_ms"};
     return fitted(path, arena, &counting, out, err);

@@ -10,21 +10,24 @@
 #include "calib/validate.h"
 
 enum kvsim_status calib_times_kernels(const char *path, struct base_arena *arena,
-                                      struct calib_cases *out, struct kvsim_error *err);
+                                      struct record_validation_cases *out, struct kvsim_error *err);
 /* One case a row: the sum of the parts that the row has. */
 enum kvsim_status calib_times_layers(const char *path, struct base_arena *arena,
-                                     struct calib_cases *out, struct kvsim_error *err);
+                                     struct record_validation_cases *out, struct kvsim_error *err);
 /* Coefficients from the rows of all other devices together, on a device without efficiencies of its own. */
 enum kvsim_status calib_times_layers_left_out(const char *path, struct base_arena *arena,
-                                              struct calib_cases *out, struct kvsim_error *err);
+                                              struct record_validation_cases *out,
+                                              struct kvsim_error *err);
 /* Fitted to every second row of each device. */
 enum kvsim_status calib_times_layers_calibrated(const char *path, struct base_arena *arena,
-                                                struct calib_cases *out, struct kvsim_error *err);
+                                                struct record_validation_cases *out,
+                                                struct kvsim_error *err);
 /* Whole steps: time of the iteration. */
 enum kvsim_status calib_times_steps(const char *path, struct base_arena *arena,
-                                    struct calib_cases *out, struct kvsim_error *err);
+                                    struct record_validation_cases *out, struct kvsim_error *err);
 /* Fitted to every fifth row of each device. */
 enum kvsim_status calib_times_steps_calibrated(const char *path, struct base_arena *arena,
-                                               struct calib_cases *out, struct kvsim_error *err);
+                                               struct record_validation_cases *out,
+                                               struct kvsim_error *err);
 
 #endif

@@ -47,7 +47,11 @@ struct cli_args {
     struct {
         const char **at;
         size_t count, capacity;
-    } axes;                       /* --axis KEY=LIST */
+    } axes; /* --axis KEY=LIST */
+    struct {
+        const char **at;
+        size_t count, capacity;
+    } groups;                     /* --group NAME */
     const char *model, *hardware; /* also in overrides */
     const char *metric, *shard;
     const char *confidence, *precision, *demand, *growth; /* of a plan */

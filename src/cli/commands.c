@@ -393,7 +393,14 @@ static const struct base_choice validate_formats[] = {
 };
 
 static const struct cli_option validate_options[] = {
+    {.name = "group",
+     .kind = CLI_TEXTS,
+     .offset = offsetof(struct cli_args, groups),
+     .value = "NAME",
+     .help = "this group of cases alone; may be repeated; all unless given"},
     OPTION_FORMAT(validate_formats, "text|json|markdown"),
+    OPTION_DB,
+    OPTION_NO_STORE,
     OPTION_HELP,
     {.name = NULL},
 };
@@ -619,10 +626,12 @@ const struct cli_command cli_commands[] = {
          "agree "
          "to the printed precision, predictions are shown with their errors. The exit status is 1 "
          "when a group is beyond its recorded bounds. FOLDER holds the cases; 'validation' unless "
-         "given.",
+         "given. The database keeps groups, bounds and cases (views validate_group, "
+         "validate_bound, validate_case), once for equal figures in a row.",
      .options = validate_options,
      .examples = EXAMPLES("kvsim validate", "how far kvsim can be trusted",
-                          "kvsim validate --format json", "every case"),
+                          "kvsim validate --group layers --no-store --format json",
+                          "every case of one group"),
      .run = cli_validate},
     {.name = "check",
      .operands = "FILE...",

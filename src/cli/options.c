@@ -27,6 +27,7 @@ void cli_args_free(struct cli_args *args)
     base_vec_free(&args->overrides);
     base_vec_free(&args->chunks);
     base_vec_free(&args->axes);
+    base_vec_free(&args->groups);
     base_arena_release(&args->arena);
 }
 

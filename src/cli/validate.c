@@ -1,17 +1,16 @@
 #include "cli/cli_int.h"
 
+#include "base/field.h"
 #include "calib/validate.h"
 #include "conf/rows.h"
-#include "report/json.h"
-#include "report/number.h"
-#include "report/table.h"
+#include "report/validation.h"
+#include "store/validation.h"
 
-#include <math.h>
+#include <kvsim/version.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { GROUPS_MAX = 32 };
 
 /* The folder of the cases: as given, beside us, in $KVSIM_DATA, or where kvsim is installed. */
 static const char *find_folder(const struct cli_args *args, struct base_arena *arena)
@@ -39,202 +38,106 @@ static const char *find_folder(const struct cli_args *args, struct base_arena *a
     return places[0];
 }
 
-static void cell(struct report_page *page, const char *text)
+static const struct calib_group *group_find(const char *name)
 {
-    report_page_cell(page, text);
+    const struct calib_group *group = calib_groups;
+    while (group->name != NULL && strcmp(group->name, name) != 0)
+        group++;
+    return group->name == NULL ? NULL : group;
 }
 
-static void cell_count(struct report_page *page, size_t value)
+static enum kvsim_status fail_name(const char *name, struct base_arena *arena,
+                                   struct kvsim_error *err)
 {
-    char text[REPORT_NUMBER_BYTES];
-    snprintf(text, sizeof text, "%zu", value);
-    cell(page, text);
-}
-
-static void cell_share(struct report_page *page, double share)
-{
-    char text[REPORT_NUMBER_BYTES];
-    snprintf(text, sizeof text, "%.2f %%", share * 100);
-    cell(page, text);
-}
-
-static void print_groups(struct report_page *page, const struct calib_group_result *results,
-                         size_t count)
-{
-    static const char *const names[] = {"group", "level", "cases", "agree",      "median", "mean",
-                                        "90th",  "bias",  "worst", "worst case", "verdict"};
-    report_page_heading(page, "PREDICTED AGAINST MEASURED");
-    report_page_table_begin(page, "llrrrrrrrll");
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        cell(page, names[i]);
-    for (size_t i = 0; i < count; i++) {
-        const struct calib_group_result *result = &results[i];
-        cell(page, result->group->name);
-        cell(page, result->group->level == NULL ? "-" : result->group->level);
-        cell_count(page, result->cases.count);
-        if (result->group->is_exact)
-            cell_count(page, result->agreeing);
-        else
-            cell(page, "-");
-        for (int figure = 0; figure < 5; figure++) {
-            const double figures[] = {result->median, result->mean, result->p90, result->bias,
-                                      result->worst};
-            if (result->group->is_exact)
-                cell(page, "-");
-            else
-                cell_share(page, figures[figure]);
-        }
-        cell(page, result->group->is_exact || result->worst_id == NULL ? "-" : result->worst_id);
-        cell(page, result->within ? "within its bounds" : "BEYOND ITS BOUNDS");
-    }
-    report_page_table_end(page);
+    size_t count = 0;
+    while (calib_groups[count].name != NULL)
+        count++;
+    const char **names = base_arena_array(arena, count + 1, sizeof *names);
     for (size_t i = 0; i < count; i++)
-        report_page_line(page, "%s: %s", results[i].group->name, results[i].group->summary);
+        names[i] = calib_groups[i].name;
+    enum kvsim_status status = base_fail(err, KVSIM_ERR_USAGE, "no group is called '%s'", name);
+    base_error_at(err, "kvsim validate", 0, 0);
+    const char *near = base_name_nearest(names, name);
+    if (near != NULL)
+        base_error_hint(err, "did you mean '%s'?", near);
+    else
+        base_error_hint(err, "the first column of 'kvsim validate --no-store' names them");
+    return status;
 }
 
-/* The error that `shown` cases reach: what is printed of a group with more. */
-static double least_shown(const struct calib_group_result *result, size_t shown)
+static enum kvsim_status check_names(const struct cli_args *args, struct base_arena *arena,
+                                     struct kvsim_error *err)
 {
-    double floor_error = 0;
-    for (size_t reached = result->cases.count; reached > shown;) {
-        double next = INFINITY;
-        for (size_t i = 0; i < result->cases.count; i++) {
-            double error = fabs(result->cases.at[i].error);
-            if (error > floor_error && error < next)
-                next = error;
-        }
-        if (isinf(next))
-            break;
-        floor_error = next;
-        reached = 0;
-        for (size_t i = 0; i < result->cases.count; i++)
-            reached += fabs(result->cases.at[i].error) >= floor_error;
-    }
-    return floor_error;
+    for (size_t i = 0; i < args->groups.count; i++)
+        if (group_find(args->groups.at[i]) == NULL)
+            return fail_name(args->groups.at[i], arena, err);
+    return KVSIM_OK;
 }
 
-static void print_cases(struct report_page *page, const struct calib_group_result *result)
+static bool is_wanted(const struct cli_args *args, const struct calib_group *group)
 {
-    enum { SHOWN_MANY = 40, SHOWN_FEW = 10 };
-    size_t shown = result->cases.count > SHOWN_MANY ? SHOWN_FEW : SHOWN_MANY;
-    static const char *const names[] = {"case", "figure", "predicted", "measured", "error", "note"};
-    char heading[128], text[REPORT_NUMBER_BYTES];
-    bool exact = result->group->is_exact;
-    if (exact && result->agreeing == result->cases.count)
-        return;
-    double least = exact ? 0 : least_shown(result, shown);
-    snprintf(heading, sizeof heading, "%s: %s", result->group->name,
-             exact                         ? "what does not agree"
-             : result->cases.count > shown ? "the largest errors"
-                                           : "every case");
-    report_page_heading(page, heading);
-    report_page_table_begin(page, "llrrrl");
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        cell(page, names[i]);
-    for (size_t i = 0; i < result->cases.count; i++) {
-        const struct calib_case *item = &result->cases.at[i];
-        if ((exact && item->agrees) || (!exact && fabs(item->error) < least))
+    bool is_named = args->groups.count == 0;
+    for (size_t i = 0; i < args->groups.count; i++)
+        is_named = is_named || strcmp(args->groups.at[i], group->name) == 0;
+    return is_named;
+}
+
+static enum kvsim_status run_groups(const struct cli_args *args,
+                                    struct record_validation *validation, struct kvsim_error *err)
+{
+    const char *folder = find_folder(args, &validation->arena);
+    enum kvsim_status status = KVSIM_OK;
+    for (const struct calib_group *group = calib_groups; group->name != NULL && status == KVSIM_OK;
+         group++) {
+        if (!is_wanted(args, group))
             continue;
-        char note[41];
-        snprintf(note, sizeof note, "%s", item->note);
-        cell(page, item->id);
-        cell(page, item->what);
-        cell(page, report_print_rounded(item->predicted, 5, text, sizeof text));
-        cell(page, report_print_rounded(item->measured, 5, text, sizeof text));
-        cell_share(page, item->error);
-        cell(page, note);
+        struct record_validation_group result;
+        status = calib_group_run(group, folder, &validation->arena, &result, err);
+        base_vec_push(&validation->groups, result);
     }
-    report_page_table_end(page);
+    return status;
 }
 
-static void put_case(struct report_json *json, const struct calib_case *item)
+static enum kvsim_status print(const struct cli_args *args,
+                               const struct record_validation *validation, struct kvsim_error *err)
 {
-    report_json_begin_object(json, NULL);
-    report_json_text(json, "id", item->id);
-    report_json_text(json, "family", item->family);
-    report_json_text(json, "source", item->source);
-    report_json_text(json, "figure", item->what);
-    report_json_real(json, "predicted", item->predicted);
-    report_json_real(json, "measured", item->measured);
-    report_json_real(json, "error", item->error);
-    report_json_bool(json, "agrees", item->agrees);
-    report_json_text(json, "note", item->note);
-    report_json_end_object(json);
+    if (args->format == CLI_JSON)
+        report_validation_json(stdout, validation);
+    else
+        report_validation_page(stdout, args->format == CLI_MARKDOWN ? REPORT_MARKDOWN : REPORT_TEXT,
+                               validation);
+    return cli_output_end(err);
 }
 
-static void print_json(const struct calib_group_result *results, size_t count)
+static enum kvsim_status validate(const struct cli_args *args, struct record_validation *validation,
+                                  struct kvsim_error *err)
 {
-    struct report_json json;
-    report_json_init(&json, stdout);
-    report_json_begin_list(&json, NULL);
-    for (size_t i = 0; i < count; i++) {
-        const struct calib_group_result *result = &results[i];
-        report_json_begin_object(&json, NULL);
-        report_json_text(&json, "group", result->group->name);
-        report_json_text(&json, "summary", result->group->summary);
-        report_json_integer(&json, "n", (int64_t)result->cases.count);
-        report_json_integer(&json, "agree", (int64_t)result->agreeing);
-        report_json_text(&json, "level", result->group->level);
-        report_json_real(&json, "median_error", result->median);
-        report_json_real(&json, "mean_error", result->mean);
-        report_json_real(&json, "bias", result->bias);
-        report_json_real(&json, "kendall_tau", result->tau);
-        report_json_text(&json, "worst_case", result->worst_id);
-        report_json_real(&json, "p90_error", result->p90);
-        report_json_real(&json, "worst_error", result->worst);
-        report_json_bool(&json, "within_bounds", result->within);
-        report_json_begin_list(&json, "cases");
-        for (size_t j = 0; j < result->cases.count; j++)
-            put_case(&json, &result->cases.at[j]);
-        report_json_end_list(&json);
-        report_json_end_object(&json);
-    }
-    report_json_end_list(&json);
-    report_json_finish(&json);
-}
-
-static void print(const struct cli_args *args, const struct calib_group_result *results,
-                  size_t count)
-{
-    if (args->format == CLI_JSON) {
-        print_json(results, count);
-        return;
-    }
-    struct report_page page;
-    report_page_init(&page, stdout, args->format == CLI_MARKDOWN ? REPORT_MARKDOWN : REPORT_TEXT);
-    report_page_title(&page, "kvsim against real machines");
-    print_groups(&page, results, count);
-    for (size_t i = 0; i < count; i++)
-        print_cases(&page, &results[i]);
+    const char *path = args->db_path == NULL ? "results/kvsim.db" : args->db_path;
+    struct store *store = NULL;
+    int64_t id;
+    enum kvsim_status status = check_names(args, &validation->arena, err);
+    if (status == KVSIM_OK && !args->is_unstored)
+        status = store_open(path, STORE_WRITE, &store, err);
+    if (status == KVSIM_OK)
+        status = run_groups(args, validation, err);
+    if (status == KVSIM_OK)
+        status = print(args, validation, err);
+    if (status == KVSIM_OK && store != NULL)
+        status = store_write_validation(store, validation, KVSIM_VERSION, &id, err);
+    store_close(store);
+    return status;
 }
 
 int cli_validate(const struct cli_args *args)
 {
-    struct base_arena arena;
-    base_arena_init(&arena);
-    struct calib_group_result results[GROUPS_MAX];
-    struct kvsim_error err = {.status = KVSIM_OK};
-    const char *folder = find_folder(args, &arena);
-    size_t count = 0;
-    bool within = true;
-    enum kvsim_status status = KVSIM_OK;
-    while (status == KVSIM_OK && calib_groups[count].name != NULL) {
-        base_require(count < GROUPS_MAX);
-        status = calib_group_run(&calib_groups[count], folder, &arena, &results[count], &err);
-        within = within && results[count].within;
-        count++;
-    }
+    struct record_validation validation;
+    struct kvsim_error err;
+    record_validation_init(&validation);
     int code = 0;
-    if (status == KVSIM_OK) {
-        print(args, results, count);
-        code = within ? 0 : CLI_EXIT_MISSED;
-        if (cli_output_end(&err) != KVSIM_OK)
-            code = cli_fail(&err);
-    } else {
+    if (validate(args, &validation, &err) != KVSIM_OK)
         code = cli_fail(&err);
-    }
-    for (size_t i = 0; i < count; i++)
-        calib_group_result_free(&results[i]);
-    base_arena_release(&arena);
+    else if (!record_validation_is_within(&validation))
+        code = CLI_EXIT_MISSED;
+    record_validation_free(&validation);
     return code;
 }

@@ -164,6 +164,7 @@ static void add_views(struct base_text *sql)
     add_request_view(sql);
     add_timeline_view(sql);
     store_sweep_add_views(sql);
+    store_validation_add_views(sql);
 }
 
 static void add_version(struct base_text *sql)
@@ -179,6 +180,7 @@ enum kvsim_status store_schema_create(struct store *store, struct kvsim_error *e
     for (size_t i = 0; i < store_table_count; i++)
         add_list_table(&sql, &store_tables[i]);
     store_sweep_add_tables(&sql);
+    store_validation_add_tables(&sql);
     add_views(&sql);
     add_version(&sql);
     enum kvsim_status status = store_exec(store, sql.at, err);
@@ -216,7 +218,8 @@ static enum kvsim_status add_missing_columns(struct store *store, struct base_te
 
 /* What leads from a version to the next one; row v - 1 leads from v. */
 static void (*const migrations[STORE_SCHEMA_VERSION - 1])(struct base_text *sql) = {
-    store_sweep_add_tables, /* 1 had runs only */
+    store_sweep_add_tables,      /* 1 had runs only */
+    store_validation_add_tables, /* 2 had no validations */
 };
 
 enum kvsim_status store_schema_migrate(struct store *store, struct kvsim_error *err)

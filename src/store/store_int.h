@@ -111,6 +111,9 @@ struct record_value store_read_value(struct base_arena *arena, sqlite3_stmt *stm
 /* sweep_schema.c: tables and views of sweeps and comparisons. */
 void store_sweep_add_tables(struct base_text *sql);
 void store_sweep_add_views(struct base_text *sql);
+/* validation.c: those of validations. */
+void store_validation_add_tables(struct base_text *sql);
+void store_validation_add_views(struct base_text *sql);
 
 /* Tables, views, ids and versions; within the caller's transaction. */
 enum kvsim_status store_schema_create(struct store *store, struct kvsim_error *err);

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-static void run_group(const char *name, struct base_arena *arena, struct calib_group_result *out)
+static void run_group(const char *name, struct base_arena *arena,
+                      struct record_validation_group *out)
 {
     const struct calib_group *group = calib_groups;
     while (group->name != NULL && strcmp(group->name, name) != 0)
@@ -25,12 +26,12 @@ START_TEST(every_group_is_within_its_bounds)
                                         "kv-logs-modelled", "kv-logs-predicted"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct base_arena arena;
-        struct calib_group_result result;
+        struct record_validation_group result;
         base_arena_init(&arena);
         run_group(names[i], &arena, &result);
         ck_assert_uint_gt(result.cases.count, 10);
-        ck_assert_msg(result.within, "%s", names[i]);
-        calib_group_result_free(&result);
+        ck_assert_msg(result.is_within, "%s", names[i]);
+        record_validation_group_free(&result);
         base_arena_release(&arena);
     }
 }
@@ -39,19 +40,19 @@ END_TEST
 START_TEST(llama_cpp_is_exact)
 {
     struct base_arena arena;
-    struct calib_group_result result;
+    struct record_validation_group result;
     size_t cells = 0;
     base_arena_init(&arena);
     run_group("kv-logs-printed", &arena, &result);
     for (size_t i = 0; i < result.cases.count; i++) {
-        const struct calib_case *item = &result.cases.at[i];
+        const struct record_validation_case *item = &result.cases.at[i];
         if (strcmp(item->what, "MiB of cells") != 0)
             continue;
         ck_assert_msg(item->agrees, "%s", item->id);
         cells++;
     }
     ck_assert_uint_ge(cells, 22);
-    calib_group_result_free(&result);
+    record_validation_group_free(&result);
     base_arena_release(&arena);
 }
 END_TEST

@@ -11,7 +11,8 @@
 
 #define FILE_OF_SHARES KVSIM_TEST_DATA "/validation/kv-shares/shares.csv"
 
-static double predicted(const struct calib_cases *cases, const char *id, double *measured)
+static double predicted(const struct record_validation_cases *cases, const char *id,
+                        double *measured)
 {
     for (size_t i = 0; i < cases->count; i++) {
         if (strcmp(cases->at[i].id, id) == 0) {
@@ -30,7 +31,7 @@ START_TEST(shares_are_those_of_the_paper)
         double points;
     } bounds[] = {{"orca-max", 0.05}, {"orca-pow2", 0.05}, {"orca-exact", 0.08}};
     struct base_arena arena;
-    struct calib_cases cases = {0};
+    struct record_validation_cases cases = {0};
     struct kvsim_error err = {0};
     double measured;
     base_arena_init(&arena);
@@ -51,7 +52,7 @@ END_TEST
 START_TEST(a_file_without_the_columns_is_refused)
 {
     struct base_arena arena;
-    struct calib_cases cases = {0};
+    struct record_validation_cases cases = {0};
     struct kvsim_error err = {0};
     base_arena_init(&arena);
     ck_assert(calib_kv_shares(KVSIM_TEST_DATA "/validation/times/gemm.csv", &arena, &cases, &err) !=

@@ -11,7 +11,7 @@ START_TEST(a_group_is_within_its_bounds)
 {
     const struct calib_group *group = &calib_groups[_i];
     struct base_arena arena;
-    struct calib_group_result result;
+    struct record_validation_group result;
     struct kvsim_error err;
     if (group->level == NULL || strcmp(group->level, "datasheet") != 0 ||
         strcmp(group->name, "layers-left-out") == 0 || strcmp(group->name, "throughput") == 0)
@@ -21,11 +21,12 @@ START_TEST(a_group_is_within_its_bounds)
         calib_group_run(group, KVSIM_TEST_DATA "/validation", &arena, &result, &err);
     ck_assert_msg(status == KVSIM_OK, "%s: %s", group->name, err.message);
     printf("%-20s n %4zu mean %5.1f %% bias %+5.1f %%\n", group->name, result.cases.count,
-           100 * result.mean, 100 * result.bias);
+           100 * result.parts.at[0].mean, 100 * result.parts.at[0].bias);
     ck_assert_uint_ge(result.cases.count, 1);
-    ck_assert_msg(result.within, "%s: mean %.3f median %.3f bias %.3f tau %.3f", group->name,
-                  result.mean, result.median, result.bias, result.tau);
-    calib_group_result_free(&result);
+    ck_assert_msg(result.is_within, "%s: mean %.3f median %.3f bias %.3f tau %.3f", group->name,
+                  result.parts.at[0].mean, result.parts.at[0].median, result.parts.at[0].bias,
+                  result.parts.at[0].tau);
+    record_validation_group_free(&result);
     base_arena_release(&arena);
 }
 END_TEST

@@ -211,8 +211,12 @@ START_TEST(an_older_database_is_read_and_brought_up_to_date)
     ck_assert_int_eq(store_write_run(store, &run, &err), KVSIM_OK);
     record_run_free(&run);
     store_close(store);
-    execute("x.db", "DROP VIEW sweep_grid; DROP VIEW run_compare; DROP TABLE sweep_point; "
-                    "DROP TABLE sweep; DROP TABLE comparison; PRAGMA user_version = 1");
+    execute("x.db",
+            "DROP VIEW sweep_grid; DROP VIEW run_compare; DROP TABLE sweep_point; "
+            "DROP VIEW validate_group; DROP VIEW validate_bound; DROP VIEW validate_case; "
+            "DROP TABLE validation_case; DROP TABLE validation_bound; DROP TABLE validation_part; "
+            "DROP TABLE validation_group; DROP TABLE validation; "
+            "DROP TABLE sweep; DROP TABLE comparison; PRAGMA user_version = 1");
 
     store = open_store("x.db", STORE_READ);
     record_sweep_init(&back);
