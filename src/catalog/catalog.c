@@ -1,6 +1,7 @@
 #include "catalog/catalog.h"
 
 #include "cost/fields.h"
+#include "kv/evict.h"
 #include "kv/reserve.h"
 #include "sched/sched.h"
 #include "workload/workload.h"
@@ -22,6 +23,7 @@ const struct catalog_kind catalog_kinds[] = {
     {.name = "arrival", .key = "workload.arrival.process", .choices = workload_process_choices},
     {.name = "scheduler", .key = "engine.profile", .policies = schedulers},
     {.name = "kv", .key = "engine.kv_policy", .choices = kv_policy_choices},
+    {.name = "kv_eviction", .key = "engine.kv_eviction", .choices = kv_eviction_choices},
     {.name = "kv_placement", .key = "engine.kv_placement", .choices = kv_placement_choices},
     {.name = "router", .key = "cluster.router", .choices = catalog_routers},
     {.name = "cost", .key = "cost.level", .choices = cost_level_choices},

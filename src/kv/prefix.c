@@ -135,22 +135,6 @@ static int64_t matching_blocks(const struct kv_prefix *prefix, const struct kv_n
 
 /* ---- extents ---- */
 
-static void queue_insert_before(struct kv_prefix *prefix, struct kv_extent *extent,
-                                struct kv_extent *next)
-{
-    extent->after = next;
-    extent->before = next != NULL ? next->before : prefix->tail;
-    *(extent->before != NULL ? &extent->before->after : &prefix->head) = extent;
-    *(next != NULL ? &next->before : &prefix->tail) = extent;
-}
-
-static void queue_remove(struct kv_prefix *prefix, struct kv_extent *extent)
-{
-    *(extent->before != NULL ? &extent->before->after : &prefix->head) = extent->after;
-    *(extent->after != NULL ? &extent->after->before : &prefix->tail) = extent->before;
-    extent->before = extent->after = NULL;
-}
-
 static void node_insert_after(struct kv_node *node, struct kv_extent *extent,
                               struct kv_extent *older)
 {
@@ -197,13 +181,16 @@ static void extent_drop(struct kv_prefix *prefix, struct kv_extent *extent)
 static struct kv_extent *extent_cut(struct kv_prefix *prefix, struct kv_extent *extent, int64_t at)
 {
     struct kv_extent *back = base_pool_take(&prefix->extents);
-    *back = (struct kv_extent){
-        .owner = extent->owner, .lo = at, .hi = extent->hi, .holders = extent->holders};
+    *back = (struct kv_extent){.owner = extent->owner,
+                               .lo = at,
+                               .hi = extent->hi,
+                               .holders = extent->holders,
+                               .age = extent->age};
     extent->hi = at;
     node_insert_after(extent->node, back, extent);
     piece_link_after(extent, back);
     if (extent->holders == 0) {
-        queue_insert_before(prefix, back, extent); // later blocks are taken first
+        kv_evict_put_back_piece(&prefix->idle, back, extent);
     }
     return back;
 }
@@ -248,17 +235,19 @@ static struct kv_node *node_cut(struct kv_prefix *prefix, struct kv_node *node, 
 /* ---- interface ---- */
 
 void kv_prefix_init(struct kv_prefix *prefix, int64_t block_tokens, int64_t usable_blocks,
-                    bool is_old_order)
+                    enum kv_eviction eviction, bool is_old_order)
 {
+    base_require(!is_old_order || eviction == KV_EVICT_LRU);
     *prefix = (struct kv_prefix){
         .block_tokens = block_tokens, .is_old_order = is_old_order, .blank_blocks = usable_blocks};
+    kv_evict_init(&prefix->idle, eviction);
     base_pool_init(&prefix->nodes, sizeof(struct kv_node));
     base_pool_init(&prefix->extents, sizeof(struct kv_extent));
     prefix->root = base_pool_take(&prefix->nodes);
     if (is_old_order && usable_blocks > 0) {
         struct kv_extent *blank = base_pool_take(&prefix->extents);
         blank->hi = usable_blocks;
-        queue_insert_before(prefix, blank, NULL);
+        kv_evict_put(&prefix->idle, blank);
     }
 }
 
@@ -270,6 +259,7 @@ void kv_prefix_release(struct kv_prefix *prefix)
         }
     }
     base_free(prefix->map);
+    kv_evict_release(&prefix->idle);
     base_pool_release(&prefix->nodes);
     base_pool_release(&prefix->extents);
 }
@@ -330,7 +320,7 @@ void kv_prefix_lookup(struct kv_prefix *prefix, const struct kv_content *content
 }
 
 // Makes [lo, hi) of a copy an extent of its own and gives it one more holder.
-static void hold_hit(struct kv_prefix *prefix, struct kv_hold *hold)
+static void hold_hit(struct kv_prefix *prefix, struct kv_hold *hold, int32_t priority)
 {
     struct kv_extent *extent = hold->first;
     while (extent->hi <= hold->lo) {
@@ -343,9 +333,11 @@ static void hold_hit(struct kv_prefix *prefix, struct kv_hold *hold)
         extent_cut(prefix, extent, hold->hi);
     }
     hold->first = extent;
+    extent->age.hits++;
+    extent->age.priority = priority < extent->age.priority ? priority : extent->age.priority;
     int64_t blocks = hold->hi - hold->lo;
     if (extent->holders++ == 0) {
-        queue_remove(prefix, extent);
+        kv_evict_remove(&prefix->idle, extent);
         prefix->idle_blocks -= blocks;
     } else {
         prefix->shared_blocks += blocks;
@@ -403,7 +395,8 @@ static void own(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struct kv_n
                 int64_t lo, int64_t hi)
 {
     struct kv_extent *extent = base_pool_take(&prefix->extents);
-    *extent = (struct kv_extent){.owner = seq, .lo = lo, .hi = hi, .holders = 1};
+    *extent = (struct kv_extent){
+        .owner = seq, .lo = lo, .hi = hi, .holders = 1, .age = {.priority = seq->priority}};
     node_insert_after(node, extent, node->youngest);
     struct kv_hold hold = {extent, lo, hi};
     base_vec_push(&seq->holds, hold);
@@ -440,7 +433,7 @@ void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
     base_require(seq->holds.count == 0);
     for (size_t i = 0; i < hits->count; i++) {
         struct kv_hold hold = hits->at[i];
-        hold_hit(prefix, &hold);
+        hold_hit(prefix, &hold, seq->priority);
         base_vec_push(&seq->holds, hold);
     }
     own_path(prefix, seq, hits->blocks);
@@ -459,7 +452,7 @@ static void take_from_extent(struct kv_prefix *prefix, struct kv_extent *extent,
     if (extent->hi > extent->lo) {
         return;
     }
-    queue_remove(prefix, extent);
+    kv_evict_remove(&prefix->idle, extent);
     if (extent->node == NULL) {
         base_pool_give(&prefix->extents, extent);
     } else {
@@ -476,9 +469,11 @@ void kv_prefix_take(struct kv_prefix *prefix, int64_t blocks)
         blocks -= blank;
     }
     while (blocks > 0) {
-        int64_t here = prefix->head->hi - prefix->head->lo;
+        struct kv_extent *first = kv_evict_first(&prefix->idle);
+        base_require(first != NULL);
+        int64_t here = first->hi - first->lo;
         here = here < blocks ? here : blocks;
-        take_from_extent(prefix, prefix->head, here);
+        take_from_extent(prefix, first, here);
         blocks -= here;
     }
 }
@@ -489,13 +484,14 @@ static void free_blank(struct kv_prefix *prefix, int64_t blocks)
     if (!prefix->is_old_order || blocks == 0) {
         return;
     }
-    if (prefix->tail != NULL && prefix->tail->node == NULL) {
-        prefix->tail->hi += blocks;
+    struct kv_extent *tail = prefix->idle.tail;
+    if (tail != NULL && tail->node == NULL) {
+        tail->hi += blocks;
         return;
     }
     struct kv_extent *blank = base_pool_take(&prefix->extents);
     blank->hi = blocks;
-    queue_insert_before(prefix, blank, NULL);
+    kv_evict_put(&prefix->idle, blank);
 }
 
 static void let_go(struct kv_prefix *prefix, const struct kv_prefix_seq *seq,
@@ -516,7 +512,10 @@ static void let_go(struct kv_prefix *prefix, const struct kv_prefix_seq *seq,
         return;
     }
     prefix->idle_blocks += blocks;
-    queue_insert_before(prefix, extent, NULL);
+    struct kv_age *age = &extent->age;
+    age->last_release = prefix->releases;
+    age->first_release = age->first_release > 0 ? age->first_release : prefix->releases;
+    kv_evict_put(&prefix->idle, extent);
 }
 
 void kv_prefix_commit(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks)
@@ -527,6 +526,7 @@ void kv_prefix_commit(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64
 void kv_prefix_detach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks,
                       int64_t blank_blocks)
 {
+    prefix->releases++;
     free_blank(prefix, blank_blocks);
     if (seq->is_contended) {
         kv_prefix_commit(prefix, seq, hashed_blocks);
@@ -553,6 +553,7 @@ int64_t kv_prefix_uniform_blocks(const struct kv_prefix *prefix, bool *evicts)
         *evicts = prefix->blank_blocks == 0;
         return *evicts ? prefix->idle_blocks : prefix->blank_blocks;
     }
-    *evicts = prefix->head != NULL && prefix->head->node != NULL;
-    return prefix->head != NULL ? prefix->head->hi - prefix->head->lo : 0;
+    const struct kv_extent *head = kv_evict_first(&prefix->idle);
+    *evicts = head != NULL && head->node != NULL;
+    return head != NULL ? head->hi - head->lo : 0;
 }

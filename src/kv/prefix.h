@@ -15,7 +15,7 @@
  * or two prompts are computed side by side) they are contended: kv_prefix_commit() then settles after every turn which copy
  * is the older one. An extent in the free queue is eaten from its end (blocks are freed last block first), a hit
  * takes from its front. Free order `new`: blocks without content go to the head of the queue, so they are a number before
- * all extents; `old`: everything goes to the tail in turn.
+ * all extents; `old`: everything goes to the tail in turn. Other orders than the queue's (kv/evict.h) take empty blocks first.
  *
  * Source: vLLM, vllm/v1/core/block_pool.py, kv_cache_manager.py (docs/sources.md). A block-by-block reference
  * (tests/reference) agrees on every step of random scenarios.
@@ -27,23 +27,11 @@
 #include "base/mem.h"
 #include "base/pool.h"
 #include "kv/content.h"
+#include "kv/evict.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct kv_node;
-struct kv_prefix_seq;
-
-struct kv_extent {
-    struct kv_node *node;                      /* NULL: blocks without content (free order `old`) */
-    struct kv_extent *older, *younger;         /* copies of the node, by when they were hashed */
-    struct kv_extent *before, *after;          /* in the free queue, taken from the head */
-    struct kv_extent *next_piece, *prev_piece; /* of one copy that was cut */
-    struct kv_prefix_seq *owner;               /* the running sequence that computes it, or NULL */
-    int64_t lo, hi; /* blocks of the path; blank ones: a count in hi, lo == 0 */
-    int64_t holders;
-};
 
 /* Blocks [lo, hi) of a copy, from its piece `first` on. */
 struct kv_hold {
@@ -59,6 +47,7 @@ struct kv_prefix_seq {
         size_t count, capacity;
     } holds;
     bool is_contended;
+    int32_t priority; /* of the request; set before it is attached */
 };
 
 struct kv_hits {
@@ -75,8 +64,9 @@ struct kv_prefix {
     int64_t idle_blocks;   /* free, with content */
     int64_t shared_blocks; /* sum over held blocks of holders - 1 */
     int64_t evicted_blocks;
-    int64_t contended_count;       /* running sequences with is_contended */
-    struct kv_extent *head, *tail; /* the free queue */
+    int64_t contended_count; /* running sequences with is_contended */
+    int64_t releases;        /* sequences that gave back what they held */
+    struct kv_evict idle;    /* extents that nobody holds */
     struct kv_node *root;
     struct kv_node **map; /* children by (parent, key of their first block) */
     size_t map_capacity, node_count;
@@ -85,8 +75,9 @@ struct kv_prefix {
     void *context;
 };
 
+/* is_old_order: empty blocks lie in the queue among the others; lru only. */
 void kv_prefix_init(struct kv_prefix *prefix, int64_t block_tokens, int64_t usable_blocks,
-                    bool is_old_order);
+                    enum kv_eviction eviction, bool is_old_order);
 void kv_prefix_release(struct kv_prefix *prefix);
 
 static inline int64_t kv_prefix_free_blocks(const struct kv_prefix *prefix)

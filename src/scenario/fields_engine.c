@@ -3,6 +3,7 @@
  */
 #include "scenario/parts.h"
 
+#include "kv/evict.h"
 #include "kv/reserve.h"
 #include "sched/options.h"
 
@@ -131,6 +132,12 @@ static const struct base_field engine_fields[] = {
      .choices = kv_placement_choices,
      .def = "blocks",
      .help = "where a reservation lies: in any free blocks, or contiguous"},
+    {.key = "kv_eviction",
+     .type = BASE_CHOICE,
+     AT(kv_eviction),
+     .choices = kv_eviction_choices,
+     .def = "lru",
+     .help = "which idle blocks of the prefix cache lose their content first"},
     {.key = "enforce_eager",
      .type = BASE_BOOL,
      AT(enforce_eager),
@@ -247,7 +254,6 @@ static const struct base_field engine_fields[] = {
 
 static const struct base_field engine_later[] = {
     LATER("enable_dp_attention", "data-parallel attention is not simulated yet"),
-    LATER("kv_eviction", "eviction belongs to prefix caching, which is not simulated yet"),
     LATER("victim", "the victim is the engine's own choice"),
     LATER("kv_tiers", "offload tiers are not simulated yet"),
     LATER("max_loras",

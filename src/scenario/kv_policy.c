@@ -133,6 +133,36 @@ static bool resolve_reuse(struct scenario_load *load)
     return true;
 }
 
+/* The queue's own order of empty blocks belongs to lru; the others take empty blocks first. */
+static bool resolve_eviction(struct scenario_load *load)
+{
+    const struct conf_node *node = scenario_stated(load->engine, "kv_eviction");
+    if (!load->opts.enable_prefix_caching && node == NULL) {
+        scenario_drop(load->engine, "kv_eviction");
+        return true;
+    }
+    if (!load->opts.enable_prefix_caching)
+        return scenario_fail_hint(
+            load->reader, node, "engine.kv_eviction", "unused-key",
+            "set engine.enable_prefix_caching to true, or leave it out",
+            "'kv_eviction' orders what a prefix cache keeps, and there is none");
+    load->scenario->config.kv_eviction = (enum kv_eviction)load->opts.kv_eviction;
+    if (load->opts.kv_eviction == KV_EVICT_LRU)
+        return true;
+    struct conf_node *switches = conf_get(load->engine, "switch");
+    node = switches != NULL ? scenario_stated(switches, "free_order") : NULL;
+    if (node != NULL)
+        return scenario_fail_hint(
+            load->reader, node, "engine.switch.free_order", "unused-key",
+            "leave it out, or set engine.kv_eviction to lru",
+            "'free_order' is an order of the queue, which kv_eviction '%s' is not",
+            kv_eviction_choices[load->opts.kv_eviction].name);
+    if (switches != NULL)
+        scenario_drop(switches, "free_order");
+    load->opts.switch_opts.free_order = SCHED_FREE_NEW;
+    return true;
+}
+
 /* A tensor is as long as its sequence: there are no blocks. */
 static bool resolve_block(struct scenario_load *load)
 {
@@ -174,6 +204,7 @@ bool scenario_kv_policy_resolve(struct scenario_load *load)
     bool ok = check_placement(load);
     config->kv_placement = (enum kv_placement)load->opts.kv_placement;
     ok = resolve_reuse(load) && ok;
+    ok = resolve_eviction(load) && ok;
     ok = resolve_block(load) && ok;
     ok = resolve_async(load) && ok;
     ok = check_unlimited(load) && ok;

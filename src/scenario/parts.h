@@ -50,7 +50,7 @@ struct scenario_engine_opts {
     bool enable_chunked_prefill, enable_prefix_caching, async_scheduling, enforce_eager,
         startup_check, disable_hybrid_kv_cache_manager, enable_expert_parallel, kv_unified,
         swa_full;
-    int scheduling_policy, preemption, kv_policy, kv_placement;
+    int scheduling_policy, preemption, kv_policy, kv_placement, kv_eviction;
     const struct conf_node *kv_cache_dtype, *memory, *switches;
     struct scenario_memory_opts memory_opts;
     struct scenario_switch_opts switch_opts;

@@ -317,6 +317,7 @@ static void take_hits(struct sched *sched, struct sched_seq *seq)
 {
     int64_t tokens = sched->hits.blocks * sched->pool->block_tokens;
     if (sched->pool->prefix != NULL) {
+        seq->cache.priority = seq->priority;
         kv_prefix_attach(sched->pool->prefix, &seq->cache, &sched->hits);
         sched->pool->free_blocks = kv_prefix_free_blocks(sched->pool->prefix);
         sched->lookup_tokens +=

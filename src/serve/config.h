@@ -92,6 +92,7 @@ struct serve_config {
     const struct sched_ops *scheduler; /* NULL: vllm_v1 */
     enum kv_policy kv_policy;
     enum kv_placement kv_placement; /* of reservations */
+    enum kv_eviction kv_eviction;   /* of a prefix cache; other than lru with free_order new only */
     struct serve_copy_ticks copy;   /* concat */
     struct cost_config cost;
     struct workload_spec workload;

@@ -21,7 +21,7 @@ static void init_pool(struct serve_replica *replica, const struct serve_config *
         base_require(config->kv_policy == KV_PAGED || config->kv_policy == KV_UNLIMITED);
         pool->prefix = &replica->prefix;
         kv_prefix_init(&replica->prefix, config->sched.block_size, pool->free_blocks,
-                       config->sched.free_order == SCHED_FREE_OLD);
+                       config->kv_eviction, config->sched.free_order == SCHED_FREE_OLD);
     }
 }
 

@@ -47,6 +47,11 @@ static const uint32_t feature_sets[] = {
     RANDOM_CACHE | RANDOM_V010 | RANDOM_UNCHUNKED,
     RANDOM_CACHE | RANDOM_THRESHOLD | RANDOM_WATERMARK,
     RANDOM_CACHE | RANDOM_CLOSED_LOOP,
+    RANDOM_CACHE | RANDOM_EVICTION,
+    RANDOM_CACHE | RANDOM_EVICTION | RANDOM_ASYNC | RANDOM_EOS | RANDOM_ABORTS,
+    RANDOM_CACHE | RANDOM_EVICTION | RANDOM_PRIORITY,
+    RANDOM_CACHE | RANDOM_EVICTION | RANDOM_V010 | RANDOM_CLOSED_LOOP,
+    RANDOM_CACHE | RANDOM_EVICTION | RANDOM_THRESHOLD | RANDOM_WATERMARK,
     RANDOM_ORCA,
     RANDOM_ORCA | RANDOM_AFFINE | RANDOM_FRACTION,
     RANDOM_ORCA | RANDOM_ABORTS,
@@ -106,7 +111,8 @@ START_TEST(engine_does_what_the_reference_does_with_any_mix)
     uint64_t scenarios = 4 * number_from("KVSIM_SCENARIOS", 100),
              first = number_from("KVSIM_SEED", 1000000);
     for (uint64_t seed = first; seed < first + scenarios; seed++) {
-        check_one(seed, random_features(seed, RANDOM_WITHOUT_CACHE | RANDOM_CACHE));
+        uint32_t features = random_features(seed, RANDOM_WITHOUT_CACHE | RANDOM_CACHE);
+        check_one(seed, features | (seed % 2 == 0 ? RANDOM_EVICTION : 0));
     }
 }
 END_TEST

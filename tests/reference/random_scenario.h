@@ -33,7 +33,8 @@ enum random_feature {
     RANDOM_REFUSALS = 1u << 15,   /* now and then a prompt that is empty or too long */
     RANDOM_FEATURES = 16,         /* how many there are, without the next */
     RANDOM_ORCA =
-        1u << 16 /* Orca or a static batch, any reservation and placement; no cache or windows */
+        1u << 16, /* Orca or a static batch, any reservation and placement; no cache or windows */
+    RANDOM_EVICTION = 1u << 17, /* beside RANDOM_CACHE: any order of eviction but lru */
 };
 
 /* Without the features that need a prefix cache or windows. */

@@ -48,6 +48,25 @@ enum ref_tie { REF_TIE_LATEST, REF_TIE_FIRST };
  * tail. */
 enum ref_free_order { REF_FREE_NEW, REF_FREE_OLD };
 
+/* Which block without a holder loses its content first. LRU: the head of the free list. All others: a block without content
+ * if there is one, else, in this order of questions,
+ *   FIFO      the one first given back the longest ago
+ *   LFU       the one hit least often, then given back the longest ago
+ *   MRU       the one given back last
+ *   FILO      the one first given back last
+ *   PRIORITY  the one whose most urgent holder was least urgent, then given back the longest ago
+ *   SLRU      one that was never hit rather than one that was, then given back the longest ago
+ * and of those that one request gave back at once the one furthest behind in its tokens. */
+enum ref_eviction {
+    REF_EVICT_LRU,
+    REF_EVICT_FIFO,
+    REF_EVICT_LFU,
+    REF_EVICT_MRU,
+    REF_EVICT_FILO,
+    REF_EVICT_PRIORITY,
+    REF_EVICT_SLRU
+};
+
 /* A waiting request that exceeds the budget while chunking is off: end the turn, or try the next
  * one. */
 enum ref_misfit { REF_MISFIT_STOP, REF_MISFIT_SKIP };
@@ -94,6 +113,7 @@ struct ref_engine {
     enum ref_policy policy;
     enum ref_tie priority_tie;
     enum ref_free_order free_order;
+    enum ref_eviction eviction; /* other than LRU only with REF_FREE_NEW */
     enum ref_misfit unchunked_misfit;
 };
 

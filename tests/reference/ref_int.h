@@ -38,6 +38,11 @@ struct ref_block {
     int64_t holders;
     int64_t link;      /* what it holds, or -1 when it is not hashed */
     int64_t hashed_at; /* count of hashings before; the oldest of equal content is hit */
+    int64_t
+        position; /* in the tokens of whoever hashed it, in blocks; this and the rest: of what it holds */
+    int64_t hits;
+    int64_t priority;                          /* the lowest of all its holders */
+    int64_t first_given_back, last_given_back; /* counts of releases; 0 = never */
 };
 
 struct ref_pool {
@@ -49,6 +54,8 @@ struct ref_pool {
     struct ref_link *links;
     int64_t link_count;
     int64_t hashings, evicted;
+    enum ref_eviction eviction;
+    int64_t releases; /* by one request, of any number of blocks */
 };
 
 void ref_pool_init(struct ref_pool *pool, const struct ref_engine *engine);
@@ -60,10 +67,13 @@ int64_t ref_pool_link(struct ref_pool *pool, int64_t parent, const int64_t *toke
 /* The oldest block that carries a link, or REF_NO_BLOCK. */
 int64_t ref_pool_find(const struct ref_pool *pool, int64_t link);
 
-int64_t ref_pool_take(struct ref_pool *pool);              /* pops the head; there is one */
-void ref_pool_touch(struct ref_pool *pool, int64_t block); /* one holder more */
-void ref_pool_drop(struct ref_pool *pool, int64_t block);  /* one holder less */
-void ref_pool_hash(struct ref_pool *pool, int64_t block, int64_t link);
+int64_t ref_pool_take(struct ref_pool *pool); /* the next one; there is one */
+/* A hit: one holder more. */
+void ref_pool_touch(struct ref_pool *pool, int64_t block, int64_t priority);
+void ref_pool_drop(struct ref_pool *pool, int64_t block); /* one holder less */
+/* The block holds a link from now on, the `position`th of its holder's, whose priority is `priority`. */
+void ref_pool_hash(struct ref_pool *pool, int64_t block, int64_t link, int64_t position,
+                   int64_t priority);
 int64_t ref_pool_idle_cached(const struct ref_pool *pool);
 
 /* ---- the run ---- */

@@ -142,7 +142,7 @@ static bool has_place(const struct ref_state *state, const struct ref_request *r
 
 static void take_block(struct ref_state *state, struct ref_request *request, int64_t block)
 {
-    ref_pool_touch(&state->pool, block);
+    ref_pool_touch(&state->pool, block, 0);
     ref_list_push(&request->blocks, block);
 }
 

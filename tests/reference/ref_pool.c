@@ -69,6 +69,7 @@ void ref_pool_init(struct ref_pool *pool, const struct ref_engine *engine)
     *pool =
         (struct ref_pool){.block_size = engine->block_size,
                           .free_order = engine->free_order,
+                          .eviction = engine->eviction,
                           .block_count = engine->num_blocks - (engine->kind == REF_ORCA ? 0 : 1)};
     pool->blocks = ref_alloc((size_t)pool->block_count, sizeof(*pool->blocks));
     for (int64_t i = 0; i < pool->block_count; i++) {
@@ -116,14 +117,47 @@ int64_t ref_pool_find(const struct ref_pool *pool, int64_t link)
     return oldest;
 }
 
+/* Is block a evicted before block b? Not asked under LRU, where the list says it. */
+static bool goes_first(const struct ref_pool *pool, int64_t a, int64_t b)
+{
+    const struct ref_block *x = &pool->blocks[a];
+    const struct ref_block *y = &pool->blocks[b];
+    if (x->link < 0 || y->link < 0) {
+        return x->link < 0 && y->link >= 0;
+    }
+    if (pool->eviction == REF_EVICT_LFU && x->hits != y->hits) {
+        return x->hits < y->hits;
+    }
+    if (pool->eviction == REF_EVICT_PRIORITY && x->priority != y->priority) {
+        return x->priority > y->priority;
+    }
+    if (pool->eviction == REF_EVICT_SLRU && (x->hits == 0) != (y->hits == 0)) {
+        return x->hits == 0;
+    }
+    const bool by_first = pool->eviction == REF_EVICT_FIFO || pool->eviction == REF_EVICT_FILO;
+    const int64_t since_x = by_first ? x->first_given_back : x->last_given_back;
+    const int64_t since_y = by_first ? y->first_given_back : y->last_given_back;
+    if (since_x != since_y) {
+        const bool newest = pool->eviction == REF_EVICT_MRU || pool->eviction == REF_EVICT_FILO;
+        return newest ? since_x > since_y : since_x < since_y;
+    }
+    return x->position > y->position;
+}
+
 int64_t ref_pool_take(struct ref_pool *pool)
 {
     if (pool->free.count == 0) {
         fprintf(stderr, "reference: a block was taken from an empty pool\n");
         abort();
     }
-    const int64_t block = pool->free.at[0];
-    ref_list_remove(&pool->free, 0);
+    int64_t place = 0;
+    for (int64_t i = 1; i < pool->free.count && pool->eviction != REF_EVICT_LRU; i++) {
+        if (goes_first(pool, pool->free.at[i], pool->free.at[place])) {
+            place = i;
+        }
+    }
+    const int64_t block = pool->free.at[place];
+    ref_list_remove(&pool->free, place);
     if (pool->blocks[block].link >= 0) {
         pool->blocks[block].link = -1;
         pool->evicted++;
@@ -132,8 +166,12 @@ int64_t ref_pool_take(struct ref_pool *pool)
     return block;
 }
 
-void ref_pool_touch(struct ref_pool *pool, int64_t block)
+void ref_pool_touch(struct ref_pool *pool, int64_t block, int64_t priority)
 {
+    pool->blocks[block].hits++;
+    if (priority < pool->blocks[block].priority) {
+        pool->blocks[block].priority = priority;
+    }
     if (pool->blocks[block].holders == 0) {
         ref_list_remove(&pool->free, ref_list_find(&pool->free, block));
     }
@@ -150,14 +188,23 @@ void ref_pool_drop(struct ref_pool *pool, int64_t block)
     if (pool->blocks[block].holders > 0) {
         return;
     }
+    pool->blocks[block].last_given_back = pool->releases;
+    if (pool->blocks[block].first_given_back == 0) {
+        pool->blocks[block].first_given_back = pool->releases;
+    }
     const bool to_head = pool->free_order == REF_FREE_NEW && pool->blocks[block].link < 0;
     ref_list_insert(&pool->free, to_head ? 0 : pool->free.count, block);
 }
 
-void ref_pool_hash(struct ref_pool *pool, int64_t block, int64_t link)
+void ref_pool_hash(struct ref_pool *pool, int64_t block, int64_t link, int64_t position,
+                   int64_t priority)
 {
     pool->blocks[block].link = link;
     pool->blocks[block].hashed_at = pool->hashings++;
+    pool->blocks[block].position = position;
+    pool->blocks[block].priority = priority;
+    pool->blocks[block].hits = 0;
+    pool->blocks[block].first_given_back = 0;
 }
 
 int64_t ref_pool_idle_cached(const struct ref_pool *pool)

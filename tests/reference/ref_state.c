@@ -98,13 +98,15 @@ void ref_request_hash(struct ref_state *state, struct ref_request *request, int6
     for (; request->hashed_blocks < full; request->hashed_blocks++) {
         const int64_t block = request->blocks.at[request->hashed_blocks];
         if (block != REF_NO_BLOCK) {
-            ref_pool_hash(&state->pool, block, request->links.at[request->hashed_blocks]);
+            ref_pool_hash(&state->pool, block, request->links.at[request->hashed_blocks],
+                          request->hashed_blocks, request->in->priority);
         }
     }
 }
 
 void ref_request_release(struct ref_state *state, struct ref_request *request)
 {
+    state->pool.releases++;
     while (request->blocks.count > 0) {
         const int64_t block = request->blocks.at[--request->blocks.count];
         if (block != REF_NO_BLOCK) {

@@ -64,6 +64,7 @@ static int64_t blocks_out_of_window(const struct ref_engine *engine, int64_t com
 static void drop_out_of_window(struct ref_state *state, struct ref_request *request)
 {
     const int64_t processed = request->computed - ref_request_in_flight(state, request);
+    state->pool.releases++;
     for (int64_t i = blocks_out_of_window(state->engine, processed) - 1; i >= 0; i--) {
         if (request->blocks.at[i] == REF_NO_BLOCK) {
             return;
@@ -298,7 +299,7 @@ static void take_blocks(struct ref_state *state, struct ref_request *request,
     for (int64_t i = 0; i < hits->count; i++) {
         const int64_t block = i < out ? REF_NO_BLOCK : hits->at[i];
         if (block != REF_NO_BLOCK) {
-            ref_pool_touch(&state->pool, block);
+            ref_pool_touch(&state->pool, block, request->in->priority);
         }
         ref_list_push(&request->blocks, block);
     }

@@ -154,6 +154,7 @@ static void fill_config(const struct ref_input *input, struct cost_options *cost
                                                 .per_context_token_ns = (double)input->step.d / ns};
     *out = (struct serve_config){.pool_blocks = engine->num_blocks,
                                  .reserved_blocks = engine->kind == REF_ORCA ? 0 : 1,
+                                 .kv_eviction = (enum kv_eviction)engine->eviction,
                                  .replica_count = 1};
     if (engine->kind == REF_ORCA) {
         static const enum kv_policy policies[] = {KV_RESERVED_MAX,    KV_RESERVED_POW2,

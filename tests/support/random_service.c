@@ -58,6 +58,9 @@ static void roll_scheduler(struct dice *dice, struct service *service)
     sched->enable_prefix_caching = one_in(dice, 2);
     sched->free_order = one_in(dice, 2) ? SCHED_FREE_OLD : SCHED_FREE_NEW;
     sched->count_every_lookup = one_in(dice, 4);
+    if (sched->free_order == SCHED_FREE_NEW && one_in(dice, 2)) {
+        service->config.kv_eviction = (enum kv_eviction)between(dice, KV_EVICT_FIFO, KV_EVICT_SLRU);
+    }
     service->config.cost.max_decode_seqs = (uint32_t)sched->max_num_seqs;
     service_set_async(service, one_in(dice, 2));
 }

@@ -31,12 +31,14 @@ struct block {
     int64_t tokens[TOKENS_MAX]; // all up to its end, as its hash
     int64_t token_count;        // 0: no content
     int64_t hashed_at, holders;
+    struct kv_age age;
 };
 
 struct model {
     struct block blocks[BLOCKS_MAX];
     int64_t queue[BLOCKS_MAX], queued; // free blocks, taken from the front
-    int64_t now, evicted, block_tokens;
+    int64_t now, evicted, block_tokens, releases;
+    enum kv_eviction eviction;
     bool is_old_order;
 };
 
@@ -73,6 +75,9 @@ static void model_free(struct model *model, int64_t block)
     if (--model->blocks[block].holders > 0) {
         return;
     }
+    struct kv_age *age = &model->blocks[block].age;
+    age->last_release = model->releases;
+    age->first_release = age->first_release == 0 ? model->releases : age->first_release;
     if (to_head) {
         memmove(&model->queue[1], &model->queue[0], (size_t)model->queued * sizeof *model->queue);
     }
@@ -80,9 +85,36 @@ static void model_free(struct model *model, int64_t block)
     model->queued++;
 }
 
+// Does a go before b? What has no content first; then what the order asks for; of one release the longer content.
+static bool model_goes_first(const struct model *model, int64_t a, int64_t b)
+{
+    const struct block *x = &model->blocks[a], *y = &model->blocks[b];
+    if (x->token_count == 0 || y->token_count == 0) {
+        return x->token_count == 0 && y->token_count > 0;
+    }
+    int64_t first = x->age.first_release - y->age.first_release,
+            last = x->age.last_release - y->age.last_release, rank = 0;
+    if (model->eviction == KV_EVICT_LFU) {
+        rank = x->age.hits - y->age.hits;
+    } else if (model->eviction == KV_EVICT_SLRU) {
+        rank = (x->age.hits > 0 ? 1 : 0) - (y->age.hits > 0 ? 1 : 0);
+    } else if (model->eviction == KV_EVICT_PRIORITY) {
+        rank = y->age.priority - x->age.priority;
+    }
+    rank = rank != 0                          ? rank
+           : model->eviction == KV_EVICT_FIFO ? first
+           : model->eviction == KV_EVICT_FILO ? -first
+           : model->eviction == KV_EVICT_MRU  ? -last
+                                              : last;
+    return rank < 0 || (rank == 0 && x->token_count > y->token_count);
+}
+
 static int64_t model_take(struct model *model)
 {
     int64_t block = model->queue[0];
+    for (int64_t i = 1; i < model->queued && model->eviction != KV_EVICT_LRU; i++) {
+        block = model_goes_first(model, model->queue[i], block) ? model->queue[i] : block;
+    }
     model_unqueue(model, block);
     model->evicted += model->blocks[block].token_count > 0 ? 1 : 0;
     model->blocks[block].token_count = 0;
@@ -176,13 +208,15 @@ static void scene_init(struct scene *scene, uint64_t seed)
     *scene = (struct scene){.dice = {seed}};
     struct model *model = &scene->model;
     model->block_tokens = roll(&scene->dice, 1, 5);
-    model->is_old_order = roll(&scene->dice, 0, 1) == 1;
+    model->eviction = (enum kv_eviction)roll(&scene->dice, KV_EVICT_LRU, KV_EVICT_SLRU);
+    model->is_old_order = model->eviction == KV_EVICT_LRU && roll(&scene->dice, 0, 1) == 1;
     int64_t least = TOKENS_MAX / model->block_tokens + 1;
     int64_t usable = least < BLOCKS_MAX / 2 ? roll(&scene->dice, least, 2 * least) : BLOCKS_MAX;
     for (int64_t i = 0; i < usable; i++) {
         model->queue[model->queued++] = i;
     }
-    kv_prefix_init(&scene->prefix, model->block_tokens, usable, model->is_old_order);
+    kv_prefix_init(&scene->prefix, model->block_tokens, usable, model->eviction,
+                   model->is_old_order);
     scene->prefix.hashed_blocks = hashed_blocks;
     make_contents(scene);
 }
@@ -222,6 +256,10 @@ static void check_uniform(const struct scene *scene)
     int64_t blocks = kv_prefix_uniform_blocks(&scene->prefix, &evicts);
     ck_assert_int_le(blocks, scene->model.queued);
     ck_assert(blocks > 0 || scene->model.queued == 0);
+    if (scene->model.eviction != KV_EVICT_LRU) {
+        ck_assert_int_eq(blocks, evicts ? scene->prefix.idle_blocks : scene->prefix.blank_blocks);
+        return;
+    }
     for (int64_t i = 0; i < blocks; i++) {
         ck_assert_int_eq(scene->model.blocks[scene->model.queue[i]].token_count > 0, evicts);
     }
@@ -252,6 +290,7 @@ static void compute(struct scene *scene, struct member *member, int64_t tokens)
         struct block *block = &model->blocks[member->blocks[member->hashed++]];
         block->token_count = member->hashed * model->block_tokens;
         block->hashed_at = model->now++;
+        block->age = (struct kv_age){.priority = member->cache.priority};
         write_tokens(&scene->contents[member->content], block->token_count, block->tokens);
     }
     commit_all(scene);
@@ -271,6 +310,7 @@ static void admit(struct scene *scene, int64_t which)
     struct model *model = &scene->model;
     *member = (struct member){.content = roll(&scene->dice, 0, CONTENTS - 1)};
     member->cache.content = scene->contents[member->content];
+    member->cache.priority = (int32_t)roll(&scene->dice, 0, 2);
     int64_t most = (member->cache.content.token_count - 1) / model->block_tokens, idle;
     struct kv_hits hits = {0};
     kv_prefix_lookup(&scene->prefix, &member->cache.content, most, &hits);
@@ -286,8 +326,13 @@ static void admit(struct scene *scene, int64_t which)
     kv_prefix_attach(&scene->prefix, &member->cache, &hits);
     base_vec_free(&hits);
     for (int64_t i = 0; i < member->held; i++) {
-        if (model->blocks[member->blocks[i]].holders++ == 0) {
+        struct block *block = &model->blocks[member->blocks[i]];
+        if (block->holders++ == 0) {
             model_unqueue(model, member->blocks[i]);
+        }
+        block->age.hits++;
+        if (member->cache.priority < block->age.priority) {
+            block->age.priority = member->cache.priority;
         }
     }
     scene->running[scene->running_count++] = which;
@@ -298,6 +343,7 @@ static void throw_out(struct scene *scene, int64_t which)
 {
     struct member *member = &scene->members[which];
     kv_prefix_detach(&scene->prefix, &member->cache, member->hashed, member->held - member->hashed);
+    scene->model.releases++;
     for (int64_t i = member->held; i-- > 0;) {
         model_free(&scene->model, member->blocks[i]);
     }
@@ -331,7 +377,7 @@ static void one_operation(struct scene *scene)
 
 START_TEST(every_block_is_where_a_block_by_block_model_has_it)
 {
-    enum { SCENES = 40, OPERATIONS = 120 };
+    enum { SCENES = 150, OPERATIONS = 120 };
     int64_t evicted = 0, contended = 0;
     for (uint64_t seed = 1; seed <= SCENES; seed++) {
         struct scene scene;
@@ -376,9 +422,10 @@ static int64_t hits_of(struct kv_prefix *prefix, const struct kv_content *conten
     return blocks;
 }
 
-static void pass_through(struct kv_prefix *prefix, const struct kv_content *content)
+static void pass_through_as(struct kv_prefix *prefix, const struct kv_content *content,
+                            int32_t priority)
 {
-    struct kv_prefix_seq seq = {.content = *content};
+    struct kv_prefix_seq seq = {.content = *content, .priority = priority};
     struct kv_hits hits = {0};
     int64_t blocks = content->token_count / prefix->block_tokens;
     kv_prefix_lookup(prefix, content, blocks, &hits);
@@ -389,12 +436,17 @@ static void pass_through(struct kv_prefix *prefix, const struct kv_content *cont
     base_vec_free(&seq.holds);
 }
 
+static void pass_through(struct kv_prefix *prefix, const struct kv_content *content)
+{
+    pass_through_as(prefix, content, 0);
+}
+
 START_TEST(the_last_blocks_of_the_oldest_content_go_first)
 {
     struct kv_prefix prefix;
     struct spec_token_run runs[3] = {{0, 16}, {100, 16}, {200, 12}};
     struct kv_content a = one_run(&runs[0]), b = one_run(&runs[1]), c = one_run(&runs[2]);
-    kv_prefix_init(&prefix, 4, 9, false);
+    kv_prefix_init(&prefix, 4, 9, KV_EVICT_LRU, false);
     prefix.hashed_blocks = all_hashed;
     prefix.context = &prefix;
     pass_through(&prefix, &a);
@@ -418,7 +470,7 @@ START_TEST(contents_that_part_in_a_block_share_what_lies_before_it)
     struct spec_token_run same[1] = {{0, 16}}, parts[2] = {{0, 10}, {500, 6}},
                           cut[3] = {{0, 3}, {3, 5}, {8, 2}};
     struct kv_content whole = one_run(same), other = {parts, 2, 16}, pieces = {cut, 3, 10};
-    kv_prefix_init(&prefix, 4, 20, false);
+    kv_prefix_init(&prefix, 4, 20, KV_EVICT_LRU, false);
     prefix.hashed_blocks = all_hashed;
     prefix.context = &prefix;
     pass_through(&prefix, &whole);
@@ -444,6 +496,37 @@ static void attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
     base_vec_free(&hits);
 }
 
+// Which of three contents loses its end first: a (urgent, found again after b came), b, c (least urgent).
+START_TEST(each_order_takes_from_another_content_first)
+{
+    static const struct {
+        enum kv_eviction order;
+        char loses;
+    } cases[] = {
+        {KV_EVICT_LRU, 'b'},  {KV_EVICT_FIFO, 'a'},     {KV_EVICT_LFU, 'b'},  {KV_EVICT_MRU, 'a'},
+        {KV_EVICT_FILO, 'c'}, {KV_EVICT_PRIORITY, 'c'}, {KV_EVICT_SLRU, 'b'},
+    };
+    struct spec_token_run runs[3] = {{0, 16}, {100, 16}, {200, 16}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct kv_prefix prefix;
+        kv_prefix_init(&prefix, 4, 12, cases[i].order, false);
+        prefix.hashed_blocks = all_hashed;
+        prefix.context = &prefix;
+        struct kv_content contents[3];
+        for (int32_t c = 0; c < 3; c++) {
+            contents[c] = one_run(&runs[c]);
+            pass_through_as(&prefix, &contents[c], c);
+        }
+        pass_through_as(&prefix, &contents[0], 0);
+        kv_prefix_take(&prefix, 1);
+        for (int c = 0; c < 3; c++) {
+            ck_assert_int_eq(hits_of(&prefix, &contents[c], 4), cases[i].loses == 'a' + c ? 3 : 4);
+        }
+        kv_prefix_release(&prefix);
+    }
+}
+END_TEST
+
 static int64_t none_hashed(void *context, const struct kv_prefix_seq *cache)
 {
     (void)context;
@@ -457,7 +540,7 @@ START_TEST(a_second_copy_that_is_cut_is_still_eaten_from_its_end)
     struct kv_prefix_seq first = {0}, second = {0}, third = {0};
     struct spec_token_run same[1] = {{0, 16}}, parts[2] = {{0, 8}, {500, 4}};
     struct kv_content whole = one_run(same), other = {parts, 2, 12};
-    kv_prefix_init(&prefix, 4, 9, false);
+    kv_prefix_init(&prefix, 4, 9, KV_EVICT_LRU, false);
     prefix.hashed_blocks = none_hashed; // two side by side, before either has a full block
     attach(&prefix, &first, &whole, 0, 4);
     attach(&prefix, &second, &whole, 0, 4);
@@ -483,5 +566,6 @@ END_TEST
 
 CHECK_MAIN("kv.prefix", every_block_is_where_a_block_by_block_model_has_it,
            the_last_blocks_of_the_oldest_content_go_first,
+           each_order_takes_from_another_content_first,
            contents_that_part_in_a_block_share_what_lies_before_it,
            a_second_copy_that_is_cut_is_still_eaten_from_its_end)

@@ -82,6 +82,25 @@ START_TEST(a_tensor_has_no_blocks)
 }
 END_TEST
 
+START_TEST(an_order_of_eviction_replaces_the_order_of_the_queue)
+{
+    struct loaded loaded;
+    accept(&loaded, "profile: vllm-0.19, kv_eviction: lfu"); // the profile's queue is old
+    ck_assert_int_eq(loaded.config->kv_eviction, KV_EVICT_LFU);
+    ck_assert_int_eq(loaded.config->sched.free_order, SCHED_FREE_NEW);
+    loaded_end(&loaded);
+    accept(&loaded, "profile: vllm-0.19, kv_eviction: lru");
+    ck_assert_int_eq(loaded.config->sched.free_order, SCHED_FREE_OLD);
+    loaded_end(&loaded);
+    refuse("profile: vllm-0.19, kv_eviction: lfu, switch: {free_order: new}",
+           "engine.switch.free_order", "unused-key");
+    refuse("profile: vllm-0.19, kv_eviction: lfu, enable_prefix_caching: false",
+           "engine.kv_eviction", "unused-key");
+    refuse("profile: orca-max, kv_eviction: lru", "engine.kv_eviction", "unused-key");
+    refuse("profile: vllm-0.19, kv_eviction: lifo", "engine.kv_eviction", "bad-choice");
+}
+END_TEST
+
 START_TEST(what_does_not_go_together_is_refused)
 {
     refuse("profile: vllm-0.19, kv_placement: buddy", "engine.kv_placement", "unused-key");
@@ -146,5 +165,6 @@ START_TEST(the_resolved_scenario_is_one)
 END_TEST
 
 CHECK_MAIN("scenario.kv_policy", profiles_choose_scheduler_policy_and_place, a_tensor_has_no_blocks,
+           an_order_of_eviction_replaces_the_order_of_the_queue,
            what_does_not_go_together_is_refused, a_longest_sequence_without_a_buddy_cannot_start,
            the_resolved_scenario_is_one)

@@ -1,0 +1,37 @@
+/*
+ * extent.h - a run of consecutive blocks of one content that share their fate: holders, uses and place among the idle ones.
+ *
+ * Owned by the prefix cache (kv/prefix.h), which says what an extent is a copy of; kv/evict.h keeps the idle ones in the
+ * order in which they are taken. Invariant: every block of an extent has the same holders and the same age, and the last
+ * block is taken first; so an extent is cut where a hit ends and eaten from its end.
+ */
+#ifndef KVSIM_KV_EXTENT_H
+#define KVSIM_KV_EXTENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct kv_node;
+struct kv_prefix_seq;
+
+/* What orders of eviction look at. A release is one sequence giving blocks back. */
+struct kv_age {
+    int64_t first_release; /* the first one after which nobody held it; 0 = not yet */
+    int64_t last_release;  /* the latest one */
+    int64_t hits;          /* how often it was found again */
+    int32_t priority;      /* the most urgent of all that have held it; low is urgent */
+};
+
+struct kv_extent {
+    struct kv_node *node;                      /* NULL: blocks without content (free order `old`) */
+    struct kv_extent *older, *younger;         /* copies of the node, by when they were hashed */
+    struct kv_extent *before, *after;          /* in the free queue (lru), taken from the head */
+    size_t heap_index;                         /* among the idle ones (other orders) */
+    struct kv_extent *next_piece, *prev_piece; /* of one copy that was cut */
+    struct kv_prefix_seq *owner;               /* the running sequence that computes it, or NULL */
+    int64_t lo, hi; /* blocks of the path; blank ones: a count in hi, lo == 0 */
+    int64_t holders;
+    struct kv_age age;
+};
+
+#endif
