@@ -175,8 +175,9 @@ int64_t cost_window_tokens(const struct cost *cost, size_t window);
 /* Sum of the first n terms of a piece: n*first + delta*n*(n-1)/2. */
 static inline base_i128 cost_piece_sum(const struct cost_piece *piece, int64_t n)
 {
-    return (base_i128)n * piece->first_ticks +
-           (base_i128)piece->delta_ticks * ((base_i128)n * (n - 1) / 2);
+    const int64_t short_n = (int64_t)1 << 31; // below it the pairs fit 64 bits
+    base_i128 pairs = n < short_n ? n * (n - 1) / 2 : (base_i128)n * (n - 1) / 2;
+    return (base_i128)n * piece->first_ticks + piece->delta_ticks * pairs;
 }
 /* The largest n <= step_count with cost_piece_sum(n) <= ticks. */
 int64_t cost_piece_steps_within(const struct cost_piece *piece, base_i128 ticks);

@@ -59,8 +59,12 @@ struct work {
     const struct sheet *sheet;
     struct cost_parts parts;
     double kernel_count;
+    struct work_rows *rows; /* NULL: nobody asks for operators */
+};
+
+struct work_rows {
     double largest_s[COST_OPERATOR_COUNT];
-    struct cost_operator_row rows[COST_OPERATOR_COUNT];
+    struct cost_operator_row of[COST_OPERATOR_COUNT];
 };
 
 /* What a step asks of the operators. */
@@ -77,17 +81,19 @@ static double per_gpu(double whole, double gpus)
 static void work_add_times(struct work *work, enum cost_operator op, struct cost_time time,
                            double times, double stages)
 {
-    struct cost_operator_row *row = &work->rows[op];
     double s = times * time.s;
+    work->parts.class_s[time.bound] += s;
+    work->kernel_count += times * time.kernel_count;
+    if (work->rows == NULL)
+        return;
+    struct cost_operator_row *row = &work->rows->of[op];
     row->total_s += s;
     row->flops += times * time.flops / stages;
     row->bytes += times * time.bytes / stages;
-    if (s > work->largest_s[op]) {
-        work->largest_s[op] = s;
+    if (s > work->rows->largest_s[op]) {
+        work->rows->largest_s[op] = s;
         row->bound = time.bound;
     }
-    work->parts.class_s[time.bound] += s;
-    work->kernel_count += times * time.kernel_count;
 }
 
 /* An operator of `layers` layers, spread over the pipeline's stages. */
@@ -437,18 +443,21 @@ static void add_overheads(struct work *work, const struct cost *cost, uint32_t s
                                 ? cost->config.options->host_exposed_ns * 1e-9
                                 : rates->host_exposed_s;
     work->parts.overlap = cost_host_overlap(&cost->config);
-    work->rows[COST_OP_LAUNCH].total_s = work->parts.launch_s;
-    work->rows[COST_OP_LAUNCH].bound = COST_HOST;
-    work->rows[COST_OP_HOST].total_s = work->parts.host_s + work->parts.exposed_s;
-    work->rows[COST_OP_HOST].bound = COST_HOST;
+    if (work->rows == NULL)
+        return;
+    struct cost_operator_row *rows = work->rows->of;
+    rows[COST_OP_LAUNCH].total_s = work->parts.launch_s;
+    rows[COST_OP_LAUNCH].bound = COST_HOST;
+    rows[COST_OP_HOST].total_s = work->parts.host_s + work->parts.exposed_s;
+    rows[COST_OP_HOST].bound = COST_HOST;
 }
 
 /* Attention of decodes is left to the caller's lines when `decode_lines` is set; its kernels are counted all the same. */
 static void work_step(struct work *work, const struct cost *cost, const struct cost_shape *shape,
-                      bool decode_lines, bool needs_rows)
+                      bool decode_lines, struct work_rows *rows)
 {
     const struct sheet *sheet = cost->state;
-    *work = (struct work){.sheet = sheet};
+    *work = (struct work){.sheet = sheet, .rows = rows};
     uint32_t seq_count = shape->prefill_seq_count + shape->decode_seq_count;
     bool pure_decode = cost_shape_is_decode(shape);
     struct demand demand = {
@@ -457,7 +466,7 @@ static void work_step(struct work *work, const struct cost *cost, const struct c
         .sequences = seq_count,
         .absorbed_rows = cost->config.mla_absorbed ? shape->decode_seq_count : 0,
     };
-    if (needs_rows || sheet->bodies == NULL)
+    if (rows != NULL || sheet->bodies == NULL)
         add_body(work, &demand);
     else
         add_known_body(work, &demand);
@@ -474,7 +483,7 @@ static void work_step(struct work *work, const struct cost *cost, const struct c
 static struct cost_result datasheet_step(struct cost *cost, const struct cost_shape *shape)
 {
     struct work work;
-    work_step(&work, cost, shape, false, false);
+    work_step(&work, cost, shape, false, NULL);
     return cost_parts_result(&work.parts);
 }
 
@@ -498,7 +507,7 @@ static void datasheet_ramp(struct cost *cost, uint32_t seq_count, struct cost_li
     const struct sheet *sheet = cost->state;
     const struct cost_shape shape = {.decode_seq_count = seq_count};
     struct work work;
-    work_step(&work, cost, &shape, true, false);
+    work_step(&work, cost, &shape, true, NULL);
     *lines = (struct cost_lines){.overlap = work.parts.overlap};
     for (int i = 0; i < COST_BOUND_COUNT; i++)
         lines->class_ticks[i] = cost_ticks_from_s(work.parts.class_s[i]);
@@ -522,11 +531,12 @@ static void datasheet_explain(struct cost *cost, const struct cost_shape *shape,
 {
     const struct sheet *sheet = cost->state;
     struct work work;
-    work_step(&work, cost, shape, false, true);
+    struct work_rows rows = {0};
+    work_step(&work, cost, shape, false, &rows);
     double flops = 0, bytes = 0;
     for (int i = 0; i < COST_OPERATOR_COUNT; i++) {
         struct cost_operator_row *row = &out->rows[i];
-        *row = work.rows[i];
+        *row = rows.of[i];
         row->op = (enum cost_operator)i;
         if (is_in_layers(row->op)) {
             row->layer_count = sheet->model->layer_count;

@@ -1,6 +1,7 @@
 #include "sched/front.h"
 
 #include "base/error.h"
+#include "base/i128.h"
 
 void sched_front_init(struct sched_front *front, struct base_arena *arena, int64_t block_tokens,
                       size_t class_count)
@@ -106,13 +107,16 @@ int64_t sched_front_advance(struct sched_front *front, int64_t steps)
 {
     if (!front->takes_blocks) {
         front->step += (uint64_t)steps;
+        front->residue = sched_front_residue(front, steps);
         front->context_sum += front->count * steps;
         return 0;
     }
-    int64_t whole = steps / front->block_tokens, rest = steps % front->block_tokens;
+    int64_t whole = steps < front->block_tokens ? 0 : steps / front->block_tokens;
+    int64_t rest = steps - whole * front->block_tokens;
     int64_t blocks = whole * front->count;
     for (int64_t i = 0; i < rest; i++) {
-        blocks += front->boundary[(front->step + (uint64_t)i) % (uint64_t)front->block_tokens];
+        blocks += front->boundary[front->residue];
+        front->residue = front->residue + 1 == front->block_tokens ? 0 : front->residue + 1;
     }
     front->step += (uint64_t)steps;
     front->context_sum += front->count * steps;
@@ -124,16 +128,23 @@ int64_t sched_front_runway(const struct sched_front *front, int64_t free_blocks,
     if (front->count == 0 || !front->takes_blocks) {
         return limit;
     }
+    // Whole rounds of blocks for the steps asked for, and one to spare: the usual case, without a division.
+    if ((base_i128)free_blocks * front->block_tokens >=
+        (base_i128)front->count * (limit + front->block_tokens)) {
+        return limit;
+    }
     int64_t steps = free_blocks / front->count * front->block_tokens;
     if (steps >= limit) {
         return limit;
     }
     int64_t left = free_blocks % front->count;
+    int64_t residue = front->residue;
     for (int64_t i = 0; i < front->block_tokens && steps < limit; i++) {
-        left -= front->boundary[(front->step + (uint64_t)i) % (uint64_t)front->block_tokens];
+        left -= front->boundary[residue];
         if (left < 0) {
             break;
         }
+        residue = residue + 1 == front->block_tokens ? 0 : residue + 1;
         steps++;
     }
     return steps;

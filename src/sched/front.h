@@ -4,7 +4,7 @@
  * A step of the whole batch costs O(1): count, the sum of contexts, and how many fall on a block boundary at each step
  * modulo block_size. Joining and leaving cost O(log n); the calendar (a heap by final step) tells when the next one ends.
  * Invariants: context_sum = sum of (front_base + step); a member holds ceil(computed / block_size) blocks; the residue
- * counts add up to count.
+ * counts add up to count; residue = step mod block_tokens.
  */
 #ifndef KVSIM_SCHED_FRONT_H
 #define KVSIM_SCHED_FRONT_H
@@ -15,7 +15,8 @@
 #include <stdint.h>
 
 struct sched_front {
-    uint64_t step;       /* steps scheduled since the start */
+    uint64_t step;   /* steps scheduled since the start */
+    int64_t residue; /* its place in `boundary`, kept beside it: a division a step would be felt */
     uint64_t generation; /* changes whenever the membership does */
     int64_t count;
     int64_t context_sum; /* tokens in the cache, all members */
@@ -36,10 +37,17 @@ void sched_front_join(struct sched_front *front,
                       struct sched_seq *seq); /* seq->final_step is set */
 void sched_front_leave(struct sched_front *front, struct sched_seq *seq); /* sets seq->computed */
 
+/* The place in `boundary` of the step that comes `ahead` >= 0 steps after the next one. */
+static inline int64_t sched_front_residue(const struct sched_front *front, int64_t ahead)
+{
+    int64_t residue =
+        front->residue + (ahead < front->block_tokens ? ahead : ahead % front->block_tokens);
+    return residue < front->block_tokens ? residue : residue - front->block_tokens;
+}
 /* Members that need a new block in the next step. */
 static inline int64_t sched_front_need(const struct sched_front *front)
 {
-    return front->boundary[front->step % (uint64_t)front->block_tokens];
+    return front->boundary[front->residue];
 }
 /* Every member one token on, `steps` times; returns how many blocks that takes. */
 int64_t sched_front_advance(struct sched_front *front, int64_t steps);

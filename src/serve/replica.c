@@ -347,6 +347,12 @@ static void take_state(struct serve_replica *replica, const struct serve_flight 
         kv_prefix_uniform_blocks(&replica->prefix, &state->evicts);
     }
     state->running = (int64_t)replica->sched.running.count;
+}
+
+// The step that runs from now on, if any.
+static void take_busy(struct serve_replica *replica)
+{
+    struct serve_state *state = &replica->tally.state;
     state->is_busy = replica->running != NULL;
     if (state->is_busy) {
         state->has_prefill = replica->running->plan.shape.prefill_tokens > 0;
@@ -406,11 +412,11 @@ static int64_t intervals_until(const struct cost_piece *piece, base_i128 left)
 }
 
 // The front goes from the first interval of the next piece to it: one token each, and the blocks that takes.
-static void step_state(struct serve_replica *replica, uint64_t front_step)
+static void step_state(struct serve_replica *replica, int64_t ahead)
 {
     const struct sched_front *front = &replica->sched.front;
     replica->tally.state.live_tokens += front->count;
-    int64_t taken = front->boundary[front_step % (uint64_t)front->block_tokens];
+    int64_t taken = front->boundary[sched_front_residue(front, ahead)];
     replica->tally.state.used_blocks += taken;
     replica->tally.state.cached_blocks -= replica->tally.state.evicts ? taken : 0;
 }
@@ -437,10 +443,10 @@ static void take_stretch(struct serve_replica *replica, struct serve_flight *new
         base_i128 start = replica->tally.since_ticks;
         int64_t count = intervals_until(&piece, next_event - start);
         if (done > 0) {
-            step_state(replica, front->step + (uint64_t)done - 1);
+            step_state(replica, done - 1);
         }
         replica->tally.state.bound = piece.bound;
-        serve_tally_stretch(&replica->tally, &piece, count, front, front->step + (uint64_t)done);
+        serve_tally_stretch(&replica->tally, &piece, count, front, done);
         done += count;
         is_last = done == limit || replica->tally.since_ticks >= next_event;
         // The gaps of the last step wait for its delivery.
@@ -508,7 +514,10 @@ void serve_replica_turn(struct serve_replica *replica, base_i128 now, base_i128 
     }
     set_waiting(replica, now);
     note_wait(replica);
-    take_state(replica, newest);
+    if (newest == NULL) {
+        take_state(replica, NULL); // else it was taken with the decision
+    }
+    take_busy(replica);
     if (replica->running == NULL) {
         return;
     }

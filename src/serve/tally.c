@@ -18,20 +18,33 @@ static enum serve_limit limit_of(const struct serve_state *state)
 }
 
 // Everything in the state that is constant over `ticks`, but for tokens and blocks.
-static void add_constant(struct serve_integrals *sum, const struct serve_state *state,
-                         base_i128 ticks)
+static void add_short(struct serve_integrals *sum, const struct serve_state *state, int64_t ticks)
 {
-    sum->running += state->running * ticks;
-    sum->out_of_window_tokens += state->out_of_window_tokens * ticks;
-    sum->shared_blocks += state->shared_blocks * ticks;
-    sum->promised_tokens += state->promised_tokens * ticks;
-    sum->fragmented_blocks += state->fragmented_blocks * ticks;
+    base_i128 wide = ticks; // products of two numbers of 64 bits: one instruction each
+    sum->running += state->running * wide;
+    sum->out_of_window_tokens += state->out_of_window_tokens * wide;
+    sum->shared_blocks += state->shared_blocks * wide;
+    sum->promised_tokens += state->promised_tokens * wide;
+    sum->fragmented_blocks += state->fragmented_blocks * wide;
     sum->limit[limit_of(state)] += ticks;
     if (state->is_busy) {
         sum->busy += ticks;
         sum->prefill_busy += state->has_prefill ? ticks : 0;
         sum->bound[state->has_prefill ? 0 : 1][state->bound] += ticks;
     }
+}
+
+// The same for any time. Everything is a sum over time, so a long one is added in parts.
+static void add_constant(struct serve_integrals *sum, const struct serve_state *state,
+                         base_i128 ticks)
+{
+    for (; ticks > INT64_MAX; ticks -= INT64_MAX) {
+        add_short(sum, state, INT64_MAX);
+    }
+    for (; ticks < -INT64_MAX; ticks += INT64_MAX) {
+        add_short(sum, state, -INT64_MAX);
+    }
+    add_short(sum, state, (int64_t)ticks);
 }
 
 static void add_state(struct serve_integrals *sum, const struct serve_state *state, base_i128 ticks)
@@ -85,32 +98,57 @@ struct moments {
     int64_t w0, w1, w2;
 };
 
+// 0 + 1 + ... + (n - 1), and the squares of these. n >= 0; 128 bits are divided by a function, ten times slower.
+static base_i128 sum_below(int64_t n)
+{
+    return n < (int64_t)1 << 31 ? n * (n - 1) / 2 : (base_i128)n * (n - 1) / 2;
+}
+
+static base_i128 squares_below(int64_t n)
+{
+    return n < (int64_t)1 << 20 ? n * (n - 1) * (2 * n - 1) / 6
+                                : (base_i128)n * (n - 1) * (2 * n - 1) / 6;
+}
+
 static base_i128 held_of_moments(const struct cost_piece *piece, base_i128 total, struct moments of,
                                  int64_t b, int64_t m)
 {
-    base_i128 q1 = (base_i128)m * (m - 1) / 2, q2 = (base_i128)(m - 1) * m * (2 * m - 1) / 6;
+    if (m == 1) {
+        return total * of.w0 - piece->first_ticks * (base_i128)of.w1 -
+               piece->delta_ticks * (base_i128)((of.w2 - of.w1) / 2);
+    }
+    base_i128 q1 = sum_below(m), q2 = squares_below(m);
     base_i128 k = m * (base_i128)of.w1 + b * q1 * of.w0;
     base_i128 k2 = m * (base_i128)of.w2 + 2 * b * q1 * of.w1 + (base_i128)b * b * q2 * of.w0;
     return m * total * of.w0 - piece->first_ticks * k - piece->delta_ticks * ((k2 - k) / 2);
 }
 
+// Moments of the residues first <= r < last, counted from place `at` of the front's boundaries.
+static struct moments moments_of(const struct sched_front *front, int64_t at, int64_t first,
+                                 int64_t last)
+{
+    // Walked downwards, sums of sums: of 1, k and k (k + 1) / 2, with k = r + 1 - first.
+    int64_t s0 = 0, s1 = 0, s2 = 0, residue = at + last;
+    residue -= residue >= front->block_tokens ? front->block_tokens : 0;
+    for (int64_t r = first; r < last; r++) {
+        residue = (residue == 0 ? front->block_tokens : residue) - 1;
+        s0 += front->boundary[residue];
+        s1 += s0;
+        s2 += s1;
+    }
+    return (struct moments){s0, s1 + first * s0, 2 * s2 - s1 + first * (2 * s1 + first * s0)};
+}
+
 // Integral of the blocks that are taken within the stretch; step i (0 ... count - 2) takes boundary[(at + i) mod b].
 static base_i128 taken_blocks_integral(const struct cost_piece *piece, int64_t count,
-                                       base_i128 total, const struct sched_front *front,
-                                       uint64_t at, int64_t *taken)
+                                       base_i128 total, const struct sched_front *front, int64_t at,
+                                       int64_t *taken)
 {
-    int64_t b = front->block_tokens, steps = count - 1, rounds = steps / b, rest = steps % b;
-    struct moments more = {0}, less = {0}; // residues that occur rounds + 1 and rounds times
-    uint64_t residue = at % (uint64_t)b;
-    int64_t last = rounds > 0 ? b : rest;
-    for (int64_t r = 0; r < last; r++) {
-        struct moments *of = r < rest ? &more : &less;
-        int64_t need = front->boundary[residue];
-        of->w0 += need;
-        of->w1 += need * (r + 1);
-        of->w2 += need * (r + 1) * (r + 1);
-        residue = residue + 1 == (uint64_t)b ? 0 : residue + 1;
-    }
+    int64_t b = front->block_tokens, steps = count - 1, rounds = steps < b ? 0 : steps / b;
+    int64_t rest = steps - rounds * b;
+    // Residues that occur rounds + 1 and rounds times.
+    struct moments more = moments_of(front, at, 0, rest);
+    struct moments less = rounds > 0 ? moments_of(front, at, rest, b) : (struct moments){0};
     *taken = more.w0 * (rounds + 1) + less.w0 * rounds;
     base_i128 sum = more.w0 > 0 ? held_of_moments(piece, total, more, b, rounds + 1) : 0;
     return sum + (less.w0 > 0 && rounds > 0 ? held_of_moments(piece, total, less, b, rounds) : 0);
@@ -118,13 +156,13 @@ static base_i128 taken_blocks_integral(const struct cost_piece *piece, int64_t c
 
 // The first interval at which the stretch's largest number of blocks was reached.
 static void note_stretch_peak(struct serve_tally *tally, int64_t count,
-                              const struct sched_front *front, uint64_t at)
+                              const struct sched_front *front, int64_t ahead)
 {
     if (tally->state.used_blocks <= tally->peak_used_blocks) {
         return;
     }
     int64_t i = count - 1;
-    while (i > 0 && front->boundary[(at + (uint64_t)i - 1) % (uint64_t)front->block_tokens] == 0) {
+    while (i > 0 && front->boundary[sched_front_residue(front, ahead + i - 1)] == 0) {
         i--;
     }
     tally->peak_used_blocks = tally->state.used_blocks;
@@ -136,7 +174,7 @@ static void note_stretch_peak(struct serve_tally *tally, int64_t count,
 }
 
 void serve_tally_stretch(struct serve_tally *tally, const struct cost_piece *piece, int64_t count,
-                         const struct sched_front *front, uint64_t front_step)
+                         const struct sched_front *front, int64_t ahead)
 {
     base_require(count >= 1 && count <= piece->step_count);
     base_i128 ticks = cost_piece_sum(piece, count);
@@ -144,19 +182,19 @@ void serve_tally_stretch(struct serve_tally *tally, const struct cost_piece *pie
     add_constant(&tally->sum, state, ticks);
     add_decode_cause(tally, ticks);
     // sum of j * duration_j over j = 0 ... count - 1
-    base_i128 n = count;
-    base_i128 weighted = piece->first_ticks * (n * (n - 1) / 2) +
-                         piece->delta_ticks * ((n - 1) * n * (2 * n - 1) / 6);
+    base_i128 weighted =
+        piece->first_ticks * sum_below(count) + piece->delta_ticks * squares_below(count);
     tally->sum.live_tokens += state->live_tokens * ticks + front->count * weighted;
     int64_t taken;
-    base_i128 later = taken_blocks_integral(piece, count, ticks, front, front_step, &taken);
+    base_i128 later = taken_blocks_integral(piece, count, ticks, front,
+                                            sched_front_residue(front, ahead), &taken);
     tally->sum.used_blocks += state->used_blocks * ticks + later;
     tally->sum.cached_blocks += state->cached_blocks * ticks - (state->evicts ? later : 0);
     tally->since_ticks += ticks;
     state->live_tokens += front->count * (count - 1);
     state->used_blocks += taken;
     state->cached_blocks -= state->evicts ? taken : 0;
-    note_stretch_peak(tally, count, front, front_step);
+    note_stretch_peak(tally, count, front, ahead);
 }
 
 void serve_tally_set_waiting(struct serve_tally *tally, base_i128 now, int64_t waiting)

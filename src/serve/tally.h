@@ -47,10 +47,10 @@ struct serve_tally {
 void serve_tally_settle(struct serve_tally *tally, base_i128 now);
 /* One interval of `ticks` in the present state, from since_ticks on. */
 void serve_tally_interval(struct serve_tally *tally, base_i128 ticks);
-/* `count` intervals of a piece; the state describes the first one; afterwards it describes the last. `front` has taken
- * the step of the first interval and not yet those that follow. */
+/* `count` intervals of a piece; the state describes the first one; afterwards it describes the last. The step after the
+ * first interval comes `ahead` steps after the front's next one. */
 void serve_tally_stretch(struct serve_tally *tally, const struct cost_piece *piece, int64_t count,
-                         const struct sched_front *front, uint64_t front_step);
+                         const struct sched_front *front, int64_t ahead);
 void serve_tally_set_waiting(struct serve_tally *tally, base_i128 now, int64_t waiting);
 /* Time of steps of one decode cause up to `now`, which may lie inside the last interval. */
 base_i128 serve_tally_decode_ticks(const struct serve_tally *tally, size_t cause, base_i128 now);

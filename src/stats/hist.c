@@ -8,9 +8,6 @@
 
 enum { SUB = 1 << STATS_SUB_BITS, EXACT_FIRST = 64 };
 
-/* The largest duration that a tick count holds. */
-#define VALUE_MAX_OF_TICKS (INT64_MAX >> BASE_TICKS_SHIFT)
-
 size_t stats_bucket_of(int64_t value_ns)
 {
     uint64_t value = (uint64_t)value_ns;
@@ -143,6 +140,7 @@ static void exact_add_ramp(struct stats_hist *hist, int64_t first, int64_t delta
 static void bucket_add_ramp(struct stats_hist *hist, int64_t first, int64_t delta, uint64_t steps,
                             uint64_t weight)
 {
+    int64_t last_ns = (first + delta * (int64_t)(steps - 1)) >> BASE_TICKS_SHIFT;
     uint64_t done = 0;
 
     while (done < steps) {
@@ -151,7 +149,7 @@ static void bucket_add_ramp(struct stats_hist *hist, int64_t first, int64_t delt
         int64_t next = stats_bucket_low(bucket + 1);
         uint64_t end = steps;
 
-        if (next <= VALUE_MAX_OF_TICKS) {
+        if (next <= last_ns) { /* the last bucket takes the rest, without a division */
             uint64_t room = (uint64_t)(next * BASE_TICKS_PER_NS - first);
 
             end = (room - 1) / (uint64_t)delta + 1;
@@ -191,7 +189,8 @@ void stats_hist_add_ramp(struct stats_hist *hist, int64_t first_ticks, int64_t d
         add_duration(hist, first_ticks, weight);
         return;
     }
-    base_require(steps <= (uint64_t)INT64_MAX && weight <= UINT64_MAX / steps);
+    base_require(steps <= (uint64_t)INT64_MAX);
+    base_require((steps | weight) >> 32 == 0 || weight <= UINT64_MAX / steps);
     last = (base_i128)first_ticks + (base_i128)delta_ticks * (base_i128)(steps - 1);
     base_require(first_ticks >= 0 && last >= 0 && last <= INT64_MAX);
     values = steps * weight;
@@ -202,7 +201,7 @@ void stats_hist_add_ramp(struct stats_hist *hist, int64_t first_ticks, int64_t d
         delta_ticks = -delta_ticks;
         last = (base_i128)first_ticks + (base_i128)delta_ticks * (base_i128)(steps - 1);
     }
-    if (exact_reserve(hist, values))
+    if (hist->count <= STATS_EXACT_MAX && exact_reserve(hist, values))
         exact_add_ramp(hist, first_ticks, delta_ticks, steps, weight);
     if (delta_ticks == 0)
         bucket_add(hist, stats_bucket_of(first_ticks >> BASE_TICKS_SHIFT), values);
