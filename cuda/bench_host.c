@@ -180,7 +180,8 @@ double bench_distance(const float *got, const float *want, size_t count)
 
 static const char header[] =
     "hardware,op,phase,m,n,k,dtype,batch,seq_len,q_heads,kv_heads,head_dim,kv_lora_rank,"
-    "qk_rope_head_dim,kv_cache_dtype,bytes,gpus,block_tokens,ms,ms_low,ms_high,repeats,note\n";
+    "qk_rope_head_dim,kv_cache_dtype,bytes,gpus,block_tokens,kernel,ms,ms_low,ms_high,repeats,"
+    "note\n";
 
 static void put_text(FILE *file, const char *text)
 {
@@ -246,6 +247,7 @@ void bench_file_row(FILE *file, const struct bench_info *info, const struct benc
     put_whole(file, row->bytes);
     put_whole(file, row->gpus);
     put_whole(file, row->block_tokens);
+    put_text(file, row->kernel);
     put_real(file, row->ms.median);
     put_real(file, row->ms.low);
     put_real(file, row->ms.high);
@@ -273,6 +275,8 @@ bool bench_options_parse(int count, const char *const *words, struct bench_optio
             out->wants_help = true;
         } else if (strcmp(words[i], "--quick") == 0) {
             out->is_quick = true;
+        } else if (strcmp(words[i], "--checks") == 0) {
+            out->only_checks = true;
         } else if (strcmp(words[i], "--output") == 0 && value != NULL) {
             out->output = value;
             i++;
@@ -312,6 +316,23 @@ static int copy_numbers(const int64_t *from, int count, int step, int64_t *to, i
     for (int i = 0; i < count && kept < max; i += step)
         to[kept++] = from[i];
     return kept;
+}
+
+int bench_splits(int blocks, int slots, int tiles)
+{
+    enum { SPLITS_MAX = 64 };
+    const int each_more = 2; /* tiles' time that a block needs to begin and to end */
+    int best = 1;
+    int64_t least = INT64_MAX;
+    for (int splits = 1; splits <= SPLITS_MAX && splits <= tiles; splits++) {
+        int64_t waves = ((int64_t)blocks * splits + slots - 1) / slots;
+        int64_t time = waves * ((tiles + splits - 1) / splits + each_more);
+        if (time < least) {
+            least = time;
+            best = splits;
+        }
+    }
+    return best;
 }
 
 #define COUNT(list) ((int)(sizeof(list) / sizeof(list)[0]))

@@ -52,6 +52,8 @@ double bench_distance(const float *got, const float *want, size_t count);
 /* One line; fields that an operator lacks are 0 or NULL and stay empty. */
 struct bench_row {
     const char *op, *phase, *dtype, *kv_cache_dtype;
+    const char *
+        kernel; /* whose it is: "own" is kvsim's, which engines' kernels may be faster than; a library's name */
     int64_t m, n, k, batch, seq_len, q_heads, kv_heads, head_dim, kv_lora_rank, qk_rope_head_dim;
     int64_t bytes, gpus, block_tokens;
     struct bench_stats ms;
@@ -71,10 +73,15 @@ struct bench_options {
     double seconds;     /* for everything; 240 unless given */
     int device;
     bool is_quick, wants_help;
+    bool only_checks; /* results are compared, nothing is timed */
 };
 /* False with a message on stderr for a word that is not an option. */
 bool bench_options_parse(int count, const char *const *words, struct bench_options *out);
 
+/* Parts into which `tiles` of keys are cut so that so many blocks leave the least of `slots` idle: 1 to 64. */
+int bench_splits(int blocks, int slots, int tiles);
+
+enum { BENCH_PLAN_MAX = 16 };
 /* Points of a plan: sizes that spread over what serving meets, smallest first. Returns how many. */
 int bench_plan_rows(bool is_quick, int64_t *rows, int max);            /* m of products */
 int bench_plan_matrices(bool is_quick, int64_t (*shapes)[2], int max); /* n, k */

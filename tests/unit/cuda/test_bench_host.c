@@ -121,9 +121,12 @@ END_TEST
 START_TEST(options_are_read_or_refused)
 {
     struct bench_options options;
-    const char *const good[] = {"x",  "--output", "f.csv", "--seconds",
-                                "60", "--device", "1",     "--quick"};
+    const char *const good[] = {"x",        "--output", "f.csv",   "--seconds", "60",
+                                "--device", "1",        "--quick", "--checks"};
     ck_assert(bench_options_parse(8, good, &options));
+    ck_assert(!options.only_checks);
+    ck_assert(bench_options_parse(9, good, &options));
+    ck_assert(options.only_checks);
     ck_assert_str_eq(options.output, "f.csv");
     ck_assert_double_eq(options.seconds, 60);
     ck_assert_int_eq(options.device, 1);
@@ -141,6 +144,7 @@ START_TEST(the_file_is_a_table)
     const struct bench_info info = {"A card", "13.0", "13.0", "1 MHz", "2026-01-01", 100, 50};
     const struct bench_row row = {.op = "gemm",
                                   .dtype = "bf16",
+                                  .kernel = "own",
                                   .m = 1,
                                   .n = 2,
                                   .k = 3,
@@ -166,7 +170,7 @@ START_TEST(the_file_is_a_table)
     }
     ck_assert_uint_eq(lines, 3);
     ck_assert_ptr_nonnull(strstr(text, "A card,gemm,,1,2,3,bf16,"));
-    ck_assert_ptr_nonnull(strstr(text, ",0.5,0.4,0.6,11,\"a, \"\"b\"\"\"\n"));
+    ck_assert_ptr_nonnull(strstr(text, ",own,0.5,0.4,0.6,11,\"a, \"\"b\"\"\"\n"));
     free(text);
 }
 END_TEST
@@ -179,6 +183,24 @@ START_TEST(plans_rise_and_fit)
         ck_assert(numbers[i] > numbers[i - 1]);
     ck_assert_int_eq(bench_plan_decodes(false, pairs, 3), 3);
     ck_assert_int_lt(bench_plan_messages(true, numbers, 4), 4);
+}
+END_TEST
+
+/* What is taken never needs more waves' time than not to split, and fills a card that would idle. */
+START_TEST(splits_fill_the_card)
+{
+    ck_assert_int_eq(bench_splits(8, 264, 2), 2);     // no more splits than tiles
+    ck_assert_int_eq(bench_splits(264, 264, 100), 1); // one full wave
+    ck_assert_int_eq(bench_splits(8, 264, 512), 32);  // 256 of 264 slots
+    ck_assert_int_eq(bench_splits(1, 264, 10000), 64);
+    for (int blocks = 1; blocks < 600; blocks += 7) {
+        for (int tiles = 1; tiles < 300; tiles += 11) {
+            int splits = bench_splits(blocks, 264, tiles);
+            int waves = (blocks * splits + 263) / 264, alone = (blocks + 263) / 264;
+            ck_assert(splits >= 1 && splits <= tiles && splits <= 64);
+            ck_assert_int_le(waves * ((tiles + splits - 1) / splits + 2), alone * (tiles + 2));
+        }
+    }
 }
 END_TEST
 
@@ -195,6 +217,7 @@ int main(void)
     tcase_add_test(tests, options_are_read_or_refused);
     tcase_add_test(tests, the_file_is_a_table);
     tcase_add_test(tests, plans_rise_and_fit);
+    tcase_add_test(tests, splits_fill_the_card);
     Suite *suite = suite_create("cuda");
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
