@@ -6,7 +6,6 @@
 #include "calib/requests.h"
 #include "scenario/scenario.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,54 +26,11 @@ struct work {
     size_t parameter_count;
     struct calib_parameter parameters[PARAMETERS_MAX];
     double *measured, *predicted, *before, *fitted, *crossed;
-    bool *is_left_out;
+    bool *is_left_out, *is_bound;
+    size_t bound_count;
 };
 
 /* ---- names of devices ---- */
-
-static size_t plain_name(const char *text, char *out, size_t bytes)
-{
-    size_t count = 0;
-    for (; *text != '\0' && count + 1 < bytes; text++)
-        if (isalnum((unsigned char)*text))
-            out[count++] = (char)tolower((unsigned char)*text);
-    out[count] = '\0';
-    return count;
-}
-
-static bool names_agree(const char *text, const char *name, size_t name_length)
-{
-    static const char *const endings[] = {"", "server", "pcap", "gpu"};
-    char a[96], b[96], word[96];
-    if (name_length + 1 > sizeof word)
-        return false;
-    memcpy(word, name, name_length);
-    word[name_length] = '\0';
-    size_t a_length = plain_name(text, a, sizeof a), b_length = plain_name(word, b, sizeof b);
-    if (a_length < 3 || b_length < 3)
-        return false;
-    // The table's name is often the shorter one: a100_sxm is any A100 SXM, and the user says which.
-    if (a_length <= b_length)
-        return strncmp(a, b, a_length) == 0;
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
-        if (strncmp(a, b, b_length) == 0 && strcmp(a + b_length, endings[i]) == 0)
-            return true;
-    return false;
-}
-
-bool calib_device_is(const char *text, const char *name, const char *aliases)
-{
-    if (names_agree(text, name, strlen(name)))
-        return true;
-    for (const char *at = aliases == NULL ? "" : aliases; *at != '\0';) {
-        size_t length = strcspn(at, " ,");
-        if (length > 0 && names_agree(text, at, length))
-            return true;
-        at += length;
-        at += strspn(at, " ,");
-    }
-    return false;
-}
 
 struct device {
     const char *name, *aliases;
@@ -207,7 +163,7 @@ static void add_collectives(struct work *work)
 {
     for (size_t i = 0; i < work->table->rows.count; i++) {
         const struct calib_row *row = &work->table->rows.at[i];
-        if (row->kind == CALIB_ALL_REDUCE)
+        if (row->kind == CALIB_ALL_REDUCE && !row->is_bound)
             note_gpus(work, row->kernel.gpu_count);
         else if (row->kind == CALIB_LAYER && row->operators == 1U << COST_OP_ALL_REDUCE)
             note_gpus(work, (uint32_t)work->table->engines.at[row->engine].tensor_parallel);
@@ -225,13 +181,17 @@ static enum kvsim_status check_rows(const struct work *work, const struct calib_
 {
     enum { ROWS_LEAST = 8 };
     size_t count = work->table->rows.count;
-    if (count == 0)
+    if (count == 0) {
+        bool has_other = work->table->other[0] != '\0';
         return base_fail(err, KVSIM_ERR_SCENARIO,
-                         "no row is of %s (%zu of other devices, %zu without a time)", result->base,
-                         result->other_count, result->untimed_count);
-    if (count < ROWS_LEAST)
-        return base_fail(err, KVSIM_ERR_SCENARIO, "%zu rows are too few to fit: at least %d", count,
-                         (int)ROWS_LEAST);
+                         "no row is of %s (%zu of other devices%s%s%s, %zu without a time)",
+                         result->base, result->other_count, has_other ? ", the first of '" : "",
+                         work->table->other, has_other ? "'" : "", result->untimed_count);
+    }
+    if (count - work->bound_count < ROWS_LEAST)
+        return base_fail(err, KVSIM_ERR_SCENARIO, "%zu rows are too few to fit: at least %d%s",
+                         count - work->bound_count, (int)ROWS_LEAST,
+                         work->bound_count > 0 ? " that are not of kvsim's own kernels" : "");
     for (size_t i = 0; i < count; i++) {
         if (isfinite(work->before[i]) && work->before[i] > 0)
             continue;
@@ -248,11 +208,11 @@ static enum kvsim_status check_rows(const struct work *work, const struct calib_
 /* Half of the rows twenty times off, or a fifth faster than half the roofline's time, are not this device's in ms. */
 static enum kvsim_status check_scale(const struct work *work, struct kvsim_error *err)
 {
-    size_t count = work->table->rows.count, slow = 0, fast = 0;
-    for (size_t i = 0; i < count; i++) {
+    size_t count = work->table->rows.count - work->bound_count, slow = 0, fast = 0;
+    for (size_t i = 0; i < work->table->rows.count; i++) {
         double ratio = work->measured[i] / work->before[i];
-        slow += ratio > 20;
-        fast += ratio < 0.3;
+        slow += ratio > 20 && !work->is_bound[i];
+        fast += ratio < 0.3 && !work->is_bound[i];
     }
     if (2 * slow > count)
         return base_fail(
@@ -281,9 +241,28 @@ static void errors_of_group(const struct work *work, enum calib_kind kind, bool 
     double *some = base_alloc(base_mul_size(work->table->rows.count, sizeof *some));
     size_t count = 0;
     for (size_t i = 0; i < work->table->rows.count; i++)
-        if (work->table->rows.at[i].kind == kind && work->table->rows.at[i].is_decode == is_decode)
+        if (work->table->rows.at[i].kind == kind &&
+            work->table->rows.at[i].is_decode == is_decode && !work->is_bound[i])
             some[count++] = relative[i];
     calib_errors_of(some, count, out);
+    base_free(some);
+}
+
+/* Of all rows but bounds; the worst one's place is that among all rows. */
+static void errors_of_all(const struct work *work, const double *relative, struct calib_errors *out)
+{
+    size_t rows = work->table->rows.count, count = 0;
+    double *some = base_alloc(base_mul_size(rows + 1, sizeof *some));
+    size_t *places = base_alloc(base_mul_size(rows + 1, sizeof *places));
+    for (size_t i = 0; i < rows; i++) {
+        if (work->is_bound[i])
+            continue;
+        places[count] = i;
+        some[count++] = relative[i];
+    }
+    calib_errors_of(some, count, out);
+    out->worst_index = places[out->worst_index];
+    base_free(places);
     base_free(some);
 }
 
@@ -303,12 +282,11 @@ static void add_groups(const struct work *work, struct calib_result *result)
             result->group_count++;
         }
     }
-    size_t count = work->table->rows.count;
     struct calib_group_errors *all = &result->groups[result->group_count++];
     snprintf(all->name, sizeof all->name, "all");
-    calib_errors_of(work->before, count, &all->before);
-    calib_errors_of(work->fitted, count, &all->fitted);
-    calib_errors_of(work->crossed, count, &all->crossed);
+    errors_of_all(work, work->before, &all->before);
+    errors_of_all(work, work->fitted, &all->fitted);
+    errors_of_all(work, work->crossed, &all->crossed);
     const struct calib_row *worst = &work->table->rows.at[all->fitted.worst_index];
     result->worst =
         base_arena_printf(&result->arena, "%s:%d", work->table->files.at[worst->file], worst->line);
@@ -324,6 +302,7 @@ static enum kvsim_status fit(struct work *work, const bool *is_left_out, struct 
                                     .row_count = work->table->rows.count,
                                     .measured = work->measured,
                                     .is_left_out = is_left_out,
+                                    .is_bound = work->is_bound,
                                     .predict = predict,
                                     .context = work};
     return calib_fit_run(&problem, out, err);
@@ -477,7 +456,10 @@ static enum kvsim_status fit_rows(struct work *work, struct calib_result *result
         work->before[i] = work->before[i] / work->measured[i] - 1;
     result->outlier_count = found.outlier_count;
     result->noise = found.noise;
-    result->row_count = count;
+    result->row_count = count - work->bound_count;
+    result->bound_count = work->bound_count;
+    for (size_t i = 0; i < count; i++)
+        result->bound_broken_count += work->is_bound[i] && work->fitted[i] > 0.05;
     add_groups(work, result);
     const struct calib_errors *fitted = &result->groups[result->group_count - 1].fitted;
     if (fitted->median > 0.5)
@@ -497,8 +479,12 @@ static void work_init(struct work *work, const struct calib_measurements *table)
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         *arrays[i] = base_alloc(base_mul_size(count, sizeof(double)));
     work->is_left_out = base_alloc(base_mul_size(count, sizeof(bool)));
-    for (size_t i = 0; i < table->rows.count; i++)
+    work->is_bound = base_alloc(base_mul_size(count, sizeof(bool)));
+    for (size_t i = 0; i < table->rows.count; i++) {
         work->measured[i] = table->rows.at[i].measured_s;
+        work->is_bound[i] = table->rows.at[i].is_bound;
+        work->bound_count += work->is_bound[i] ? 1 : 0;
+    }
 }
 
 static void work_free(struct work *work)
@@ -509,6 +495,7 @@ static void work_free(struct work *work)
     base_free(work->fitted);
     base_free(work->crossed);
     base_free(work->is_left_out);
+    base_free(work->is_bound);
     calib_model_free(&work->model);
 }
 

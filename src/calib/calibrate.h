@@ -45,6 +45,7 @@ struct calib_result {
     struct calib_errors
         by_model; /* rows of each model from a fit to the others; count 0: one model */
     size_t row_count, other_count, untimed_count, outlier_count;
+    size_t bound_count, bound_broken_count; /* rows of own kernels; of those, beyond the fit */
     double noise;
     const char *condition; /* of the machine, where a file says it */
     size_t file_count;

@@ -45,11 +45,18 @@ static void values_fill(const struct search *search, const gsl_vector *x)
         search->values[i] = value_at(&search->problem->parameters[i], gsl_vector_get(x, i));
 }
 
-/* ln predicted / measured; a row whose prediction is no number counts as far off. */
+static bool is_bound(const struct calib_problem *problem, size_t row)
+{
+    return problem->is_bound != NULL && problem->is_bound[row];
+}
+
+/* ln predicted / measured, 0 below a bound; a row whose prediction is no number counts as far off. */
 static double row_residual(const struct search *search, size_t row)
 {
     double ratio = search->predicted[row] / search->problem->measured[row];
-    return ratio > 0 && isfinite(ratio) ? log(ratio) : 10;
+    if (!(ratio > 0) || !isfinite(ratio))
+        return 10;
+    return is_bound(search->problem, row) ? fmax(log(ratio), 0) : log(ratio);
 }
 
 static int residuals(const gsl_vector *x, void *context, gsl_vector *f)
@@ -86,10 +93,10 @@ static double robust_noise(const struct search *search)
     double *absolute = base_alloc(base_mul_size(problem->row_count, sizeof *absolute));
     size_t count = 0;
     for (size_t i = 0; i < problem->row_count; i++)
-        if (is_used(problem, i))
+        if (is_used(problem, i) && !is_bound(problem, i))
             absolute[count++] = fabs(row_residual(search, i));
     qsort(absolute, count, sizeof *absolute, compare);
-    double noise = 1.4826 * absolute[count / 2];
+    double noise = count == 0 ? noise_first : 1.4826 * absolute[count / 2];
     base_free(absolute);
     return fmax(noise, noise_least);
 }
@@ -246,7 +253,8 @@ enum kvsim_status calib_fit_run(struct calib_problem *problem, struct calib_fit 
     for (size_t i = 0; i < count; i++)
         problem->parameters[i].value = value_at(&problem->parameters[i], gsl_vector_get(x, i));
     for (size_t i = 0; i < rows; i++)
-        out->outlier_count += is_used(problem, i) && search.weights[i] < 0.1;
+        out->outlier_count +=
+            is_used(problem, i) && !is_bound(problem, i) && search.weights[i] < 0.1;
     out->noise = search.noise;
     gsl_vector_free(x);
     base_free(search.weights);

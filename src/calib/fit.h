@@ -5,7 +5,7 @@
  * towards its value before the measurements, (ln value - ln initial)^2 / prior^2. Coefficients stay within their range by
  * a logistic map. Rows that disagree with all others are weighted down (Cauchy weights, Huber 1981). The pull makes every
  * coefficient defined; one whose posterior spread is about the prior's was not determined by the rows, and the caller is
- * told so.
+ * told so. A row that is a bound counts only where it is predicted to take longer than was measured.
  */
 #ifndef KVSIM_CALIB_FIT_H
 #define KVSIM_CALIB_FIT_H
@@ -31,6 +31,7 @@ struct calib_problem {
     size_t row_count;
     const double *measured;  /* positive */
     const bool *is_left_out; /* rows that are not fitted; NULL: none */
+    const bool *is_bound;    /* rows whose time is the most that can be; NULL: none */
     /* Fills predicted[row_count] for these values. */
     void (*predict)(void *context, const double *values, double *predicted);
     void *context;

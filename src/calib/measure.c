@@ -63,6 +63,7 @@ enum column {
     ELEMENT_MS,
     PREFILL_SEQS,
     GRAPHS,
+    KERNEL,
     NOTE,
     COLUMN_COUNT
 };
@@ -108,6 +109,7 @@ static const char *const spellings[COLUMN_COUNT][SPELLINGS] = {
     [ELEMENT_MS] = {"elementwise_ms"},
     [PREFILL_SEQS] = {"prefill_seqs"},
     [GRAPHS] = {"graphs"},
+    [KERNEL] = {"kernel"},
     [NOTE] = {"note"},
 };
 
@@ -150,7 +152,7 @@ struct reader {
 
 void calib_measurements_init(struct calib_measurements *table)
 {
-    *table = (struct calib_measurements){.condition = ""};
+    *table = (struct calib_measurements){.condition = "", .other = ""};
     base_arena_init(&table->arena);
 }
 
@@ -318,6 +320,7 @@ static bool read_op(struct reader *reader, struct calib_row row)
     } plain[] = {{"copy", CALIB_STREAM}, {"launch", CALIB_LAUNCH}, {"graph", CALIB_GRAPH}};
     const char *op = text_at(reader, OP);
     int64_t bytes;
+    row.is_bound = strcmp(text_at(reader, KERNEL), "own") == 0;
     if (strcmp(op, "info") == 0) {
         reader->table->condition = base_arena_copy(&reader->table->arena, text_at(reader, NOTE));
         return true;
@@ -486,7 +489,9 @@ static enum kvsim_status read_all(struct reader *reader)
     while ((status = conf_rows_next(reader->rows, &more, reader->err)) == KVSIM_OK && more) {
         if (has(reader, DEVICE) && reader->is_wanted != NULL &&
             !reader->is_wanted(reader->context, text_at(reader, DEVICE))) {
-            reader->table->other_count++;
+            if (reader->table->other_count++ == 0)
+                reader->table->other =
+                    base_arena_copy(&reader->table->arena, text_at(reader, DEVICE));
             continue;
         }
         if (!read_row(reader))

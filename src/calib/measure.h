@@ -6,7 +6,8 @@
  *   attention     phase, batch, seq_len, q_heads, kv_heads, head_dim, kv_cache_dtype, ms
  *   mla           phase, batch, seq_len, q_heads, kv_cache_dtype, ms [kv_lora_rank 512, qk_rope_head_dim 64]
  *   all_reduce    bytes or elements_16bit, gpus, ms
- *   measurements  op, ms and any of the columns above: what kvsim-microbench writes
+ *   measurements  op, ms and any of the columns above: what kvsim-microbench writes; where its `kernel` is "own" a row
+ *                 bounds the time of the engines' kernels from above and is no measurement of them
  *   steps         model, tp, phase, prefill_chunk, kv_prefill, n_decode, kv_decode, iter_ms [prefill_seqs 1]
  *                 [attn_ms, other_ops_ms, embed_head_sampler_ms: then iter_ms is made of these, without communication]
  *   layers        model, tp, batch_size, new_tokens_per_seq, context_len, phase, qkv_ms ... down_ms, allreduce2_ms
@@ -59,6 +60,7 @@ struct calib_row {
     struct calib_batch batch;
     uint32_t operators; /* bits 1 << cost_operator that the time covers; 0 = the whole step */
     bool is_decode;
+    bool is_bound;      /* of kvsim's own kernels: what an engine uses takes at most as long */
     const char *device; /* as the file names it; "" where it does not */
     int file, line;     /* index into files */
 };
@@ -78,6 +80,7 @@ struct calib_measurements {
         size_t count, capacity;
     } rows;
     size_t other_count;   /* rows of other devices */
+    const char *other;    /* the first of them; "" */
     size_t untimed_count; /* rows without a time */
     const char
         *condition; /* what a file of kvsim-microbench says of its machine; "" unless one did */

@@ -71,8 +71,12 @@ static void print_collectives(const struct spec_calibration *calibration, struct
 
 static void print_fit(const struct calib_result *result, struct base_text *out)
 {
-    base_text_printf(out, "  fit:\n    rows: %zu\n    outliers: %zu\n    groups:\n",
-                     result->row_count, result->outlier_count);
+    base_text_printf(out, "  fit:\n    rows: %zu\n    outliers: %zu\n", result->row_count,
+                     result->outlier_count);
+    if (result->bound_count > 0)
+        base_text_printf(out, "    bounds: {n: %zu, broken: %zu}\n", result->bound_count,
+                         result->bound_broken_count);
+    base_text_add(out, "    groups:\n");
     for (size_t i = 0; i < result->group_count; i++) {
         const struct calib_group_errors *group = &result->groups[i];
         base_text_printf(

@@ -91,6 +91,11 @@ static void print_page(const struct calib_result *result, const char *path, enum
         &page,
         "%zu rows fitted, %zu of other devices and %zu without a time left out, %zu outliers",
         result->row_count, result->other_count, result->untimed_count, result->outlier_count);
+    if (result->bound_count > 0)
+        report_page_line(&page,
+                         "%zu rows of kvsim's own kernels taken as the longest that an engine's "
+                         "take; %zu are predicted more than 5 %% longer",
+                         result->bound_count, result->bound_broken_count);
     print_groups(&page, result);
     if (result->by_model.count > 0)
         report_page_line(
@@ -126,6 +131,8 @@ static void print_json(const struct calib_result *result, const char *path)
     report_json_integer(&json, "rows_of_other_hardware", (int64_t)result->other_count);
     report_json_integer(&json, "rows_without_time", (int64_t)result->untimed_count);
     report_json_integer(&json, "outliers", (int64_t)result->outlier_count);
+    report_json_integer(&json, "bounds", (int64_t)result->bound_count);
+    report_json_integer(&json, "bounds_broken", (int64_t)result->bound_broken_count);
     report_json_begin_list(&json, "errors");
     for (size_t i = 0; i < result->group_count; i++) {
         report_json_begin_object(&json, NULL);

@@ -598,7 +598,8 @@ const struct cli_command cli_commands[] = {
      .description =
          "A file is known by its columns. Kernels: m, n, k, dtype, ms; or phase, batch, seq_len, "
          "q_heads, kv_heads, head_dim, kv_cache_dtype, ms; or bytes, gpus, ms; or what "
-         "kvsim-microbench writes. Steps: gpu, model, tp, phase, prefill_chunk, kv_prefill, "
+         "kvsim-microbench writes, whose own attention kernels are bounds alone. Steps: gpu, "
+         "model, tp, phase, prefill_chunk, kv_prefill, "
          "n_decode, kv_decode, iter_ms. Requests of a server: arrival_s, input_tokens, "
          "output_tokens, ttft_ms, tpot_ms, latency_ms, or the JSON of 'vllm bench serve "
          "--save-result --save-detailed', with --scenario. Rows of other devices and requests that "

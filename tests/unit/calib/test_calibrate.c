@@ -139,6 +139,16 @@ START_TEST(devices_by_their_many_names)
     ck_assert(calib_device_is("rtx_pro_6000_server", "rtx-pro-6000-blackwell",
                               "rtx-pro-6000, rtxpro6000"));
     ck_assert(calib_device_is("H200", "h200-sxm", ""));
+    // as the driver names them
+    ck_assert(calib_device_is("NVIDIA H200", "h200-sxm", "h200, nvidia-h200"));
+    ck_assert(calib_device_is("NVIDIA L4", "l4", "nvidia-l4"));
+    ck_assert(calib_device_is("NVIDIA GeForce RTX 4090", "rtx4090", "geforce-rtx-4090"));
+    ck_assert(calib_device_is("NVIDIA RTX PRO 6000 Blackwell Server Edition",
+                              "rtx-pro-6000-blackwell", "rtxpro6000"));
+    ck_assert(!calib_device_is("NVIDIA H200", "h100-sxm5-80gb", "h100, nvidia-h100-80gb-hbm3"));
+    ck_assert(!calib_device_is("NVIDIA H20", "h200-sxm", "h200, nvidia-h200"));
+    ck_assert(!calib_device_is("NVIDIA A10", "a100-pcie-40gb", "nvidia-a100-pcie-40gb"));
+    ck_assert(!calib_device_is("NVIDIA GeForce RTX 3090", "rtx4090", "geforce-rtx-4090"));
     ck_assert(!calib_device_is("h100_sxm", "h200-sxm", "h200"));
     ck_assert(!calib_device_is("b200_sxm", "gb200", ""));
     ck_assert(!calib_device_is("a100-pcie-40gb", "a100-sxm4-80gb", "a100-sxm-80gb"));

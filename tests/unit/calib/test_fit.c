@@ -108,9 +108,35 @@ START_TEST(rows_that_are_left_out_have_no_say)
 }
 END_TEST
 
+/* The most that a time can be: it pulls where it is broken and is silent where it holds. */
+START_TEST(bounds_on_times_pull_one_way)
+{
+    static const double shares[] = {2, 0.5}; // of the value before
+    for (int i = 0; i < 2; i++) {
+        double measured[ROWS];
+        bool is_bound[ROWS];
+        struct calib_parameter parameters[3];
+        struct calib_problem problem;
+        struct calib_fit fit;
+        struct kvsim_error err;
+        for (int row = 0; row < ROWS; row++) {
+            measured[row] = shares[i] * (1 + row);
+            is_bound[row] = true;
+        }
+        start(parameters, &problem, measured);
+        problem.is_bound = is_bound;
+        ck_assert_int_eq(calib_fit_run(&problem, &fit, &err), KVSIM_OK);
+        ck_assert_double_eq_tol(parameters[1].value, i == 0 ? 1 : 0.5, 0.02);
+        ck_assert_int_eq(parameters[1].is_determined, i == 1);
+        ck_assert_uint_eq(fit.outlier_count, 0);
+    }
+}
+END_TEST
+
 int main(void)
 {
     return unit_run("calib.fit",
                     (const TTest *const[]){values_come_back, outliers_do_not_pull, bounds_hold,
-                                           rows_that_are_left_out_have_no_say, NULL});
+                                           rows_that_are_left_out_have_no_say,
+                                           bounds_on_times_pull_one_way, NULL});
 }
