@@ -69,14 +69,25 @@ static bool is_label(const char *key)
            base_starts_with(key, "hardware.") || base_ends_with(key, ".file");
 }
 
+/* A value that another key decides is the parameter KEY.used, right behind KEY: it is what counts, as if it were stated. */
+static bool is_replaced(const struct scenario_params *params, size_t i)
+{
+    const char *key = params->at[i].key;
+    return i + 1 < params->count && base_starts_with(params->at[i + 1].key, key) &&
+           strcmp(params->at[i + 1].key + strlen(key), ".used") == 0;
+}
+
 static void hash_params(const struct scenario *scenario, struct base_hash *hash)
 {
-    for (size_t i = 0; i < scenario->params.count; i++) {
-        const struct serve_param *param = &scenario->params.at[i];
-        if (is_label(param->key))
+    const struct scenario_params *params = &scenario->params;
+    for (size_t i = 0; i < params->count; i++) {
+        const char *key = params->at[i].key;
+        if (is_label(key))
             continue;
-        base_hash_text(hash, param->key);
-        base_hash_text(hash, param->value);
+        size_t used = is_replaced(params, i) ? i + 1 : i;
+        base_hash_text(hash, key);
+        base_hash_text(hash, params->at[used].value);
+        i = used;
     }
 }
 

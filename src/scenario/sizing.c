@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "kv/reserve.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -494,9 +495,11 @@ void scenario_sizing_block(struct scenario_load *load)
     if (tokens == load->opts.block_size || !load->scenario->has_model)
         return;
     load->opts.block_size = tokens;
-    char text[32];
-    scenario_param_derived(load->reader, "engine.block_size.used",
-                           base_print_real((double)tokens, text, sizeof text), "tokens",
+    char *text = base_arena_printf(load->reader->arena, "%" PRId64, tokens);
+    struct conf_node *node = conf_new_scalar(load->reader->arena, text);
+    node->origin = CONF_ORIGIN_DEFAULT;
+    conf_put(load->reader->arena, load->engine, "block_size", node);
+    scenario_param_derived(load->reader, "engine.block_size.used", text, "tokens",
                            SPEC_CALCULATED, "the kernels for this kind of attention");
 }
 
