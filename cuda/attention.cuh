@@ -34,7 +34,7 @@ template <typename KV_, int ROWS_, int BN_, int D_, int DV_, bool LATENT_, bool 
     typedef KV_ KV;
     static constexpr int ROWS = ROWS_, BN = BN_, D = D_, DV = DV_, PAD = 8, S_PAD = 4;
     static constexpr bool LATENT = LATENT_, PREFILL = PREFILL_, IS_NARROW = sizeof(KV) == 1;
-    static constexpr int STAGES = IS_NARROW ? 3 : 2;
+    static constexpr int STAGES = IS_NARROW && !LATENT && !PREFILL ? 3 : 2;
     static constexpr int S_TILES = ROWS / 16 * (BN / 16), K_SPLITS = S_TILES < ATTENTION_WARPS ? ATTENTION_WARPS / S_TILES : 1;
     static constexpr int S_STEPS = D / 16 / K_SPLITS;                             /* of one split */
     static constexpr int O_TILES = ROWS / 16 * (DV / 16) / ATTENTION_WARPS;       /* of one warp */

@@ -3,8 +3,8 @@
  *
  * Every figure is the median of repeated runs timed by CUDA events after a warm-up. Kernels are replayed as a graph, as
  * engines run a decode step: neither the host's time nor a library's shows, and the gap between two kernels of a graph is
- * part of each figure. Inputs are random and rotate through more memory than the L2 holds, as in a serving step, where
- * nothing is found there from the step before. The card's settings are left alone.
+ * part of each figure. Inputs are random and rotate through more memory than the L2 holds, and other memory is read before
+ * each sample: in a serving step, too, nothing is found there from the step before. The card's settings are left alone.
  */
 #ifndef KVSIM_CUDA_BENCH_CUH
 #define KVSIM_CUDA_BENCH_CUH
@@ -35,6 +35,11 @@ struct bench {
     cudaDeviceProp card;
     double began_s;
     int failures; /* kernels whose results were wrong */
+    struct {      /* memory that is read before each sample, so that nothing of a sample is in the L2 */
+        uint4 *at;
+        size_t count;
+        unsigned *out;
+    } other;
 };
 
 inline double now_s()
@@ -70,6 +75,7 @@ template <typename T> struct buffer {
     void put(const std::vector<T> &from)
     {
         check(cudaMemcpy(at, from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice), "copy to the device");
+        check(cudaDeviceSynchronize(), "copy to the device"); // it may return earlier, and other streams do not wait
     }
     std::vector<T> get() const
     {
@@ -102,15 +108,15 @@ struct timer {
         cudaEventDestroy(begin);
         cudaEventDestroy(end);
     }
-    /* Milliseconds of run(); with `is_ahead` the host queues all of it before the card begins. */
-    template <typename Run> double of(cudaStream_t stream, bool is_ahead, Run run)
+    /* Milliseconds of run(). With `is_cold` other memory is read first; meanwhile the host queues all of run(). */
+    template <typename Run> double of(const bench &b, bool is_cold, Run run)
     {
         float ms = 0;
-        if (is_ahead)
-            delay_kernel<<<1, 1, 0, stream>>>(100000);
-        check(cudaEventRecord(begin, stream), "event");
+        if (is_cold)
+            read_kernel<<<fill_blocks(b), 512, 0, b.stream>>>(b.other.at, b.other.count, b.other.out);
+        check(cudaEventRecord(begin, b.stream), "event");
         run();
-        check(cudaEventRecord(end, stream), "event");
+        check(cudaEventRecord(end, b.stream), "event");
         check(cudaEventSynchronize(end), "run");
         check(cudaGetLastError(), "kernel");
         check(cudaEventElapsedTime(&ms, begin, end), "event");
@@ -142,7 +148,7 @@ template <typename Call> bench_stats measure(const bench &b, timing how, Call ca
     bench_stats stats;
     for (int i = 0; i < WARM_CALLS; i++)
         call(i);
-    double one_ms = time.of(b.stream, false, [&] {
+    double one_ms = time.of(b, false, [&] {
         for (int i = 0; i < WARM_CALLS; i++)
             call(i);
     }) / WARM_CALLS;
@@ -156,7 +162,7 @@ template <typename Call> bench_stats measure(const bench &b, timing how, Call ca
     };
     run();
     for (int s = 0; s < SAMPLES; s++)
-        samples[s] = time.of(b.stream, how == AS_GRAPH, run) / calls;
+        samples[s] = time.of(b, how == AS_GRAPH, run) / calls;
     if (graph != nullptr)
         check(cudaGraphExecDestroy(graph), "graph");
     bench_stats_of(samples, SAMPLES, &stats);

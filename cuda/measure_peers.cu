@@ -48,6 +48,8 @@ struct team {
         for (int g = 0; g < count; g++) {
             check(cudaSetDevice(g), "device");
             check(cudaMalloc((void **)&memory.at[g], bytes), "device memory");
+            check(cudaMemset(memory.at[g], 0, bytes), "device memory"); // sums of sums stay finite
+            check(cudaDeviceSynchronize(), "device memory");
             check(cudaStreamCreateWithFlags(&streams[g], cudaStreamNonBlocking), "stream");
         }
         check(cudaSetDevice(home), "device");
@@ -92,6 +94,7 @@ static void verify_reduce(bench &b, int count)
             want[i] += __bfloat162float(narrow[i]);
         }
         check(cudaMemcpy(gpus.memory.at[g], narrow.data(), words * 16, cudaMemcpyHostToDevice), "copy to the device");
+        check(cudaDeviceSynchronize(), "copy to the device");
     }
     gpus.reduce();
     for (int g = 0; g < count; g++) {
@@ -107,8 +110,6 @@ static void measure_reduce(bench &b, int count, int64_t bytes)
     enum { WARM = 2, SAMPLES = 11 };
     double samples[SAMPLES];
     team gpus(count, b.options.device, (size_t)bytes);
-    for (int g = 0; g < count; g++)
-        check(cudaMemset(gpus.memory.at[g], 0, (size_t)bytes), "device memory"); // sums of sums stay finite
     for (int s = -WARM; s < SAMPLES; s++) {
         gpus.wait();
         double begin = now_s();

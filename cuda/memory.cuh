@@ -55,12 +55,4 @@ template <typename T> __global__ void fill_kernel(T *to, size_t count, uint64_t 
 
 [[maybe_unused]] static __global__ void empty_kernel() {}
 
-/* Holds a stream up, so that what follows is already queued when it begins. */
-[[maybe_unused]] static __global__ void delay_kernel(long long ticks)
-{
-    const long long begin = clock64();
-    while (clock64() - begin < ticks) {
-    }
-}
-
 #endif

@@ -66,6 +66,23 @@ static void warm_up(const bench &b)
         fill(b, memory.at, memory.count, 1);
 }
 
+static void measure_all(bench &b)
+{
+    buffer<uint4> other((size_t)b.card.l2CacheSize * 4 / sizeof(uint4));
+    buffer<unsigned> out((size_t)fill_blocks(b) * 512);
+    b.other = {other.at, other.count, out.at};
+    if (has_time(b))
+        warm_up(b);
+    fill(b, (uint32_t *)other.at, other.count * 4, 2);
+    measure_memory(b);
+    measure_launch(b);
+    measure_host(b);
+    measure_gemm(b);
+    put_clocks(b);
+    measure_attentions(b);
+    measure_peers(b);
+}
+
 int main(int count, char **words)
 {
     bench b = {};
@@ -95,15 +112,7 @@ int main(int count, char **words)
     check(cudaStreamCreateWithFlags(&b.stream, cudaStreamNonBlocking), "stream");
     describe(b, text);
     bench_file_begin(b.file, &b.info);
-    if (has_time(b))
-        warm_up(b);
-    measure_memory(b);
-    measure_launch(b);
-    measure_host(b);
-    measure_gemm(b);
-    put_clocks(b);
-    measure_attentions(b);
-    measure_peers(b);
+    measure_all(b);
     check(cudaStreamDestroy(b.stream), "stream");
     if (!has_time(b) && !b.options.only_checks)
         fprintf(stderr, "kvsim-microbench: the time was up before all was measured; --seconds gives more\n");

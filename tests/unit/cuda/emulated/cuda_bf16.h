@@ -8,7 +8,6 @@
 #include "bench_host.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -133,12 +132,6 @@ inline float __expf(float value)
 inline int __float2int_rn(float value)
 {
     return (int)std::nearbyint(value);
-}
-
-inline long long clock64()
-{
-    static std::atomic<long long> ticks{0};
-    return ticks++;
 }
 
 #endif
