@@ -29,8 +29,8 @@ static enum kind kind_of(const struct conf_node *tree, const char *path)
                                            "model",    "hardware", "cluster", NULL};
     static const char *const engine[] = {"scheduler", "switches", "defaults_by_memory", "family",
                                          NULL};
-    static const char *const hardware[] = {"memory_bandwidth", "tflops", "memory_nominal",
-                                           "memory",           "link",   NULL};
+    static const char *const hardware[] = {
+        "memory_bandwidth", "tflops", "memory_nominal", "memory", "link", "calibration", NULL};
     static const char *const model[] = {
         "num_hidden_layers", "kv_groups",   "architectures", "n_layer",
         "text_config",       "hidden_size", "n_embd",        NULL};
@@ -121,7 +121,7 @@ static void check_tree(struct scenario_reader *reader, const char *path, struct 
     case KIND_UNKNOWN:
         scenario_fail_hint(reader, tree, "", "unknown-file",
                            "a scenario has 'workload', a model 'num_hidden_layers', a device "
-                           "'memory_bandwidth', an engine 'scheduler'",
+                           "'memory_bandwidth' or 'calibration', an engine 'scheduler'",
                            "the file is neither a scenario nor a model, device or engine");
         break;
     }

@@ -25,7 +25,9 @@ static void gather_identity(const struct serve_config *config, struct record_run
         record_set_text(out, RECORD_HARDWARE, config->hardware_name);
     }
     record_set_text(out, RECORD_ENGINE, config->engine_name);
-    record_set_text(out, RECORD_COST_LEVEL, cost_level_name(config->cost.options->level));
+    record_set_text(
+        out, RECORD_COST_LEVEL,
+        cost_level_name(cost_level_resolve(config->cost.options, config->cost.hardware)));
     record_set_integer(out, RECORD_GPUS,
                        (int64_t)config->gpu_count_per_replica * config->replica_count);
     record_set_integer(out, RECORD_TP, config->tensor_parallel);
