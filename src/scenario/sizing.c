@@ -499,8 +499,8 @@ void scenario_sizing_block(struct scenario_load *load)
     struct conf_node *node = conf_new_scalar(load->reader->arena, text);
     node->origin = CONF_ORIGIN_DEFAULT;
     conf_put(load->reader->arena, load->engine, "block_size", node);
-    scenario_param_derived(load->reader, "engine.block_size.used", text, "tokens",
-                           SPEC_CALCULATED, "the kernels for this kind of attention");
+    scenario_param_derived(load->reader, "engine.block_size.used", text, "tokens", SPEC_CALCULATED,
+                           "the kernels for this kind of attention");
 }
 
 /* Beside the cache of all layers, per token: one layer twice, and its K and V once for each query head. */

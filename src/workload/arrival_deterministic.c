@@ -8,14 +8,7 @@ struct state {
 };
 
 static const struct base_field fields[] = {
-    {.key = "rate",
-     .type = BASE_REAL,
-     .unit = BASE_RATE,
-     .offset = offsetof(struct workload_arrival_opts, rate_per_s),
-     .max = INFINITY,
-     .min_open = true,
-     .required = true,
-     .help = "arrivals per unit of time; inf = all at once"},
+    WORKLOAD_RATE_FIELD("arrivals per unit of time; inf = all at once"),
     {0},
 };
 

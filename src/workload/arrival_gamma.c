@@ -12,21 +12,12 @@
 #define BURSTINESS_MIN 1e-4
 
 struct state {
-    uint64_t key;
-    struct rng_dist gap_ns;
+    struct workload_gaps gaps;
     struct base_rational rate; /* den = 0: gaps are drawn */
-    int64_t at_ns;
 };
 
 static const struct base_field fields[] = {
-    {.key = "rate",
-     .type = BASE_REAL,
-     .unit = BASE_RATE,
-     .offset = offsetof(struct workload_arrival_opts, rate_per_s),
-     .max = INFINITY,
-     .min_open = true,
-     .required = true,
-     .help = "mean arrivals per unit of time; inf = all at once"},
+    WORKLOAD_RATE_FIELD("mean arrivals per unit of time; inf = all at once"),
     {.key = "burstiness",
      .type = BASE_REAL,
      .unit = BASE_NONE,
@@ -66,40 +57,32 @@ static enum kvsim_status init(void *state, const struct workload_arrival_context
 {
     const struct workload_spec *spec = context->spec;
     struct state *gamma = state;
-    struct rng_dist_options options = {.kind = RNG_GAMMA, .has_mean = true, .has_cv = true};
+    struct rng_dist_options shape = {
+        .kind = RNG_GAMMA, .has_cv = true, .cv = 1.0 / sqrt(spec->burstiness)};
     enum kvsim_status status = check(spec->burstiness, err);
 
-    if (status == KVSIM_OK)
-        status = workload_check_rate(spec->rate_per_s, "rate", err);
     if (status != KVSIM_OK)
         return status;
-    gamma->key = rng_key(context->seed, context->replication, RNG_ARRIVAL, 0);
     if (isinf(spec->burstiness)) {
-        gamma->rate = workload_rational(spec->rate_per_s);
-        return KVSIM_OK;
+        status = workload_check_rate(spec->rate_per_s, "rate", err);
+        if (status == KVSIM_OK)
+            gamma->rate = workload_rational(spec->rate_per_s);
+        return status;
     }
-    options.mean = WORKLOAD_NS_PER_S / spec->rate_per_s;
-    options.cv = 1.0 / sqrt(spec->burstiness);
     if (spec->burstiness == 1.0) /* the same gaps as poisson */
-        options = (struct rng_dist_options){
-            .kind = RNG_EXPONENTIAL, .has_mean = true, .mean = options.mean};
-    return rng_dist_init(&gamma->gap_ns, &options, false, context->arena, err);
+        shape = (struct rng_dist_options){.kind = RNG_EXPONENTIAL};
+    return workload_gaps_init(&gamma->gaps, context, shape, err);
 }
 
 static enum kvsim_status next(void *state, struct workload_request *request, bool *more,
                               struct kvsim_error *err)
 {
     struct state *gamma = state;
-    enum kvsim_status status;
 
     (void)more;
     if (gamma->rate.den != 0)
         return workload_time_at_rate(request->index + 1, gamma->rate, &request->arrival_ns, err);
-    status = workload_add_gap(
-        &gamma->at_ns, rng_dist_value(&gamma->gap_ns, rng_uniform(gamma->key, request->index)),
-        err);
-    request->arrival_ns = gamma->at_ns;
-    return status;
+    return workload_gaps_next(&gamma->gaps, request, err);
 }
 
 const struct workload_arrival_ops workload_arrival_gamma = {

@@ -3,21 +3,8 @@
 
 #include <math.h>
 
-struct state {
-    uint64_t key;
-    double mean_gap_ns;
-    int64_t at_ns;
-};
-
 static const struct base_field fields[] = {
-    {.key = "rate",
-     .type = BASE_REAL,
-     .unit = BASE_RATE,
-     .offset = offsetof(struct workload_arrival_opts, rate_per_s),
-     .max = INFINITY,
-     .min_open = true,
-     .required = true,
-     .help = "mean arrivals per unit of time; inf = all at once"},
+    WORKLOAD_RATE_FIELD("mean arrivals per unit of time; inf = all at once"),
     {0},
 };
 
@@ -33,23 +20,15 @@ static enum kvsim_status compile(const struct workload_arrival_opts *opts, struc
 static enum kvsim_status init(void *state, const struct workload_arrival_context *context,
                               struct kvsim_error *err)
 {
-    struct state *poisson = state;
-
-    poisson->key = rng_key(context->seed, context->replication, RNG_ARRIVAL, 0);
-    poisson->mean_gap_ns = WORKLOAD_NS_PER_S / context->spec->rate_per_s;
-    return workload_check_rate(context->spec->rate_per_s, "rate", err);
+    return workload_gaps_init(state, context, (struct rng_dist_options){.kind = RNG_EXPONENTIAL},
+                              err);
 }
 
 static enum kvsim_status next(void *state, struct workload_request *request, bool *more,
                               struct kvsim_error *err)
 {
-    struct state *poisson = state;
-    double gap_ns = poisson->mean_gap_ns * workload_exponential(poisson->key, request->index);
-    enum kvsim_status status = workload_add_gap(&poisson->at_ns, gap_ns, err);
-
     (void)more;
-    request->arrival_ns = poisson->at_ns;
-    return status;
+    return workload_gaps_next(state, request, err);
 }
 
 const struct workload_arrival_ops workload_arrival_poisson = {
@@ -57,7 +36,7 @@ const struct workload_arrival_ops workload_arrival_poisson = {
                .summary = "independent arrivals at a constant rate",
                .opts = fields,
                .opts_bytes = sizeof(struct workload_arrival_opts),
-               .state_bytes = sizeof(struct state)},
+               .state_bytes = sizeof(struct workload_gaps)},
     .process = WORKLOAD_POISSON,
     .is_endless = true,
     .compile = compile,

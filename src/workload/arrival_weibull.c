@@ -4,21 +4,8 @@
 
 #include <math.h>
 
-struct state {
-    uint64_t key;
-    struct rng_dist gap_ns;
-    int64_t at_ns;
-};
-
 static const struct base_field fields[] = {
-    {.key = "rate",
-     .type = BASE_REAL,
-     .unit = BASE_RATE,
-     .offset = offsetof(struct workload_arrival_opts, rate_per_s),
-     .max = INFINITY,
-     .min_open = true,
-     .required = true,
-     .help = "mean arrivals per unit of time; inf = all at once"},
+    WORKLOAD_RATE_FIELD("mean arrivals per unit of time; inf = all at once"),
     {.key = "cv",
      .type = BASE_REAL,
      .unit = BASE_NONE,
@@ -49,28 +36,17 @@ static enum kvsim_status compile(const struct workload_arrival_opts *opts, struc
 static enum kvsim_status init(void *state, const struct workload_arrival_context *context,
                               struct kvsim_error *err)
 {
-    struct state *weibull = state;
-    struct rng_dist_options options = {
-        .kind = RNG_WEIBULL, .has_mean = true, .has_cv = true, .cv = context->spec->cv};
-    enum kvsim_status status = workload_check_rate(context->spec->rate_per_s, "rate", err);
-
-    if (status != KVSIM_OK)
-        return status;
-    weibull->key = rng_key(context->seed, context->replication, RNG_ARRIVAL, 0);
-    options.mean = WORKLOAD_NS_PER_S / context->spec->rate_per_s;
-    return rng_dist_init(&weibull->gap_ns, &options, false, context->arena, err);
+    return workload_gaps_init(
+        state, context,
+        (struct rng_dist_options){.kind = RNG_WEIBULL, .has_cv = true, .cv = context->spec->cv},
+        err);
 }
 
 static enum kvsim_status next(void *state, struct workload_request *request, bool *more,
                               struct kvsim_error *err)
 {
-    struct state *weibull = state;
-    double gap_ns = rng_dist_value(&weibull->gap_ns, rng_uniform(weibull->key, request->index));
-    enum kvsim_status status = workload_add_gap(&weibull->at_ns, gap_ns, err);
-
     (void)more;
-    request->arrival_ns = weibull->at_ns;
-    return status;
+    return workload_gaps_next(state, request, err);
 }
 
 const struct workload_arrival_ops workload_arrival_weibull = {
@@ -78,7 +54,7 @@ const struct workload_arrival_ops workload_arrival_weibull = {
                .summary = "weibull-distributed gaps of a given cv",
                .opts = fields,
                .opts_bytes = sizeof(struct workload_arrival_opts),
-               .state_bytes = sizeof(struct state)},
+               .state_bytes = sizeof(struct workload_gaps)},
     .process = WORKLOAD_WEIBULL,
     .is_endless = true,
     .compile = compile,

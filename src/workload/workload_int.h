@@ -5,7 +5,10 @@
 #ifndef KVSIM_WORKLOAD_WORKLOAD_INT_H
 #define KVSIM_WORKLOAD_WORKLOAD_INT_H
 
+#include "rng/rng.h"
 #include "workload/arrivals.h"
+
+#include <math.h>
 
 #define WORKLOAD_NS_PER_S 1e9
 
@@ -31,6 +34,27 @@ enum kvsim_status workload_fail_key(struct kvsim_error *err, const char *key, co
 
 /* Range of a finite rate, shared by every process. */
 enum kvsim_status workload_check_rate(double rate_per_s, const char *key, struct kvsim_error *err);
+
+/* The key that every process with one rate has. */
+#define WORKLOAD_RATE_FIELD(HELP)                                                              \
+    {                                                                                          \
+        .key = "rate", .type = BASE_REAL, .unit = BASE_RATE,                                   \
+        .offset = offsetof(struct workload_arrival_opts, rate_per_s), .max = (double)INFINITY, \
+        .min_open = true, .required = true, .help = (HELP)                                     \
+    }
+
+/* gaps.c: arrivals whose gaps are independent draws from one distribution, gap i at address i. */
+struct workload_gaps {
+    uint64_t key;
+    struct rng_dist gap_ns;
+    int64_t at_ns;
+};
+/* `shape` is the distribution of the gaps but for its mean, which the spec's rate gives. */
+enum kvsim_status workload_gaps_init(struct workload_gaps *gaps,
+                                     const struct workload_arrival_context *context,
+                                     struct rng_dist_options shape, struct kvsim_error *err);
+enum kvsim_status workload_gaps_next(struct workload_gaps *gaps, struct workload_request *request,
+                                     struct kvsim_error *err);
 
 /* A unit exponential at its address. */
 double workload_exponential(uint64_t key, uint64_t index);
