@@ -41,7 +41,7 @@ void kv_paged_ledger(const struct kv_paged *pool, const struct kv_paged_state *s
         (state->live_tokens + state->out_of_window_tokens + empty_tokens) * slot_bytes;
     out->fragmented_bytes = state->fragmented_blocks * block_bytes;
     out->cached_bytes = state->cached_blocks * block_bytes;
-    out->held_back_bytes = pool->held_back_blocks * block_bytes;
+    out->held_back_bytes = (pool->held_back_blocks + state->loading_blocks) * block_bytes;
     out->pool_bytes = pool->total_blocks * block_bytes;
     out->free_bytes =
         out->pool_bytes - out->held_back_bytes -

@@ -4,7 +4,7 @@
  * Without a prefix cache blocks are interchangeable, so a sequence's blocks are a number and every operation is O(1). With
  * one, `prefix` knows what the free blocks hold, and taking blocks evicts it. Where sequences reserve (kv/reserve.h), a
  * reservation is a number of blocks too, and `space` knows where it lies. The null block and reserved blocks are outside
- * use from the start (held back). Invariant: used + free + held back == total; idle blocks with content count as free.
+ * use from the start (held back). Invariant: used + free + held back (+ loading) == total; idle blocks with content count as free.
  * Ledger lines follow from a few numbers: kv_paged_ledger().
  */
 #ifndef KVSIM_KV_PAGED_H
@@ -40,6 +40,7 @@ struct kv_promise {
 struct kv_paged {
     int64_t total_blocks; /* null block included */
     int64_t held_back_blocks;
+    int64_t loading_blocks; /* held back too: a transfer writes to them */
     int64_t free_blocks;
     int64_t block_tokens;
     const struct spec_kv_layout *layout;
@@ -55,7 +56,7 @@ void kv_paged_init(struct kv_paged *pool, const struct spec_kv_layout *layout, i
 
 static inline int64_t kv_paged_used_blocks(const struct kv_paged *pool)
 {
-    return pool->total_blocks - pool->held_back_blocks - pool->free_blocks;
+    return pool->total_blocks - pool->held_back_blocks - pool->loading_blocks - pool->free_blocks;
 }
 
 /* What is set aside for sequences, with a token in it or not; 0 where nothing is. */
@@ -97,6 +98,7 @@ struct kv_paged_state {
     int64_t cached_blocks;     /* idle, with content */
     int64_t promised_tokens;   /* reserved, used or not; 0 where nothing is reserved */
     int64_t fragmented_blocks; /* free, but no place for the head of the queue */
+    int64_t loading_blocks;    /* held back by transfers */
     int64_t out_of_window_tokens; /* in held blocks, beside the live ones */
 };
 
@@ -111,7 +113,8 @@ static inline struct kv_paged_state kv_paged_state(const struct kv_paged *pool, 
         .used_blocks = kv_paged_used_blocks(pool),
         .shared_blocks = pool->prefix != NULL ? pool->prefix->shared_blocks : 0,
         .cached_blocks = pool->prefix != NULL ? pool->prefix->idle_blocks : 0,
-        .promised_tokens = kv_paged_promised_tokens(pool)};
+        .promised_tokens = kv_paged_promised_tokens(pool),
+        .loading_blocks = pool->loading_blocks};
 }
 
 #endif

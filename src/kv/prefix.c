@@ -185,7 +185,9 @@ static struct kv_extent *extent_cut(struct kv_prefix *prefix, struct kv_extent *
                                .lo = at,
                                .hi = extent->hi,
                                .holders = extent->holders,
-                               .age = extent->age};
+                               .age = extent->age,
+                               .copy = extent->copy,
+                               .last_store = extent->last_store};
     extent->hi = at;
     node_insert_after(extent->node, back, extent);
     piece_link_after(extent, back);
@@ -396,7 +398,12 @@ static void own(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struct kv_n
 {
     struct kv_extent *extent = base_pool_take(&prefix->extents);
     *extent = (struct kv_extent){
-        .owner = seq, .lo = lo, .hi = hi, .holders = 1, .age = {.priority = seq->priority}};
+        .owner = seq,
+        .lo = lo,
+        .hi = hi,
+        .holders = 1,
+        .age = {.priority = seq->priority},
+        .copy = ++prefix->next_copy};
     node_insert_after(node, extent, node->youngest);
     struct kv_hold hold = {extent, lo, hi};
     base_vec_push(&seq->holds, hold);
@@ -442,6 +449,10 @@ void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
 // Blank blocks come before all extents; with free order `old` they are extents themselves, without a node.
 static void take_from_extent(struct kv_prefix *prefix, struct kv_extent *extent, int64_t blocks)
 {
+    if (extent->last_store > prefix->stores_done && prefix->on_reuse != NULL) {
+        struct kv_source source = {extent->copy, extent->hi - blocks, extent->hi};
+        prefix->on_reuse(prefix->context, &source);
+    }
     extent->hi -= blocks;
     if (extent->node == NULL) {
         prefix->blank_blocks -= blocks;
@@ -545,6 +556,24 @@ void kv_prefix_detach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64
         }
     }
     seq->holds.count = 0;
+}
+
+void kv_prefix_note_store(struct kv_prefix_seq *seq, int64_t lo, int64_t hi, uint64_t number,
+                          struct kv_sources *out)
+{
+    for (size_t i = seq->holds.count; i-- > 0 && seq->holds.at[i].hi > lo;) {
+        struct kv_hold hold = seq->holds.at[i];
+        int64_t end = hold.hi < hi ? hold.hi : hi;
+        for (struct kv_extent *extent = hold.first; extent != NULL && extent->lo < end;
+             extent = extent->next_piece) {
+            struct kv_source source = {extent->copy, extent->lo > lo ? extent->lo : lo,
+                                       extent->hi < end ? extent->hi : end};
+            if (source.lo < source.hi) {
+                extent->last_store = number;
+                base_vec_push(out, source);
+            }
+        }
+    }
 }
 
 int64_t kv_prefix_uniform_blocks(const struct kv_prefix *prefix, bool *evicts)

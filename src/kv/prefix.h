@@ -33,6 +33,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Blocks [lo, hi) of a copy, by its number: stays true whatever becomes of the extents. */
+struct kv_source {
+    uint64_t copy;
+    int64_t lo, hi;
+};
+
+struct kv_sources {
+    struct kv_source *at;
+    size_t count, capacity;
+};
+
 /* Blocks [lo, hi) of a copy, from its piece `first` on. */
 struct kv_hold {
     struct kv_extent *first;
@@ -73,6 +84,10 @@ struct kv_prefix {
     struct base_pool nodes, extents;
     int64_t (*hashed_blocks)(void *context, const struct kv_prefix_seq *seq);
     void *context;
+    uint64_t next_copy;
+    uint64_t stores_done; /* transfers up to this number read no more */
+    /* Idle blocks are taken that a later transfer may read. NULL: nobody reads. */
+    void (*on_reuse)(void *context, const struct kv_source *source);
 };
 
 /* is_old_order: empty blocks lie in the queue among the others; lru only. */
@@ -98,6 +113,9 @@ void kv_prefix_detach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64
                       int64_t blank_blocks);
 /* The blocks of a contended sequence that are hashed by now are as old as now: called after each turn, in running order. */
 void kv_prefix_commit(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks);
+/* Transfer `number` reads blocks [lo, hi) that the sequence holds; adds them to `out`. */
+void kv_prefix_note_store(struct kv_prefix_seq *seq, int64_t lo, int64_t hi, uint64_t number,
+                          struct kv_sources *out);
 /* How many blocks can be taken while all of them are blank, or (evicts) all of them hold content. */
 int64_t kv_prefix_uniform_blocks(const struct kv_prefix *prefix, bool *evicts);
 

@@ -7,6 +7,7 @@
 #define KVSIM_SCHED_OPTIONS_H
 
 #include "base/field.h"
+#include "kv/tier.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,6 +15,17 @@
 enum sched_order { SCHED_FCFS, SCHED_PRIORITY };
 enum sched_misfit { SCHED_MISFIT_STOP, SCHED_MISFIT_SKIP };
 enum sched_free_order { SCHED_FREE_NEW, SCHED_FREE_OLD };
+
+/* Memory behind the pool; see sched/offload.h. */
+struct sched_tier_options {
+    int64_t chunk_blocks; /* blocks that are stored and loaded together; 0 = no tier */
+    int64_t capacity_chunks;
+    enum kv_tier_order order;
+    int64_t store_threshold;    /* see kv/tier.h */
+    bool prompt_only;           /* answers are not stored */
+    bool is_sync;               /* steps wait for their loads and stores */
+    bool reserves_for_prefills; /* a load leaves the blocks that unfinished prompts still need */
+};
 
 struct sched_options {
     int64_t max_num_seqs;
@@ -27,6 +39,7 @@ struct sched_options {
     bool enable_prefix_caching;
     enum sched_order order;     /* scheduling_policy */
     int64_t cached_step_tokens; /* cost_cached_step_tokens(): for the shapes of steps; 0 = none */
+    struct sched_tier_options tier;
     struct base_rational watermark; /* share of all blocks kept free at admission */
 
     /* switches */

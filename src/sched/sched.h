@@ -14,6 +14,7 @@
 #include "cost/cost.h"
 #include "kv/paged.h"
 #include "sched/front.h"
+#include "sched/offload.h"
 #include "sched/options.h"
 #include "sched/queue.h"
 #include "sched/reuse.h"
@@ -25,6 +26,7 @@ enum sched_wait {
     SCHED_WAIT_KV_POOL,
     SCHED_WAIT_SEATS,
     SCHED_WAIT_BUDGET,
+    SCHED_WAIT_LINK, /* a transfer */
     SCHED_WAIT_COUNT
 };
 
@@ -35,6 +37,7 @@ struct sched_plan {
     bool is_front_only;  /* pure decode of the front and nothing else */
     uint64_t generation; /* the front's, when is_front_only */
     int64_t valid_steps; /* further steps under the same plan */
+    uint64_t flush;      /* number of the store that this step waits for; 0 = none */
     enum sched_wait wait;
     int64_t regrown_tokens; /* concat_doubling: in tensors that this step copies to larger ones */
     int64_t counted_total;  /* front members in this step whose gaps are recorded */
@@ -85,6 +88,7 @@ struct sched {
     struct kv_hits hits;               /* scratch */
     int64_t lookup_tokens, hit_tokens; /* asked of the cache at admissions, and found */
     struct sched_reuse reuse;
+    struct sched_offload offload; /* in use with options->tier.chunk_blocks > 0 */
     int64_t blocks_at_the_end; /* sum over running sequences, see there */
     int64_t
         fragmented_blocks; /* as of the last turn: free, but no place for the head of the queue */
@@ -128,7 +132,24 @@ struct sched_window_tokens {
 };
 struct sched_window_tokens sched_count_window(const struct sched *sched, uint64_t first_plan);
 
-/* Tokens in the cache, all running sequences. */
+static inline bool sched_has_tier(const struct sched *sched)
+{
+    return sched->options->tier.chunk_blocks > 0;
+}
+
+/* It has ended for the scheduler, but a transfer still writes to its blocks: sched_offload_settle() gives it back. */
+static inline bool sched_seq_is_written_to(const struct sched_seq *seq)
+{
+    return seq->state == SCHED_GONE && seq->offload.load_blocks > 0;
+}
+
+/* All that wait to run, those set aside included. */
+static inline int64_t sched_waiting_count(const struct sched *sched)
+{
+    return (int64_t)(sched_queue_count(&sched->waiting) + sched->offload.aside.count);
+}
+
+/* Tokens in the cache, all running sequences and those set aside with blocks. */
 static inline int64_t sched_live_tokens(const struct sched *sched)
 {
     return sched->front.context_sum + sched->outside_front_tokens;

@@ -53,6 +53,10 @@ void sched_note_left_front(struct sched_plan *plan, struct sched_seq *seq);
 /* Recompute: all blocks back, to the front of the queue (or its place). */
 void sched_preempt(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq);
 
+/* Blocks of a sequence that is set aside, and giving them back. */
+int64_t sched_blocks_aside(const struct sched *sched, const struct sched_seq *seq);
+void sched_free_aside(struct sched *sched, struct sched_seq *seq);
+
 /* At the start of a running sequence's allocation, even if that then fails. */
 void sched_drop_out_of_window(struct sched *sched, const struct sched_plan *plan,
                               struct sched_seq *seq);

@@ -18,6 +18,20 @@ void sched_list_push_front(struct sched_list *list, struct sched_seq *seq)
     list->count++;
 }
 
+void sched_list_insert_before(struct sched_list *list, struct sched_seq *seq,
+                              struct sched_seq *next)
+{
+    if (next == NULL) {
+        sched_list_push_back(list, seq);
+        return;
+    }
+    seq->prev = next->prev;
+    seq->next = next;
+    *(seq->prev != NULL ? &seq->prev->next : &list->head) = seq;
+    next->prev = seq;
+    list->count++;
+}
+
 void sched_list_remove(struct sched_list *list, struct sched_seq *seq)
 {
     *(seq->prev != NULL ? &seq->prev->next : &list->head) = seq->next;

@@ -8,6 +8,7 @@
 #ifndef KVSIM_SCHED_SEQ_H
 #define KVSIM_SCHED_SEQ_H
 
+#include "base/hash.h"
 #include "kv/paged.h"
 
 #include <stdbool.h>
@@ -20,7 +21,23 @@ enum sched_state {
     SCHED_LOOSE,    /* running: prefilling, or decoding out of step with the front */
     SCHED_FRONT,    /* running: one token each step */
     SCHED_DRAINING, /* running: its last token is in flight, nothing more is scheduled */
+    SCHED_LOADING,  /* waiting: a transfer writes to its blocks, or has ended and nobody looked since */
+    SCHED_LOADED,   /* waiting: holds what was loaded, in the cache */
     SCHED_GONE,
+};
+
+/* With a tier behind the pool (sched/offload.h). Zeroed = nothing. */
+struct sched_seq_offload {
+    struct {
+        struct base_hash *at;
+        size_t count, capacity;
+    } keys; /* of its chunks, as far as they were asked for; owned */
+    bool is_aside; /* stands in the list of those set aside */
+    bool load_is_done, is_behind;
+    int64_t load_to;       /* tokens in the cache once it is loaded */
+    int64_t load_blocks;   /* blocks that the transfer writes to */
+    int64_t stored_chunks; /* leading ones that were offered to the tier */
+    struct sched_seq *fill_prev, *fill_next; /* front members that fill a chunk at the same steps */
 };
 
 struct sched_seq {
@@ -57,6 +74,7 @@ struct sched_seq {
     int64_t cached_tokens, cached_total; /* hits at the first admission, at all */
     int64_t seen_tokens; /* leading tokens that were asked before, by others too; -1 = not known */
     bool was_admitted;
+    struct sched_seq_offload offload;
 
     int64_t high_water; /* most tokens ever computed: what lies below is recomputed */
     int64_t undo_high_water, undo_recomputed; /* before the last schedule outside the front */
@@ -76,6 +94,9 @@ struct sched_list {
 };
 
 void sched_list_push_back(struct sched_list *list, struct sched_seq *seq);
+/* Before `next`, which is in the list; NULL: at the end. */
+void sched_list_insert_before(struct sched_list *list, struct sched_seq *seq,
+                              struct sched_seq *next);
 void sched_list_push_front(struct sched_list *list, struct sched_seq *seq);
 void sched_list_remove(struct sched_list *list, struct sched_seq *seq);
 

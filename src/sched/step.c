@@ -26,12 +26,18 @@ void sched_init(struct sched *sched, const struct sched_ops *ops,
         pool->prefix->hashed_blocks = sched_hashed_blocks;
         pool->prefix->context = sched;
     }
+    if (sched_has_tier(sched)) {
+        sched_offload_init(sched, arena);
+    }
     sched->watermark_blocks =
         options->watermark.den > 0 ? (int64_t)(blocks / options->watermark.den) : 0;
 }
 
 void sched_release(struct sched *sched)
 {
+    if (sched_has_tier(sched)) {
+        sched_offload_release(sched);
+    }
     base_vec_free(&sched->hits);
     sched_queue_release(&sched->waiting);
     sched_front_release(&sched->front);
@@ -148,6 +154,9 @@ void sched_loose_remove(struct sched *sched, const struct sched_seq *seq)
 
 void sched_leave_front(struct sched *sched, struct sched_seq *seq)
 {
+    if (sched_has_tier(sched)) {
+        sched_offload_left_front(sched, seq);
+    }
     sched_front_leave(&sched->front, seq);
     sched->overrun_count -= seq->is_overrun ? 1 : 0;
     seq->is_overrun = false;
@@ -170,9 +179,44 @@ static void detach(struct sched *sched, struct sched_seq *seq)
     sched->outside_front_tokens -= seq->computed;
 }
 
+int64_t sched_blocks_aside(const struct sched *sched, const struct sched_seq *seq)
+{
+    return kv_paged_blocks_for(sched->pool, seq->computed) + seq->offload.load_blocks;
+}
+
+void sched_free_aside(struct sched *sched, struct sched_seq *seq)
+{
+    int64_t blocks = sched_blocks_aside(sched, seq);
+    int64_t hashed = seq->hashed_tokens / sched->pool->block_tokens;
+    kv_prefix_detach(sched->pool->prefix, &seq->cache, hashed, blocks - hashed);
+    sched->pool->free_blocks = kv_prefix_free_blocks(sched->pool->prefix);
+    sched->pool->loading_blocks -= seq->offload.load_blocks;
+    sched->outside_front_tokens -= seq->computed;
+    seq->offload.load_blocks = 0;
+    seq->hashed_tokens = seq->computed = 0;
+}
+
+// Out of the queue; what a transfer still writes to is given back when that has ended.
+static void leave_queue(struct sched *sched, struct sched_seq *seq)
+{
+    if (!seq->offload.is_aside) {
+        sched_queue_remove(&sched->waiting, seq);
+        return;
+    }
+    sched_list_remove(&sched->offload.aside, seq);
+    seq->offload.is_aside = false;
+    bool is_loading = seq->state == SCHED_LOADING && !seq->offload.load_is_done;
+    if (seq->state != SCHED_WAITING && !is_loading) {
+        sched_free_aside(sched, seq);
+    }
+}
+
 // Gives the blocks of a running sequence back, `hashed_tokens` of its tokens hashed.
 static void free_running(struct sched *sched, struct sched_seq *seq, int64_t hashed_tokens)
 {
+    if (sched_has_tier(sched)) {
+        sched_offload_left_running(sched, seq);
+    }
     int64_t blocks = blocks_held(sched, seq);
     struct kv_prefix *prefix = sched->pool->prefix;
     if (seq->promise.tokens > 0) {
@@ -230,8 +274,9 @@ void sched_preempt(struct sched *sched, struct sched_plan *plan, struct sched_se
 void sched_finish_and_free(struct sched *sched, struct sched_seq *seq, bool is_delivered,
                            bool in_flight)
 {
-    if (seq->state == SCHED_WAITING) {
-        sched_queue_remove(&sched->waiting, seq);
+    if (seq->state == SCHED_WAITING || seq->state == SCHED_LOADING ||
+        seq->state == SCHED_LOADED) {
+        leave_queue(sched, seq);
     } else if (seq->state != SCHED_GONE && seq->state != SCHED_NEW) {
         int64_t hashed = seq->hashed_tokens;
         if (seq->state == SCHED_FRONT) {
@@ -367,6 +412,9 @@ static void join_front(struct sched *sched, struct sched_seq *seq, bool is_overr
         sched->overrun_count++;
     }
     sched_front_join(&sched->front, seq);
+    if (sched_has_tier(sched)) {
+        sched_offload_joined_front(sched, seq);
+    }
 }
 
 // Nothing of what was computed is kept.
@@ -454,6 +502,9 @@ static int64_t provable_steps(const struct sched *sched, const struct sched_plan
         bool evicts;
         blocks = kv_prefix_uniform_blocks(prefix, &evicts);
     }
+    if (sched_has_tier(sched)) {
+        limit = sched_offload_runway(sched, limit);
+    }
     return sched_front_runway(&sched->front, blocks, limit);
 }
 
@@ -464,6 +515,9 @@ void sched_begin_plan(struct sched *sched, struct sched_plan *plan)
     plan->shape = (struct cost_shape){.cached_step_tokens = sched->options->cached_step_tokens};
     plan->valid_steps = 0;
     plan->regrown_tokens = 0;
+    plan->flush = 0;
+    sched->offload.flush = 0;
+    sched->offload.has_orders = false;
     plan->emits.count = plan->finals.count = 0;
     plan->admitted.count = plan->victims.count = plan->left_front.count = 0;
 }
@@ -501,8 +555,13 @@ void sched_close_plan(struct sched *sched, struct sched_plan *plan, bool is_fron
     struct sched_front *front = &sched->front;
     sched->fragmented_blocks = count_fragmented(sched);
     count_front(sched, plan);
+    plan->flush = sched->offload.flush;
     if (plan->token_count == 0) {
         return;
+    }
+    if (sched_has_tier(sched)) {
+        sched_offload_store(sched, plan);
+        is_front_only = is_front_only && !sched->offload.has_orders;
     }
     if (sched->pool->policy == KV_CONCAT_DOUBLING) {
         count_regrown(sched, plan);

@@ -265,19 +265,22 @@ static int64_t most_blocks(const struct sched *sched, int64_t known)
     return blocks < cap ? blocks : cap;
 }
 
-static bool prompt_fits(const struct sched *sched, const struct sched_seq *seq, int64_t end)
+// `held_blocks` it has already, `spare_blocks` are not for it.
+static bool prompt_fits(const struct sched *sched, const struct sched_seq *seq, int64_t end,
+                        int64_t held_blocks, int64_t spare_blocks)
 {
     int64_t watermark = sched->running.count > 0 ? sched->watermark_blocks : 0;
     if (kv_policy_reserves(sched->pool->policy)) {
         return sched_reservation_fits(sched, seq, watermark);
     }
     int64_t known = sched_seq_known_tokens(seq);
-    int64_t free_blocks = sched->pool->free_blocks - watermark;
+    int64_t free_blocks = sched->pool->free_blocks - watermark - spare_blocks;
     if (sched->options->reserve_full_isl &&
-        needed_blocks(most_blocks(sched, known), &sched->hits) > free_blocks) {
+        needed_blocks(most_blocks(sched, known) - held_blocks, &sched->hits) > free_blocks) {
         return false;
     }
-    return needed_blocks(kv_paged_blocks_for(sched->pool, end), &sched->hits) <= free_blocks;
+    return needed_blocks(kv_paged_blocks_for(sched->pool, end) - held_blocks, &sched->hits) <=
+           free_blocks;
 }
 
 // At least one token is computed, so a prompt that is cached to its last block recomputes that block.
@@ -313,36 +316,48 @@ static void count_reuse(struct sched *sched, const struct sched_seq *seq)
     reuse->is_unknown = reuse->is_unknown || seq->seen_tokens < 0;
 }
 
-static void take_hits(struct sched *sched, struct sched_seq *seq)
+// The sequence holds its hits; `loaded_tokens` more of it come from the tier.
+static void take_hits(struct sched *sched, struct sched_seq *seq, int64_t loaded_tokens)
 {
-    int64_t tokens = sched->hits.blocks * sched->pool->block_tokens;
+    int64_t hit_tokens = sched->hits.blocks * sched->pool->block_tokens;
+    int64_t tokens = hit_tokens + loaded_tokens;
     if (sched->pool->prefix != NULL) {
         seq->cache.priority = seq->priority;
         kv_prefix_attach(sched->pool->prefix, &seq->cache, &sched->hits);
         sched->pool->free_blocks = kv_prefix_free_blocks(sched->pool->prefix);
         sched->lookup_tokens +=
             sched->options->count_every_lookup ? 0 : sched_seq_known_tokens(seq);
-        sched->hit_tokens += tokens;
+        sched->hit_tokens += hit_tokens;
         count_reuse(sched, seq);
+    }
+    if (sched_has_tier(sched)) {
+        sched->offload.asked_tokens += sched_seq_known_tokens(seq) - hit_tokens;
+        sched->offload.hit_tokens += loaded_tokens;
     }
     seq->cached_tokens = seq->was_admitted ? seq->cached_tokens : tokens;
     seq->cached_total += tokens;
     seq->was_admitted = true;
     seq->high_water = tokens > seq->high_water ? tokens : seq->high_water;
-    seq->computed = tokens;
-    seq->hashed_tokens = tokens;
-    sched->outside_front_tokens += tokens;
+    seq->computed = hit_tokens;
+    seq->hashed_tokens = hit_tokens;
+    sched->outside_front_tokens += hit_tokens;
+}
+
+static void run_from_here(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq,
+                          int64_t tokens)
+{
+    sched_admit(sched, plan, seq, tokens);
+    if (seq->cache.is_contended) {
+        commit_contended(sched);
+    }
 }
 
 static void admit(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq,
                   int64_t tokens)
 {
     sched_queue_remove(&sched->waiting, seq);
-    take_hits(sched, seq);
-    sched_admit(sched, plan, seq, tokens);
-    if (seq->cache.is_contended) {
-        commit_contended(sched);
-    }
+    take_hits(sched, seq, 0);
+    run_from_here(sched, plan, seq, tokens);
 }
 
 // Like wanted_tokens, for a sequence that would start behind its hits.
@@ -354,16 +369,23 @@ static int64_t wanted_behind(const struct sched *sched, const struct sched_seq *
     return threshold > 0 && wanted > threshold ? threshold : wanted;
 }
 
+// Whether there is room to look at somebody.
+static enum sched_wait wait_for_room(const struct sched *sched, int64_t budget)
+{
+    if ((int64_t)sched->running.count >= sched->options->max_num_seqs) {
+        return SCHED_WAIT_SEATS;
+    }
+    return budget <= 0 ? SCHED_WAIT_BUDGET : SCHED_WAIT_NONE;
+}
+
 // One look at the head of the queue: taken, passed over, or left with the reason for which the pass ends.
 static enum sched_wait try_head(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq,
                                 int64_t *budget)
 {
     const struct sched_options *options = sched->options;
-    if ((int64_t)sched->running.count >= options->max_num_seqs) {
-        return SCHED_WAIT_SEATS;
-    }
-    if (*budget <= 0) {
-        return SCHED_WAIT_BUDGET;
+    enum sched_wait wait = wait_for_room(sched, *budget);
+    if (wait != SCHED_WAIT_NONE) {
+        return wait;
     }
     int64_t hit_tokens = look_up(sched, seq);
     int64_t tokens = wanted_behind(sched, seq, hit_tokens);
@@ -377,13 +399,162 @@ static enum sched_wait try_head(struct sched *sched, struct sched_plan *plan, st
         return SCHED_WAIT_NONE;
     }
     tokens = tokens < *budget ? tokens : *budget;
-    if (!prompt_fits(sched, seq, hit_tokens + tokens)) {
+    if (!prompt_fits(sched, seq, hit_tokens + tokens, 0, 0)) {
         sched->head_was_looked_up = true;
         return SCHED_WAIT_KV_POOL;
     }
     admit(sched, plan, seq, tokens);
     *budget -= tokens;
     return SCHED_WAIT_NONE;
+}
+
+/* ---- phase 2 with a tier behind the pool ---- */
+
+// What a look at a waiting sequence came to.
+enum look { LOOK_ADMITTED, LOOK_PASSED_OVER, LOOK_STOP };
+
+struct look_result {
+    enum look look;
+    enum sched_wait wait; /* of LOOK_STOP */
+};
+
+static const struct look_result passed_over = {LOOK_PASSED_OVER, SCHED_WAIT_NONE};
+
+static struct look_result stop_at(struct sched *sched, enum sched_wait wait)
+{
+    sched->head_was_looked_up = true;
+    return (struct look_result){LOOK_STOP, wait};
+}
+
+static void leave_queue(struct sched *sched, struct sched_seq *seq)
+{
+    if (seq->offload.is_aside) {
+        sched_list_remove(&sched->offload.aside, seq);
+        seq->offload.is_aside = false;
+    } else {
+        sched_queue_remove(&sched->waiting, seq);
+    }
+}
+
+// Takes the blocks of what is loaded as well; it stays in the queue, aside.
+static struct look_result start_load(struct sched *sched, struct sched_seq *seq, int64_t hit_tokens,
+                                     int64_t to)
+{
+    int64_t spare_blocks =
+        sched->options->tier.reserves_for_prefills ? sched_offload_prefills_need(sched) : 0;
+    if (!prompt_fits(sched, seq, to, 0, spare_blocks)) {
+        return stop_at(sched, SCHED_WAIT_KV_POOL);
+    }
+    int64_t last = sched_seq_known_tokens(seq) - 1;
+    int64_t usable = (to < last ? to : last) - hit_tokens;
+    take_hits(sched, seq, usable);
+    int64_t blocks = kv_paged_blocks_for(sched->pool, to) - sched->hits.blocks;
+    bool taken = kv_paged_take(sched->pool, blocks);
+    base_require(taken);
+    sched->pool->loading_blocks += blocks;
+    seq->state = SCHED_LOADING;
+    seq->offload.load_is_done = false;
+    seq->offload.load_blocks = blocks;
+    seq->offload.load_to = hit_tokens + usable;
+    sched_offload_load(sched, seq, hit_tokens, to);
+    return passed_over;
+}
+
+// Starts behind `from` tokens: hits, those that the tier gives within the step (up to `to`), or what was loaded before.
+static struct look_result start_running(struct sched *sched, struct sched_plan *plan,
+                                        struct sched_seq *seq, int64_t from, int64_t to,
+                                        int64_t *budget)
+{
+    bool is_loaded = seq->state == SCHED_LOADED;
+    int64_t last = sched_seq_known_tokens(seq) - 1;
+    int64_t usable = (to < last ? to : last) - from;
+    int64_t tokens = wanted_behind(sched, seq, from + usable);
+    if (!sched->options->enable_chunked_prefill && tokens > *budget) {
+        return stop_at(sched, SCHED_WAIT_BUDGET);
+    }
+    tokens = tokens < *budget ? tokens : *budget;
+    int64_t held = is_loaded ? sched_blocks_aside(sched, seq) : 0;
+    if (!prompt_fits(sched, seq, from + usable + tokens, held, 0)) {
+        return stop_at(sched, SCHED_WAIT_KV_POOL);
+    }
+    leave_queue(sched, seq);
+    if (!is_loaded) {
+        take_hits(sched, seq, usable);
+    }
+    if (to > from) {
+        sched_offload_load(sched, seq, from, to);
+        bool taken = kv_paged_take(sched->pool, sched_blocks_missing(sched, seq, usable));
+        base_require(taken);
+        seq->computed += usable;
+        sched->outside_front_tokens += usable;
+    }
+    run_from_here(sched, plan, seq, tokens);
+    *budget -= tokens;
+    return (struct look_result){LOOK_ADMITTED, SCHED_WAIT_NONE};
+}
+
+static struct look_result look_at(struct sched *sched, struct sched_plan *plan,
+                                  struct sched_seq *seq, int64_t *budget)
+{
+    if (seq->state == SCHED_LOADING && !seq->offload.load_is_done) {
+        return passed_over;
+    }
+    if (seq->state == SCHED_LOADING) {
+        sched_offload_take_up(sched, seq);
+    }
+    if (seq->state == SCHED_LOADED) {
+        sched->hits.count = 0;
+        sched->hits.blocks = sched->hits.idle_blocks = 0;
+        return start_running(sched, plan, seq, seq->computed, seq->computed, budget);
+    }
+    int64_t hit_tokens = look_up(sched, seq);
+    int64_t loaded = sched_offload_ask(sched, seq, sched->hits.blocks);
+    if (loaded < 0) {
+        sched->head_was_looked_up = true;
+        return passed_over;
+    }
+    if (loaded > 0 && !sched->options->tier.is_sync) {
+        return start_load(sched, seq, hit_tokens, hit_tokens + loaded);
+    }
+    return start_running(sched, plan, seq, hit_tokens, hit_tokens + loaded, budget);
+}
+
+// Those set aside come before the queue (fcfs), or whoever is more urgent.
+static struct sched_seq *next_to_look_at(const struct sched *sched, struct sched_seq *aside)
+{
+    struct sched_seq *head = sched_queue_head(&sched->waiting);
+    if (aside == NULL || head == NULL) {
+        return aside != NULL ? aside : head;
+    }
+    bool head_first =
+        sched->options->order == SCHED_PRIORITY && sched_seq_is_more_urgent(head, aside);
+    return head_first ? head : aside;
+}
+
+static enum sched_wait admit_with_tier(struct sched *sched, struct sched_plan *plan, int64_t budget)
+{
+    struct sched_list *list = &sched->offload.aside;
+    struct sched_seq *aside = list->head, *seq;
+    while ((seq = next_to_look_at(sched, aside)) != NULL) {
+        enum sched_wait wait = wait_for_room(sched, budget);
+        if (wait != SCHED_WAIT_NONE) {
+            return wait;
+        }
+        aside = seq == aside ? aside->next : aside;
+        struct look_result result = look_at(sched, plan, seq, &budget);
+        if (result.look == LOOK_STOP) {
+            return result.wait;
+        }
+        if (result.look == LOOK_PASSED_OVER && !seq->offload.is_aside) {
+            // Behind those looked at before it, before those that are not yet.
+            enum sched_state state = seq->state;
+            sched_queue_remove(&sched->waiting, seq);
+            seq->state = state;
+            seq->offload.is_aside = true;
+            sched_list_insert_before(list, seq, aside);
+        }
+    }
+    return list->count > 0 ? SCHED_WAIT_LINK : SCHED_WAIT_NONE;
 }
 
 static enum sched_wait admit_from_queue(struct sched *sched, struct sched_plan *plan,
@@ -414,6 +585,8 @@ static void plan_next(struct sched *sched, struct sched_plan *plan)
     commit_contended(sched);
     if (walk.someone_preempted) {
         plan->wait = SCHED_WAIT_KV_POOL;
+    } else if (sched_has_tier(sched)) {
+        plan->wait = admit_with_tier(sched, plan, walk.budget);
     } else {
         plan->wait = admit_from_queue(sched, plan, walk.budget);
     }

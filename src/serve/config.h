@@ -28,6 +28,13 @@ struct serve_copy_ticks {
     int64_t per_context_token; /* after the step: K and V repeated to all query heads */
 };
 
+/* Memory behind the pool: its links, of one GPU. What it holds and does stands in sched_options.tier. */
+struct serve_tier {
+    const char *name; /* NULL: there is none */
+    int64_t latency_ticks, read_ticks_per_block, write_ticks_per_block;
+    int64_t block_bytes; /* of one block, over all GPUs */
+};
+
 /* How the engine is walked: the same results by arithmetic (jumping) or step by step (for tests and --steps). */
 enum serve_mode { SERVE_JUMP, SERVE_STEP };
 
@@ -94,6 +101,7 @@ struct serve_config {
     enum kv_placement kv_placement; /* of reservations */
     enum kv_eviction kv_eviction;   /* of a prefix cache; other than lru with free_order new only */
     struct serve_copy_ticks copy;   /* concat */
+    struct serve_tier tier;
     struct cost_config cost;
     struct workload_spec workload;
 

@@ -82,7 +82,7 @@ void serve_flight_begin_row(struct serve_replica *replica, struct serve_flight *
         .prefill_tokens = plan->shape.prefill_tokens,
         .decode_seqs = plan->shape.decode_seq_count,
         .running = (int64_t)replica->sched.running.count,
-        .waiting = (int64_t)sched_queue_count(&replica->sched.waiting),
+        .waiting = sched_waiting_count(&replica->sched),
         .free_blocks = replica->pool.free_blocks,
         .used_blocks = kv_paged_used_blocks(&replica->pool),
     };

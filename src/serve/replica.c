@@ -5,6 +5,7 @@
 #include "serve/flight.h"
 #include "serve/segments.h"
 #include "serve/serve_int.h"
+#include "serve/transfers.h"
 
 static void init_pool(struct serve_replica *replica, const struct serve_config *config)
 {
@@ -119,7 +120,7 @@ static void end_phase(const struct serve_replica *replica, struct serve_request 
 
 static void set_waiting(struct serve_replica *replica, base_i128 now)
 {
-    int64_t waiting = (int64_t)sched_queue_count(&replica->sched.waiting);
+    int64_t waiting = sched_waiting_count(&replica->sched);
     serve_tally_set_waiting(&replica->tally, now, waiting);
 }
 
@@ -225,11 +226,12 @@ void serve_replica_complete(struct serve_replica *replica)
     if (writes_row) {
         serve_flight_write_row(replica, flight);
     }
+    serve_transfers_step_ended(replica, &flight->plan, now);
     flight->is_active = false;
     replica->running = replica->next;
     replica->next = NULL;
     // A victim whose last token was in flight has left the queue.
-    if ((int64_t)sched_queue_count(&replica->sched.waiting) != replica->tally.waiting) {
+    if (sched_waiting_count(&replica->sched) != replica->tally.waiting) {
         set_waiting(replica, now);
     }
 }
@@ -242,7 +244,9 @@ static void take_out_given_up(struct serve_replica *replica)
         struct serve_request *request = replica->given_up;
         replica->given_up = request->next;
         sched_finish(&replica->sched, &request->seq, false, replica->running != NULL);
-        serve_request_free(replica->serve, request);
+        if (!sched_seq_is_written_to(&request->seq)) {
+            serve_request_free(replica->serve, request);
+        }
     }
 }
 
@@ -300,6 +304,8 @@ static void price(struct serve_replica *replica, struct serve_flight *flight, ba
             result.ticks + copy_ticks(replica, shape, copied_tokens(replica, &flight->plan));
         flight->bound = result.bound;
     }
+    flight->ticks =
+        serve_transfers_step_ticks(replica, &flight->plan, start, flight->ticks);
     flight->end_ticks = start + flight->ticks;
 }
 
@@ -341,6 +347,7 @@ static void take_state(struct serve_replica *replica, const struct serve_flight 
     state->used_blocks = kv_paged_used_blocks(&replica->pool);
     state->promised_tokens = kv_paged_promised_tokens(&replica->pool);
     state->fragmented_blocks = replica->sched.fragmented_blocks;
+    state->loading_blocks = replica->pool.loading_blocks;
     if (replica->pool.prefix != NULL) {
         state->shared_blocks = replica->prefix.shared_blocks;
         state->cached_blocks = replica->prefix.idle_blocks;
@@ -380,6 +387,7 @@ static struct serve_flight *decide(struct serve_replica *replica, base_i128 now)
     } while (plan->token_count == 0 && victims > 0 && replica->running == NULL);
     replica->tally.state.wait = plan->wait;
     if (plan->token_count == 0) {
+        serve_transfers_without_step(replica, plan, now);
         return NULL;
     }
     flight->is_active = true;
@@ -495,10 +503,31 @@ static void note_wait(struct serve_replica *replica)
         wait == SCHED_WAIT_NONE ? SERVE_WAIT_STEP : (size_t)wait - SCHED_WAIT_KV_POOL;
 }
 
+// An idle engine looks again when a transfer ends that somebody waits for.
+static void wake_at(struct serve_replica *replica, base_i128 at)
+{
+    if (at < SERVE_NEVER) {
+        serve_replica_push_turn(replica, at);
+    }
+}
+
+void serve_replica_push_turn(struct serve_replica *replica, base_i128 at)
+{
+    struct des_event *event = &replica->turn_event;
+    if (des_event_is_queued(event)) {
+        if (event->at_ticks <= at) {
+            return;
+        }
+        des_heap_cancel(&replica->serve->boundary, event);
+    }
+    des_heap_push_as(&replica->serve->boundary, event, at, replica->number);
+}
+
 void serve_replica_turn(struct serve_replica *replica, base_i128 now, base_i128 next_event_ticks)
 {
     bool is_async = replica->serve->config->sched.async_scheduling;
     serve_tally_settle(&replica->tally, now);
+    serve_transfers_settle(replica, now);
     take_out_given_up(replica);
     struct serve_flight *newest = NULL;
     if (replica->running != NULL) {
@@ -518,11 +547,14 @@ void serve_replica_turn(struct serve_replica *replica, base_i128 now, base_i128 
         take_state(replica, NULL); // else it was taken with the decision
     }
     take_busy(replica);
+    base_i128 transfer_end = serve_transfers_next_end(replica, replica->running == NULL);
     if (replica->running == NULL) {
+        wake_at(replica, transfer_end);
         return;
     }
     if (can_stretch(replica, newest)) {
-        take_stretch(replica, newest, next_event_ticks);
+        take_stretch(replica, newest,
+                     transfer_end < next_event_ticks ? transfer_end : next_event_ticks);
     } else {
         serve_tally_interval(&replica->tally, replica->running->ticks);
     }
@@ -565,7 +597,7 @@ int64_t serve_replica_give_up(struct serve_replica *replica, struct serve_reques
     int64_t outputs = seq->emitted;
     outputs -= drop_from_flight(replica->running, seq) ? 1 : 0;
     outputs -= drop_from_flight(replica->next, seq) ? 1 : 0;
-    if (seq->state == SCHED_WAITING && request->phase == SERVE_QUEUED) {
+    if (request->phase == SERVE_QUEUED) {
         set_waiting(replica, now); // brings the totals up to now
     }
     end_phase(replica, request, now);

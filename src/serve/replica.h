@@ -20,6 +20,9 @@
 
 #include <stdbool.h>
 
+/* A time that does not come. */
+#define SERVE_NEVER ((base_i128)INT64_MAX << BASE_TICKS_SHIFT)
+
 /* With asynchronous scheduling one step is decided while another runs. */
 enum { SERVE_FLIGHTS = 2 };
 
@@ -47,6 +50,12 @@ struct serve_flight {
     struct base_arena texts;
 };
 
+/* One direction between pool and tier. */
+struct serve_link {
+    base_i128 free_ticks; /* when all that was put on it has ended */
+    base_i128 busy_ticks; /* sum of the durations */
+};
+
 struct serve;
 
 struct serve_replica {
@@ -71,6 +80,10 @@ struct serve_replica {
         size_t count, capacity;
     } thrown_out;
     struct base_arena thrown_out_texts;
+    struct serve_link load_link, store_link;
+    base_i128 stall_ticks; /* steps waited for transfers */
+    bool loads_follow;     /* loads decided without a step begin when the running one ends */
+    uint64_t loads_flush;  /* and wait for this store */
     int64_t copied_tokens; /* concat: in the cache before a step that rewrote them */
     int64_t computed_tokens, prefill_tokens, emitted_tokens; /* emitted: by steps that have ended */
 };
@@ -88,6 +101,9 @@ void serve_replica_complete(struct serve_replica *replica);
 /* One turn (two when nothing is in flight and scheduling is asynchronous), at `now`; until when the next event of the
  * outside comes (no stretch goes beyond the first step that ends at or after it). */
 void serve_replica_turn(struct serve_replica *replica, base_i128 now, base_i128 next_event_ticks);
+/* A turn at `at`, or at the one before it that is pending. Replicas go by number where they meet: who began a stretch
+ * first is no part of the result. */
+void serve_replica_push_turn(struct serve_replica *replica, base_i128 at);
 /* The client of `request` is gone; returns the outputs delivered so far. */
 int64_t serve_replica_give_up(struct serve_replica *replica, struct serve_request *request,
                               base_i128 now);

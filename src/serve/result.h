@@ -42,6 +42,7 @@ struct serve_integrals {
     base_i128 cached_blocks;     /* idle, with content */
     base_i128 promised_tokens;   /* reserved, used or not */
     base_i128 fragmented_blocks; /* free, but no place for the head of the queue */
+    base_i128 loading_blocks;    /* held back by transfers */
     base_i128 running;
     base_i128 waiting;
     base_i128 busy;         /* a step runs */
@@ -56,7 +57,7 @@ struct serve_replica_result {
     /* All of them at the first instant when used is largest. */
     int64_t peak_out_of_window_tokens;
     int64_t peak_used_blocks, peak_live_tokens, peak_shared_blocks, peak_cached_blocks;
-    int64_t peak_promised_tokens, peak_fragmented_blocks;
+    int64_t peak_promised_tokens, peak_fragmented_blocks, peak_loading_blocks;
     int64_t peak_running, peak_waiting;
     uint64_t steps;
     int64_t computed_tokens, prefill_tokens;
@@ -65,6 +66,11 @@ struct serve_replica_result {
     uint64_t requests;                                 /* routed here */
     int64_t lookup_tokens, hit_tokens, evicted_blocks; /* of the prefix cache */
     struct sched_reuse reuse;
+    /* Of the tier behind the pool. Asked for: beyond the pool's own hits, at admissions. */
+    int64_t tier_asked_tokens, tier_hit_tokens, tier_loaded_blocks, tier_stored_blocks;
+    int64_t tier_evicted_chunks, tier_refused_stores;
+    base_i128 load_ticks, store_ticks; /* the links were busy */
+    base_i128 stall_ticks;             /* steps waited for transfers */
 };
 
 struct serve_class_result {

@@ -6,8 +6,6 @@
 
 #include <inttypes.h>
 
-static const base_i128 NEVER = (base_i128)INT64_MAX << BASE_TICKS_SHIFT;
-
 /* ---- the workload as a source ---- */
 
 static enum kvsim_status workload_source_next(void *context, struct workload_request *out,
@@ -184,19 +182,12 @@ void serve_request_free(struct serve *serve, struct serve_request *request)
 {
     base_free(request->content_runs);
     base_vec_free(&request->seq.cache.holds);
+    base_vec_free(&request->seq.offload.keys);
     *(request->all_prev != NULL ? &request->all_prev->all_next : &serve->all) = request->all_next;
     if (request->all_next != NULL) {
         request->all_next->all_prev = request->all_prev;
     }
     base_pool_give(&serve->requests, request);
-}
-
-// Replicas go by number where they meet: who began a stretch first is no part of the result.
-static void push_turn(struct serve_replica *replica, base_i128 now)
-{
-    if (!des_event_is_queued(&replica->turn_event)) {
-        des_heap_push_as(&replica->serve->boundary, &replica->turn_event, now, replica->number);
-    }
 }
 
 static void enter(struct serve *serve, struct serve_request *request, base_i128 now)
@@ -218,7 +209,7 @@ static void enter(struct serve *serve, struct serve_request *request, base_i128 
     serve_replica_enqueue(replica, request, now);
     serve_push_limit(serve, request);
     if (serve_replica_is_idle(replica)) {
-        push_turn(replica, now);
+        serve_replica_push_turn(replica, now);
     }
 }
 
@@ -299,7 +290,7 @@ static void on_limit(struct serve *serve, struct serve_request *request, base_i1
     int64_t outputs = serve_replica_give_up(replica, request, now);
     serve_request_ended(serve, request, now, outcome, outputs);
     if (serve_replica_is_idle(replica)) {
-        push_turn(replica, now);
+        serve_replica_push_turn(replica, now);
     }
 }
 
@@ -308,7 +299,7 @@ static void on_limit(struct serve *serve, struct serve_request *request, base_i1
 static base_i128 next_event_ticks(const struct serve *serve)
 {
     const struct des_event *external = des_heap_top(&serve->external);
-    base_i128 next = external != NULL ? external->at_ticks : NEVER;
+    base_i128 next = external != NULL ? external->at_ticks : SERVE_NEVER;
     // Another replica's completion can bring an arrival here only where requests follow each other, or under a cap.
     bool completions_matter =
         serve->config->replica_count > 1 &&
@@ -337,7 +328,7 @@ static void on_boundary(struct serve *serve, struct des_event *event, base_i128 
         serve_replica_complete(replica);
         release_held(serve, now);
         if (something_else_happens_now(serve, now)) {
-            push_turn(replica, now);
+            serve_replica_push_turn(replica, now);
             return;
         }
     } else {

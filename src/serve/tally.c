@@ -11,6 +11,8 @@ static enum serve_limit limit_of(const struct serve_state *state)
         return SERVE_LIMIT_SEATS;
     case SCHED_WAIT_BUDGET:
         return SERVE_LIMIT_BUDGET;
+    case SCHED_WAIT_LINK:
+        return SERVE_LIMIT_LINK;
     default:
         return state->is_busy ? (enum serve_limit)(SERVE_LIMIT_COMPUTE + state->bound)
                               : SERVE_LIMIT_ARRIVAL;
@@ -26,6 +28,7 @@ static void add_short(struct serve_integrals *sum, const struct serve_state *sta
     sum->shared_blocks += state->shared_blocks * wide;
     sum->promised_tokens += state->promised_tokens * wide;
     sum->fragmented_blocks += state->fragmented_blocks * wide;
+    sum->loading_blocks += state->loading_blocks * wide;
     sum->limit[limit_of(state)] += ticks;
     if (state->is_busy) {
         sum->busy += ticks;
@@ -171,6 +174,7 @@ static void note_stretch_peak(struct serve_tally *tally, int64_t count,
     tally->peak_cached_blocks = tally->state.cached_blocks;
     tally->peak_promised_tokens = tally->state.promised_tokens;
     tally->peak_fragmented_blocks = tally->state.fragmented_blocks;
+    tally->peak_loading_blocks = tally->state.loading_blocks;
 }
 
 void serve_tally_stretch(struct serve_tally *tally, const struct cost_piece *piece, int64_t count,
@@ -220,6 +224,7 @@ void serve_tally_note_peak(struct serve_tally *tally)
         tally->peak_cached_blocks = state->cached_blocks;
         tally->peak_promised_tokens = state->promised_tokens;
         tally->peak_fragmented_blocks = state->fragmented_blocks;
+        tally->peak_loading_blocks = state->loading_blocks;
     }
     tally->peak_running =
         state->running > tally->peak_running ? state->running : tally->peak_running;
@@ -241,6 +246,7 @@ void serve_integrals_subtract(struct serve_integrals *from, const struct serve_i
     from->cached_blocks -= part->cached_blocks;
     from->promised_tokens -= part->promised_tokens;
     from->fragmented_blocks -= part->fragmented_blocks;
+    from->loading_blocks -= part->loading_blocks;
     from->running -= part->running;
     from->waiting -= part->waiting;
     from->busy -= part->busy;

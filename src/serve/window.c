@@ -196,7 +196,7 @@ static void sample_replica(struct serve *serve, uint32_t number, base_i128 now)
         .replica = number,
         .t_ns = base_ticks_floor_ns(now),
         .running = (int64_t)replica->sched.running.count,
-        .waiting = (int64_t)sched_queue_count(&replica->sched.waiting),
+        .waiting = sched_waiting_count(&replica->sched),
         .kv_usage =
             (double)used / (double)(replica->pool.total_blocks - replica->pool.held_back_blocks),
         .prompt_throughput =
@@ -257,6 +257,16 @@ void serve_window_end(struct serve *serve, base_i128 now)
         out->reuse = replica->sched.reuse;
         out->evicted_blocks =
             replica->pool.prefix != NULL ? replica->pool.prefix->evicted_blocks : 0;
+        out->peak_loading_blocks = replica->tally.peak_loading_blocks;
+        out->tier_asked_tokens = replica->sched.offload.asked_tokens;
+        out->tier_hit_tokens = replica->sched.offload.hit_tokens;
+        out->tier_loaded_blocks = replica->sched.offload.loaded_blocks;
+        out->tier_stored_blocks = replica->sched.offload.stored_blocks;
+        out->tier_evicted_chunks = replica->sched.offload.tier.evicted_chunks;
+        out->tier_refused_stores = replica->sched.offload.tier.refused_stores;
+        out->load_ticks = replica->load_link.busy_ticks;
+        out->store_ticks = replica->store_link.busy_ticks;
+        out->stall_ticks = replica->stall_ticks;
         out->peak_running = replica->tally.peak_running;
         out->peak_waiting = replica->tally.peak_waiting;
         out->steps = replica->steps;

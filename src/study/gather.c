@@ -136,7 +136,8 @@ static void mean_ledger(const struct study_replications *replications, size_t re
                         struct kv_ledger *out)
 {
     const struct serve_config *config = replications->config;
-    double live = 0, beyond = 0, used = 0, shared = 0, cached = 0, promised = 0, fragmented = 0;
+    double live = 0, beyond = 0, used = 0, shared = 0, cached = 0, promised = 0, fragmented = 0,
+           loading = 0;
     for (size_t i = 0; i < replications->count; i++) {
         const struct serve_result *result = &replications->at[i].result;
         const struct serve_integrals *window = &result->replicas[replica].window;
@@ -149,6 +150,7 @@ static void mean_ledger(const struct study_replications *replications, size_t re
             cached += base_i128_to_double(window->cached_blocks) / ticks;
             promised += base_i128_to_double(window->promised_tokens) / ticks;
             fragmented += base_i128_to_double(window->fragmented_blocks) / ticks;
+            loading += base_i128_to_double(window->loading_blocks) / ticks;
         }
     }
     const struct spec_kv_layout *layout = &config->layout;
@@ -172,7 +174,7 @@ static void mean_ledger(const struct study_replications *replications, size_t re
         0, (used + shared) * block_bytes - (live + beyond + empty) * (double)layout->slot_bytes));
     out->fragmented_bytes = llround(fragmented * block_bytes);
     out->cached_bytes = llround(cached * block_bytes);
-    out->held_back_bytes = unit.held_back_bytes;
+    out->held_back_bytes = unit.held_back_bytes + llround(loading * block_bytes);
     out->pool_bytes = unit.pool_bytes;
     out->free_bytes = out->pool_bytes - out->held_back_bytes - out->cached_bytes -
                       out->fragmented_bytes - kv_ledger_allocated_bytes(out);
@@ -198,7 +200,7 @@ static void gather_ledger(const struct study_replications *replications, struct 
             most->peak_live_tokens,         most->peak_used_blocks,
             most->peak_shared_blocks,       most->peak_cached_blocks,
             most->peak_promised_tokens,     most->peak_fragmented_blocks,
-            most->peak_out_of_window_tokens};
+            most->peak_loading_blocks,      most->peak_out_of_window_tokens};
         kv_paged_ledger(&pool, &peak, &ledger);
         add_ledger(config, r, "peak", &ledger, out);
     }

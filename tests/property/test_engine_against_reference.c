@@ -52,6 +52,13 @@ static const uint32_t feature_sets[] = {
     RANDOM_CACHE | RANDOM_EVICTION | RANDOM_PRIORITY,
     RANDOM_CACHE | RANDOM_EVICTION | RANDOM_V010 | RANDOM_CLOSED_LOOP,
     RANDOM_CACHE | RANDOM_EVICTION | RANDOM_THRESHOLD | RANDOM_WATERMARK,
+    RANDOM_TIER,
+    RANDOM_TIER | RANDOM_ASYNC,
+    RANDOM_TIER | RANDOM_ASYNC | RANDOM_EOS | RANDOM_ABORTS,
+    RANDOM_TIER | RANDOM_PRIORITY | RANDOM_ABORTS,
+    RANDOM_TIER | RANDOM_CACHE | RANDOM_EVICTION | RANDOM_ASYNC,
+    RANDOM_TIER | RANDOM_CLOSED_LOOP | RANDOM_AFFINE | RANDOM_FRACTION,
+    RANDOM_TIER | RANDOM_THRESHOLD | RANDOM_WATERMARK | RANDOM_UNCHUNKED,
     RANDOM_ORCA,
     RANDOM_ORCA | RANDOM_AFFINE | RANDOM_FRACTION,
     RANDOM_ORCA | RANDOM_ABORTS,
@@ -117,6 +124,17 @@ START_TEST(engine_does_what_the_reference_does_with_any_mix)
 }
 END_TEST
 
+START_TEST(engine_does_what_the_reference_does_with_a_tier_and_any_mix)
+{
+    uint64_t scenarios = 4 * number_from("KVSIM_SCENARIOS", 100),
+             first = number_from("KVSIM_SEED", 2000000);
+    for (uint64_t seed = first; seed < first + scenarios; seed++) {
+        uint32_t mix = random_features(seed, RANDOM_WITHOUT_CACHE & ~(uint32_t)RANDOM_V010);
+        check_one(seed, mix | RANDOM_TIER);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("engine against reference");
@@ -125,6 +143,7 @@ int main(void)
     tcase_add_loop_test(tcase, engine_does_what_the_reference_does, 0,
                         sizeof feature_sets / sizeof *feature_sets);
     tcase_add_test(tcase, engine_does_what_the_reference_does_with_any_mix);
+    tcase_add_test(tcase, engine_does_what_the_reference_does_with_a_tier_and_any_mix);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -137,6 +137,29 @@ static void draw_orca(const struct draft *draft)
     engine->num_blocks = least + draw(state, 0, one_in(state, 3) ? least * 6 : least * 2);
 }
 
+/* A tier that holds much or next to nothing, behind links of any speed. */
+static void draw_tier(const struct draft *draft)
+{
+    uint64_t *state = draft->state;
+    struct ref_engine *engine = &draft->input->engine;
+    engine->enable_prefix_caching = true;
+    engine->block_size = max64(engine->block_size, 2);
+    engine->unchunked_misfit = REF_MISFIT_STOP;
+    const int64_t longest = ref_ceil_div(engine->max_model_len, engine->block_size);
+    struct ref_tier *tier = &engine->tier;
+    tier->chunk_blocks = one_in(state, 2) ? 1 : draw(state, 1, 3);
+    tier->capacity_chunks = one_in(state, 3) ? draw(state, 1, 4) : draw(state, 1, longest * 6);
+    tier->order = one_in(state, 2) ? REF_TIER_ARC : REF_TIER_LRU;
+    tier->store_threshold = one_in(state, 4) ? draw(state, 2, 3) : draw(state, 0, 1);
+    tier->prompt_only = one_in(state, 3);
+    tier->is_sync = one_in(state, 4);
+    tier->reserves_for_prefills = one_in(state, 2);
+    const int64_t slow = one_in(state, 2) ? 100 : 4000;
+    tier->latency_ticks = draw(state, 1, slow * REF_TICKS_PER_NS);
+    tier->read_ticks = draw(state, 0, slow * REF_TICKS_PER_NS);
+    tier->write_ticks = draw(state, 0, slow * REF_TICKS_PER_NS);
+}
+
 /* ---- duration of a step ---- */
 
 static int64_t draw_ticks(const struct draft *draft, int64_t low_ns, int64_t high_ns)
@@ -289,7 +312,7 @@ static void draw_requests(const struct draft *draft)
         if (has(draft, RANDOM_ABORTS)) {
             draw_limits(draft, request);
         }
-        if (has(draft, RANDOM_CACHE)) {
+        if (has(draft, RANDOM_CACHE) || has(draft, RANDOM_TIER)) {
             draw_content(draft, i);
         }
     }
@@ -303,6 +326,9 @@ void random_scenario(uint64_t seed, uint32_t features, struct ref_input *out)
     draw_engine(&draft);
     if (has(&draft, RANDOM_ORCA)) {
         draw_orca(&draft);
+    }
+    if (has(&draft, RANDOM_TIER)) {
+        draw_tier(&draft);
     }
     draw_step(&draft);
     draw_requests(&draft);

@@ -87,8 +87,28 @@ enum ref_reservation {
 /* Orca: where a reservation lies. */
 enum ref_allocator { REF_ALLOC_BLOCKS, REF_ALLOC_FIRST_FIT, REF_ALLOC_BEST_FIT, REF_ALLOC_BUDDY };
 
+/* Which chunks a tier drops first. */
+enum ref_tier_order { REF_TIER_LRU, REF_TIER_ARC };
+
+/*
+ * Host memory behind the pool (V1 with prefix caching only): chunks of whole blocks, found by their content and all
+ * before it. Offloading as vLLM's connector does it, or (is_sync) with loads and stores that the step waits for.
+ */
+struct ref_tier {
+    int64_t chunk_blocks;    /* 0 = no tier */
+    int64_t capacity_chunks; /* at least 1 */
+    enum ref_tier_order order;
+    int64_t store_threshold; /* a chunk is stored once it was asked for that often; 0 or 1 = at once */
+    bool prompt_only;        /* answers are not stored */
+    bool is_sync;
+    bool reserves_for_prefills; /* a load leaves the blocks that unfinished prompts still need */
+    int64_t latency_ticks;      /* of a transfer; and of each of its blocks: */
+    int64_t read_ticks, write_ticks;
+};
+
 struct ref_engine {
     enum ref_kind kind;
+    struct ref_tier tier;
     enum ref_reservation reservation; /* this and the next two: Orca only */
     enum ref_allocator allocator;
     bool is_static;                 /* admits only while nothing runs */
@@ -234,6 +254,9 @@ struct ref_totals {
     int64_t finished, rejected, timed_out, aborted;
     int64_t output_tokens, computed_tokens, recomputed_tokens, cached_tokens, lookup_tokens;
     int64_t preemptions, peak_used_blocks, evicted_blocks;
+    int64_t tier_asked_tokens, tier_hit_tokens; /* beyond the pool's own hits, at admissions */
+    int64_t tier_loaded_blocks, tier_stored_blocks, tier_evicted_chunks, tier_refused_stores;
+    ref_i128 load_ticks, store_ticks, stall_ticks; /* links busy; steps that waited for transfers */
 };
 
 /*

@@ -76,7 +76,40 @@ void ref_pool_hash(struct ref_pool *pool, int64_t block, int64_t link, int64_t p
                    int64_t priority);
 int64_t ref_pool_idle_cached(const struct ref_pool *pool);
 
+/* ---- the tier ---- */
+
+struct ref_chunk {
+    int64_t link; /* of its last block: its content and all before it */
+    bool is_ready;
+    int64_t readers; /* loads under way */
+};
+
+struct ref_transfer {
+    bool is_load, is_done;
+    int64_t request;
+    struct ref_list links;  /* the chunks' */
+    struct ref_list blocks; /* of the pool: where a store reads */
+    int64_t block_count;
+    bool is_submitted;
+    ref_i128 end_ticks; /* once it is submitted */
+};
+
+struct ref_tier_state {
+    struct ref_chunk *chunks;
+    int64_t chunk_count;
+    /* Links, the least recently used first. lru: recent alone. arc: recent = asked for once, frequent; and ghosts. */
+    struct ref_list recent, frequent, recent_ghosts, frequent_ghosts;
+    double recent_target;
+    struct ref_list asked; /* links, as often as each was asked for */
+    struct ref_transfer *transfers;
+    int64_t transfer_count;
+    int64_t flush; /* transfer that the coming step must wait for, or -1 */
+    ref_i128 load_free_at, store_free_at;
+};
+
 /* ---- the run ---- */
+
+enum ref_load { REF_NOT_LOADED, REF_LOADING, REF_LOADED };
 
 enum ref_where { REF_OUTSIDE, REF_WAITING, REF_RUNNING, REF_OVER };
 
@@ -94,6 +127,11 @@ struct ref_request {
     int64_t hashed_blocks; /* leading blocks that are hashed, or null */
     struct ref_list blocks;
     struct ref_list links; /* hash chain of the full blocks, as far as it was asked for */
+    enum ref_load load;    /* LOADED: holds what was loaded and waits to be admitted */
+    bool load_is_done;     /* the transfer has ended, the request was not looked at since */
+    int64_t load_to;       /* tokens in the cache once it is */
+    bool was_admitted;     /* or its load was begun */
+    int64_t stored_chunks; /* leading ones that were offered to the tier */
     ref_i128 due_ticks;    /* arrival; valid once posted */
     int64_t due_order;     /* order of posting, ties of due_ticks */
     bool posted;
@@ -117,7 +155,9 @@ struct ref_state {
     struct ref_output *output;
     struct ref_pool pool;
     struct ref_request *requests;
+    struct ref_tier_state tier;
     struct ref_list running, waiting; /* request indices; waiting: head = 0 */
+    struct ref_list aside; /* waiting too: loading, loaded or put off by the tier; fcfs: before all others */
     struct ref_batch in_flight[2];    /* oldest first */
     int64_t in_flight_count;
     bool waits_for_oldest;     /* the last turn was empty with a batch in flight */
@@ -154,11 +194,38 @@ void ref_request_chain(struct ref_state *state, struct ref_request *request, int
 /* Hashes the full blocks of the first `tokens` tokens that are not hashed yet. */
 void ref_request_hash(struct ref_state *state, struct ref_request *request, int64_t tokens);
 
+/* Out of the queue, wherever it stands there. */
+void ref_waiting_remove(struct ref_state *state, const struct ref_request *request);
+
 /* Gives all blocks of a request back. */
 void ref_request_release(struct ref_state *state, struct ref_request *request);
 
 /* Phases 1 and 2 of the scheduler; adds to state->preempted. */
 void ref_turn_decide(struct ref_state *state, struct ref_turn *turn);
+
+/* ---- the tier: see ref_tier.c ---- */
+
+bool ref_tier_exists(const struct ref_state *state);
+void ref_tier_release(struct ref_state *state);
+/* Transfers that have ended by now are seen. */
+void ref_tier_settle(struct ref_state *state);
+/* Tokens that the tier has beyond the pool's hits; -1: ask again later. */
+int64_t ref_tier_ask(struct ref_state *state, struct ref_request *request, int64_t hit_blocks);
+/* The chunks behind `hit_tokens` up to `end` are to be loaded. */
+void ref_tier_load(struct ref_state *state, struct ref_request *request, int64_t hit_tokens,
+                   int64_t end);
+/* A block of the pool is used anew: what still reads it must end first. */
+void ref_tier_reuse(struct ref_state *state, int64_t block);
+/* After a decision: what of the batch is to be stored. */
+void ref_tier_store(struct ref_state *state, const struct ref_turn *turn);
+/* When a step decided now ends: transfers are put on the links. */
+ref_i128 ref_tier_launch(struct ref_state *state, ref_i128 start, int64_t ticks);
+/* The same for a turn that schedules nothing. */
+void ref_tier_launch_nothing(struct ref_state *state);
+/* The next end of a transfer that an idle engine wakes up for. False if there is none. */
+bool ref_tier_next(const struct ref_state *state, ref_i128 *at);
+/* Blocks that loads under way write to. */
+int64_t ref_tier_loading_blocks(const struct ref_state *state);
 
 /* The same, and the ledger and the rule at the start, for Orca. */
 void ref_orca_decide(struct ref_state *state, struct ref_turn *turn);

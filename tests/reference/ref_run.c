@@ -138,6 +138,15 @@ static bool take_aborts(struct ref_state *state)
     return any;
 }
 
+static void leave_list(struct ref_state *state, const struct ref_request *request)
+{
+    if (request->where == REF_RUNNING) {
+        ref_list_remove(&state->running, ref_list_find(&state->running, request->index));
+    } else {
+        ref_waiting_remove(state, request);
+    }
+}
+
 /* The engine learns who has given up. */
 static bool went_before(const struct ref_request *a, const struct ref_request *b)
 {
@@ -164,10 +173,13 @@ static struct ref_request *first_gone(struct ref_state *state)
 static void remove_gone(struct ref_state *state)
 {
     for (struct ref_request *request; (request = first_gone(state)) != NULL;) {
-        struct ref_list *list = request->where == REF_RUNNING ? &state->running : &state->waiting;
-        ref_list_remove(list, ref_list_find(list, request->index));
-        ref_request_release(state, request);
+        leave_list(state, request);
         request->where = REF_OVER;
+        if (request->load == REF_LOADING && !request->load_is_done) {
+            continue; // its blocks are written to; they are free when that has ended
+        }
+        request->load = REF_NOT_LOADED;
+        ref_request_release(state, request);
     }
 }
 
@@ -185,8 +197,7 @@ static enum ref_finish why_finished(const struct ref_state *state,
 
 static void finish(struct ref_state *state, struct ref_request *request, struct ref_step *step)
 {
-    struct ref_list *list = request->where == REF_RUNNING ? &state->running : &state->waiting;
-    ref_list_remove(list, ref_list_find(list, request->index));
+    leave_list(state, request);
     ref_request_release(state, request);
     request->where = REF_OVER;
     conclude(state, request, REF_COMPLETED);
@@ -307,9 +318,10 @@ static void fill_row(struct ref_state *state, struct ref_turn *turn, struct ref_
     step->admitted = list_give(&turn->admitted, &step->admitted_count);
     step->preempted = list_give(&state->preempted, &step->preempted_count);
     step->running = state->running.count;
-    step->waiting = state->waiting.count;
+    step->waiting = state->waiting.count + state->aside.count;
     step->free_blocks = state->pool.free.count;
-    step->used_blocks = state->pool.block_count - state->pool.free.count;
+    step->used_blocks =
+        state->pool.block_count - state->pool.free.count - ref_tier_loading_blocks(state);
     step->cached_idle_blocks = ref_pool_idle_cached(&state->pool);
     ref_ledger_count(state, step->ledger_tokens);
 }
@@ -329,6 +341,7 @@ static void launch(struct ref_state *state, struct ref_turn *turn)
 {
     struct ref_output *output = state->output;
     struct ref_step *step = new_row(state);
+    ref_tier_store(state, turn);
     advance_requests(state, &turn->batch, &step->shape);
     const int64_t ticks = step_ticks(state->input, &step->shape);
     if (ticks < 1) {
@@ -337,7 +350,7 @@ static void launch(struct ref_state *state, struct ref_turn *turn)
     }
     step->sched_ticks = state->now;
     step->start_ticks = state->last_end > state->now ? state->last_end : state->now;
-    step->end_ticks = step->start_ticks + ticks;
+    step->end_ticks = ref_tier_launch(state, step->start_ticks, ticks);
     step->sched_ns = to_ns(step->sched_ticks);
     step->start_ns = to_ns(step->start_ticks);
     step->end_ns = to_ns(step->end_ticks);
@@ -358,6 +371,7 @@ static bool take_turns(struct ref_state *state)
     const int64_t depth = state->engine->async_scheduling ? 2 : 1;
     int64_t empty_turns = 0;
     while (state->in_flight_count < depth && !state->waits_for_oldest) {
+        ref_tier_settle(state);
         remove_gone(state);
         struct ref_turn turn;
         ref_turn_decide(state, &turn);
@@ -367,6 +381,7 @@ static bool take_turns(struct ref_state *state)
         }
         free(turn.batch.items);
         ref_list_free(&turn.admitted);
+        ref_tier_launch_nothing(state);
         state->waits_for_oldest = state->in_flight_count > 0;
         if (!turn.preempted_any || state->waits_for_oldest) {
             return true;
@@ -393,8 +408,9 @@ static void add_to_integrals(struct ref_state *state, ref_i128 ticks)
     }
     sum->ticks += ticks;
     sum->running += ticks * state->running.count;
-    sum->waiting += ticks * state->waiting.count;
-    sum->used_blocks += ticks * (state->pool.block_count - state->pool.free.count);
+    sum->waiting += ticks * (state->waiting.count + state->aside.count);
+    sum->used_blocks += ticks * (state->pool.block_count - state->pool.free.count -
+                                 ref_tier_loading_blocks(state));
 }
 
 /* The next instant at which something happens by itself. False if there is none. */
@@ -403,6 +419,11 @@ static bool find_next(const struct ref_state *state, ref_i128 *at)
     bool any = false;
     if (state->in_flight_count > 0) {
         *at = state->in_flight[0].end_ticks;
+        any = true;
+    }
+    ref_i128 transfer;
+    if (ref_tier_next(state, &transfer) && (!any || transfer < *at)) {
+        *at = transfer;
         any = true;
     }
     const struct ref_request *arrival = next_arrival(state);
@@ -444,7 +465,7 @@ static bool run_to_the_end(struct ref_state *state)
             return false;
         }
     }
-    return state->running.count == 0 && state->waiting.count == 0;
+    return state->running.count == 0 && state->waiting.count == 0 && state->aside.count == 0;
 }
 
 /* ---- begin and end ---- */
@@ -500,7 +521,8 @@ static bool can_start(const struct ref_engine *engine, struct ref_output *output
 
 static void begin(struct ref_state *state, const struct ref_input *input, struct ref_output *output)
 {
-    *state = (struct ref_state){.input = input, .engine = &input->engine, .output = output};
+    *state = (struct ref_state){
+        .input = input, .engine = &input->engine, .output = output, .tier.flush = -1};
     ref_pool_init(&state->pool, &input->engine);
     state->requests = ref_alloc((size_t)input->request_count, sizeof(*state->requests));
     output->requests = ref_alloc((size_t)input->request_count, sizeof(*output->requests));
@@ -560,6 +582,8 @@ static void end(struct ref_state *state)
     free(state->requests);
     ref_list_free(&state->running);
     ref_list_free(&state->waiting);
+    ref_list_free(&state->aside);
+    ref_tier_release(state);
     ref_list_free(&state->preempted);
     ref_pool_release(&state->pool);
 }
@@ -578,7 +602,7 @@ int ref_run(const struct ref_input *input, struct ref_output *output)
     if (!run_to_the_end(&state)) {
         output->verdict = REF_STUCK;
         snprintf(output->why, sizeof(output->why), "%lld requests can never be scheduled",
-                 (long long)(state.running.count + state.waiting.count));
+                 (long long)(state.running.count + state.waiting.count + state.aside.count));
     }
     sum_up(&state);
     end(&state);

@@ -55,6 +55,13 @@ void ref_waiting_put(struct ref_state *state, struct ref_request *request, bool 
     request->where = REF_WAITING;
 }
 
+void ref_waiting_remove(struct ref_state *state, const struct ref_request *request)
+{
+    struct ref_list *list =
+        ref_list_find(&state->aside, request->index) >= 0 ? &state->aside : &state->waiting;
+    ref_list_remove(list, ref_list_find(list, request->index));
+}
+
 /* ---- content ---- */
 
 /* The id of the token at a position. Prompts without stated content get negative ids. */
@@ -136,6 +143,12 @@ static void ledger_add_request(const struct ref_state *state, const struct ref_r
         held += request->blocks.at[i] != REF_NO_BLOCK;
     }
     const int64_t size = state->pool.block_size;
+    if (request->load == REF_LOADING) {
+        held = request->computed / size; // what is being loaded is held back
+        lines[REF_HELD_BACK] += (request->blocks.count - held) * size;
+        lines[REF_LOWER_BOUND] += request->computed;
+        return;
+    }
     const int64_t there = request->computed - (request->blocks.count - held) * size;
     const int64_t visible = visible_tokens(state, request);
     lines[REF_LOWER_BOUND] += visible;
@@ -156,6 +169,11 @@ void ref_ledger_count(const struct ref_state *state, int64_t lines[REF_LINES])
     for (int64_t i = 0; i < state->running.count; i++) {
         ledger_add_request(state, &state->requests[state->running.at[i]], lines);
     }
+    for (int64_t i = 0; i < state->input->request_count; i++) {
+        if (state->requests[i].load != REF_NOT_LOADED) {
+            ledger_add_request(state, &state->requests[i], lines);
+        }
+    }
     for (int64_t i = 0; i < pool->block_count; i++) {
         const int64_t holders = pool->blocks[i].holders;
         lines[REF_SHARED] += holders > 1 ? (holders - 1) * pool->block_size : 0;
@@ -163,6 +181,6 @@ void ref_ledger_count(const struct ref_state *state, int64_t lines[REF_LINES])
     const int64_t idle = ref_pool_idle_cached(pool);
     lines[REF_CACHED] = idle * pool->block_size;
     lines[REF_FREE] = (pool->free.count - idle) * pool->block_size;
-    lines[REF_HELD_BACK] = pool->block_size;
+    lines[REF_HELD_BACK] += pool->block_size;
     lines[REF_POOL] = (pool->block_count + 1) * pool->block_size;
 }

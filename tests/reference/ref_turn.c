@@ -86,6 +86,13 @@ int64_t ref_admission_cap(const struct ref_engine *engine)
 
 /* ---- running requests ---- */
 
+static int64_t take_block(struct ref_state *state)
+{
+    const int64_t block = ref_pool_take(&state->pool);
+    ref_tier_reuse(state, block);
+    return block;
+}
+
 static bool grow(struct ref_state *state, struct ref_request *request, int64_t tokens)
 {
     drop_out_of_window(state, request);
@@ -95,7 +102,7 @@ static bool grow(struct ref_state *state, struct ref_request *request, int64_t t
         return false;
     }
     for (int64_t i = 0; i < need; i++) {
-        ref_list_push(&request->blocks, ref_pool_take(&state->pool));
+        ref_list_push(&request->blocks, take_block(state));
     }
     ref_request_hash(state, request,
                      min64(request->computed + tokens, ref_request_tokens(request)));
@@ -273,29 +280,71 @@ static int64_t watermark_blocks(const struct ref_state *state)
     return engine->num_blocks * engine->watermark_num / engine->watermark_den;
 }
 
-static bool can_admit(const struct ref_state *state, const struct ref_request *request,
-                      const struct ref_list *hits, int64_t chunk)
+/* Tokens that this turn has given a running request. */
+static int64_t tokens_in_turn(const struct ref_turn *turn, const struct ref_request *request)
+{
+    for (int64_t i = 0; i < turn->batch.count; i++) {
+        if (turn->batch.items[i].request == request->index) {
+            return turn->batch.items[i].tokens;
+        }
+    }
+    return 0;
+}
+
+/* Blocks that unfinished prompts, loading ones included, have yet to take. */
+static int64_t prefills_need(const struct ref_state *state, const struct ref_turn *turn)
+{
+    int64_t blocks = 0;
+    for (int64_t i = 0; i < state->input->request_count; i++) {
+        const struct ref_request *request = &state->requests[i];
+        const int64_t tokens = ref_request_tokens(request) + request->placeholders;
+        const bool is_prefill = request->where == REF_RUNNING &&
+                                request->computed + tokens_in_turn(turn, request) < tokens;
+        if (is_prefill || (request->where == REF_WAITING && request->load != REF_NOT_LOADED)) {
+            blocks += max64(ref_ceil_div(ref_request_tokens(request), state->engine->block_size) -
+                                request->blocks.count,
+                            0);
+        }
+    }
+    return blocks;
+}
+
+/* What a waiting request finds, and how far it gets in this turn. */
+struct offer {
+    struct ref_list hits;
+    int64_t cached_tokens; /* in the pool: hits, or what was loaded before */
+    int64_t loaded_tokens; /* more of them, from the tier */
+    int64_t end;           /* tokens that have blocks after this turn */
+};
+
+static bool can_admit(const struct ref_state *state, const struct ref_turn *turn,
+                      const struct ref_request *request, const struct offer *offer)
 {
     const struct ref_engine *engine = state->engine;
-    const int64_t usable = state->pool.free.count - watermark_blocks(state);
-    const int64_t after = hits->count * engine->block_size + chunk;
+    int64_t usable = state->pool.free.count - watermark_blocks(state);
+    if (offer->loaded_tokens > 0 && !engine->tier.is_sync && engine->tier.reserves_for_prefills) {
+        usable -= prefills_need(state, turn);
+    }
+    const int64_t held = request->blocks.count;
     if (engine->scheduler_reserve_full_isl) {
         const int64_t whole = min64(ref_request_tokens(request), engine->max_model_len);
         const int64_t required =
             min64(ref_ceil_div(whole, engine->block_size), ref_admission_cap(engine));
-        if (admission_need(state, hits, required) > usable) {
+        if (admission_need(state, &offer->hits, required - held) > usable) {
             return false;
         }
     }
-    const int64_t required = ref_ceil_div(min64(after, engine->max_model_len), engine->block_size);
-    return admission_need(state, hits, required) <= usable;
+    const int64_t required =
+        ref_ceil_div(min64(offer->end, engine->max_model_len), engine->block_size);
+    return admission_need(state, &offer->hits, required - held) <= usable;
 }
 
 static void take_blocks(struct ref_state *state, struct ref_request *request,
-                        const struct ref_list *hits, int64_t chunk)
+                        const struct offer *offer)
 {
-    const int64_t hit_tokens = hits->count * state->engine->block_size;
-    const int64_t out = blocks_out_of_window(state->engine, hit_tokens);
+    const struct ref_list *hits = &offer->hits;
+    const int64_t out =
+        blocks_out_of_window(state->engine, hits->count * state->engine->block_size);
     for (int64_t i = 0; i < hits->count; i++) {
         const int64_t block = i < out ? REF_NO_BLOCK : hits->at[i];
         if (block != REF_NO_BLOCK) {
@@ -303,44 +352,80 @@ static void take_blocks(struct ref_state *state, struct ref_request *request,
         }
         ref_list_push(&request->blocks, block);
     }
-    while (request->blocks.count * state->engine->block_size < hit_tokens + chunk) {
-        ref_list_push(&request->blocks, ref_pool_take(&state->pool));
+    while (request->blocks.count * state->engine->block_size < offer->end) {
+        ref_list_push(&request->blocks, take_block(state));
     }
-    request->hashed_blocks = hits->count;
-    ref_request_hash(state, request, min64(hit_tokens + chunk, ref_request_tokens(request)));
+    request->hashed_blocks = max64(request->hashed_blocks, hits->count);
 }
 
-static void count_hits(struct ref_state *state, struct ref_request *request, int64_t hit_tokens)
+static void count_hits(struct ref_state *state, struct ref_request *request,
+                       const struct offer *offer)
 {
-    if (request->out->first_scheduled_ns == REF_NEVER) {
+    const int64_t hit_tokens = offer->cached_tokens + offer->loaded_tokens;
+    if (!request->was_admitted) {
         request->out->cached_tokens = hit_tokens;
     }
+    request->was_admitted = true;
     request->out->cached_tokens_total += hit_tokens;
     request->highest = max64(request->highest, hit_tokens);
     if (state->engine->enable_prefix_caching && !state->engine->count_every_lookup) {
         state->output->totals.lookup_tokens += ref_request_tokens(request);
     }
+    if (ref_tier_exists(state)) {
+        state->output->totals.tier_asked_tokens +=
+            ref_request_tokens(request) - offer->cached_tokens;
+        state->output->totals.tier_hit_tokens += offer->loaded_tokens;
+    }
 }
 
 enum admission { ADMITTED, TRY_NEXT, STOP };
 
-static enum admission try_admit(struct ref_state *state, struct ref_turn *turn,
-                                struct ref_request *request, struct ref_list *hits)
+static enum admission start_load(struct ref_state *state, const struct ref_turn *turn,
+                                 struct ref_request *request, struct offer *offer)
+{
+    const int64_t to = offer->cached_tokens + offer->loaded_tokens;
+    offer->end = to;
+    if (!can_admit(state, turn, request, offer)) {
+        return STOP;
+    }
+    take_blocks(state, request, offer);
+    ref_tier_load(state, request, offer->cached_tokens, to);
+    offer->loaded_tokens = min64(to, ref_request_tokens(request) - 1) - offer->cached_tokens;
+    count_hits(state, request, offer);
+    request->computed = offer->cached_tokens;
+    request->load = REF_LOADING;
+    request->load_is_done = false;
+    request->load_to = offer->cached_tokens + offer->loaded_tokens;
+    return TRY_NEXT;
+}
+
+static enum admission admit(struct ref_state *state, struct ref_turn *turn,
+                            struct ref_request *request, struct offer *offer)
 {
     const struct ref_engine *engine = state->engine;
-    lookup(state, request, hits);
-    const int64_t hit_tokens = hits->count * engine->block_size;
-    int64_t chunk = cap_chunk(engine, ref_request_tokens(request) - hit_tokens);
+    const int64_t to = offer->cached_tokens + offer->loaded_tokens;
+    offer->loaded_tokens = min64(to, ref_request_tokens(request) - 1) - offer->cached_tokens;
+    const int64_t from = offer->cached_tokens + offer->loaded_tokens;
+    int64_t chunk = cap_chunk(engine, ref_request_tokens(request) - from);
     if (!engine->enable_chunked_prefill && chunk > turn->budget) {
         return engine->unchunked_misfit == REF_MISFIT_SKIP ? TRY_NEXT : STOP;
     }
     chunk = min64(chunk, turn->budget);
-    if (!can_admit(state, request, hits, chunk)) {
+    offer->end = from + chunk;
+    if (!can_admit(state, turn, request, offer)) {
         return STOP;
     }
-    take_blocks(state, request, hits, chunk);
-    count_hits(state, request, hit_tokens);
-    request->computed = hit_tokens;
+    take_blocks(state, request, offer);
+    ref_request_hash(state, request, min64(offer->end, ref_request_tokens(request)));
+    if (request->load == REF_NOT_LOADED) {
+        if (offer->loaded_tokens > 0) {
+            ref_tier_load(state, request, offer->cached_tokens, to);
+        }
+        count_hits(state, request, offer);
+    }
+    request->load = REF_NOT_LOADED;
+    request->computed = from;
+    ref_waiting_remove(state, request);
     request->where = REF_RUNNING;
     ref_list_push(&state->running, request->index);
     ref_list_push(&turn->admitted, request->index);
@@ -348,25 +433,89 @@ static enum admission try_admit(struct ref_state *state, struct ref_turn *turn,
     return ADMITTED;
 }
 
+static enum admission try_admit(struct ref_state *state, struct ref_turn *turn,
+                                struct ref_request *request, struct offer *offer)
+{
+    if (request->load == REF_LOADING && !request->load_is_done) {
+        return TRY_NEXT;
+    }
+    if (request->load == REF_LOADING) {
+        request->computed = request->load_to;
+        request->load = REF_LOADED;
+        ref_request_hash(state, request, request->computed);
+    }
+    if (request->load == REF_LOADED) {
+        offer->cached_tokens = request->computed;
+        return admit(state, turn, request, offer);
+    }
+    lookup(state, request, &offer->hits);
+    offer->cached_tokens = offer->hits.count * state->engine->block_size;
+    if (ref_tier_exists(state)) {
+        offer->loaded_tokens = ref_tier_ask(state, request, offer->hits.count);
+        if (offer->loaded_tokens < 0) {
+            return TRY_NEXT;
+        }
+    }
+    return offer->loaded_tokens > 0 && !state->engine->tier.is_sync
+               ? start_load(state, turn, request, offer)
+               : admit(state, turn, request, offer);
+}
+
+static bool is_better(const struct ref_request *a, const struct ref_request *b)
+{
+    return a->in->priority != b->in->priority ? a->in->priority < b->in->priority
+                                              : a->out->arrival_order < b->out->arrival_order;
+}
+
+/* Who is looked at next: those set aside come first (fcfs), or the most urgent of all; -1 when all were. */
+static int64_t next_candidate(const struct ref_state *state, const struct ref_list *passed_over)
+{
+    int64_t best = -1;
+    for (int64_t i = 0; i < state->aside.count + state->waiting.count; i++) {
+        const int64_t index = i < state->aside.count
+                                  ? state->aside.at[i]
+                                  : state->waiting.at[i - state->aside.count];
+        if (ref_list_find(passed_over, index) >= 0) {
+            continue;
+        }
+        if (best < 0 || (state->engine->policy == REF_PRIORITY &&
+                         is_better(&state->requests[index], &state->requests[best]))) {
+            best = index;
+        }
+    }
+    return best;
+}
+
+static void set_aside(struct ref_state *state, const struct ref_request *request)
+{
+    if (ref_list_find(&state->aside, request->index) < 0) {
+        ref_waiting_remove(state, request);
+        ref_list_push(&state->aside, request->index);
+    }
+}
+
 static void schedule_waiting(struct ref_state *state, struct ref_turn *turn)
 {
     struct ref_list passed_over = {0};
-    while (state->waiting.count > 0 && turn->budget > 0 &&
+    int64_t head;
+    while ((head = next_candidate(state, &passed_over)) >= 0 && turn->budget > 0 &&
            state->running.count < state->engine->max_num_seqs) {
-        const int64_t head = state->waiting.at[0];
-        struct ref_list hits = {0};
-        const enum admission answer = try_admit(state, turn, &state->requests[head], &hits);
-        ref_list_free(&hits);
+        struct offer offer = {.loaded_tokens = 0};
+        const enum admission answer = try_admit(state, turn, &state->requests[head], &offer);
+        ref_list_free(&offer.hits);
         if (answer == STOP) {
             break;
         }
-        ref_list_remove(&state->waiting, 0);
         if (answer == TRY_NEXT) {
             ref_list_push(&passed_over, head);
+            if (ref_tier_exists(state)) {
+                set_aside(state, &state->requests[head]);
+            }
         }
     }
     // One by one to the front, so that several end up in reverse order (fcfs).
-    for (int64_t i = 0; i < passed_over.count; i++) {
+    for (int64_t i = 0; i < passed_over.count && !ref_tier_exists(state); i++) {
+        ref_waiting_remove(state, &state->requests[passed_over.at[i]]);
         ref_waiting_put(state, &state->requests[passed_over.at[i]], true);
     }
     ref_list_free(&passed_over);

@@ -196,7 +196,17 @@ static void fill_config(const struct ref_input *input, struct cost_options *cost
         .free_order = engine->free_order == REF_FREE_OLD ? SCHED_FREE_OLD : SCHED_FREE_NEW,
         .count_every_lookup = engine->count_every_lookup,
         .preempted_budget_returned = !engine->preempt_keeps_budget,
+        .tier = {.chunk_blocks = engine->tier.chunk_blocks,
+                 .capacity_chunks = engine->tier.capacity_chunks,
+                 .order = engine->tier.order == REF_TIER_ARC ? KV_TIER_ARC : KV_TIER_LRU,
+                 .store_threshold = engine->tier.store_threshold,
+                 .prompt_only = engine->tier.prompt_only,
+                 .is_sync = engine->tier.is_sync,
+                 .reserves_for_prefills = engine->tier.reserves_for_prefills},
     };
+    out->tier = (struct serve_tier){.latency_ticks = engine->tier.latency_ticks,
+                                    .read_ticks_per_block = engine->tier.read_ticks,
+                                    .write_ticks_per_block = engine->tier.write_ticks};
     out->cost = (struct cost_config){.options = cost,
                                      .tensor_parallel = 1,
                                      .pipeline_parallel = 1,
@@ -465,6 +475,28 @@ void engine_compare_with_reference(const struct ref_input *input, const struct r
             run->result.replicas[0].evicted_blocks);
     compare(&diff, "lookups", expected->totals.lookup_tokens,
             run->result.replicas[0].lookup_tokens);
+    const struct serve_replica_result *replica = &run->result.replicas[0];
+    compare(&diff, "tokens asked of the tier", expected->totals.tier_asked_tokens,
+            replica->tier_asked_tokens);
+    compare(&diff, "tokens hit in the tier", expected->totals.tier_hit_tokens,
+            replica->tier_hit_tokens);
+    compare(&diff, "blocks loaded", expected->totals.tier_loaded_blocks,
+            replica->tier_loaded_blocks);
+    compare(&diff, "blocks stored", expected->totals.tier_stored_blocks,
+            replica->tier_stored_blocks);
+    compare(&diff, "chunks evicted", expected->totals.tier_evicted_chunks,
+            replica->tier_evicted_chunks);
+    compare(&diff, "stores refused", expected->totals.tier_refused_stores,
+            replica->tier_refused_stores);
+    compare_wide(&diff, "time of loads", expected->totals.load_ticks, replica->load_ticks);
+    compare_wide(&diff, "time of stores", expected->totals.store_ticks, replica->store_ticks);
+    compare_wide(&diff, "time stalled", expected->totals.stall_ticks, replica->stall_ticks);
+    compare_wide(&diff, "held back",
+                 expected->integrals.ledger_tokens[REF_HELD_BACK] -
+                     (input->engine.kind == REF_ORCA
+                          ? 0
+                          : expected->integrals.ticks * input->engine.block_size),
+                 whole->loading_blocks * input->engine.block_size);
     compare(&diff, "steps", expected->totals.steps, (int64_t)run->result.replicas[0].steps);
     compare(&diff, "computed tokens", expected->totals.computed_tokens,
             run->result.replicas[0].computed_tokens);

@@ -56,6 +56,7 @@ static void same_integrals(struct check *check, const struct serve_integrals *a,
     same(check, "cached blocks", a->cached_blocks, b->cached_blocks);
     same(check, "promised tokens", a->promised_tokens, b->promised_tokens);
     same(check, "fragmented blocks", a->fragmented_blocks, b->fragmented_blocks);
+    same(check, "loading blocks", a->loading_blocks, b->loading_blocks);
     same(check, "running", a->running, b->running);
     same(check, "waiting", a->waiting, b->waiting);
     same(check, "busy", a->busy, b->busy);
@@ -83,6 +84,16 @@ static void same_replica(struct check *check, const struct serve_replica_result 
     same(check, "blocks lost", a->reuse.lost_blocks, b->reuse.lost_blocks);
     same(check, "blocks cut", a->reuse.cut_blocks, b->reuse.cut_blocks);
     same(check, "requests", a->requests, b->requests);
+    same(check, "tokens asked of the tier", a->tier_asked_tokens, b->tier_asked_tokens);
+    same(check, "tokens hit in the tier", a->tier_hit_tokens, b->tier_hit_tokens);
+    same(check, "blocks loaded", a->tier_loaded_blocks, b->tier_loaded_blocks);
+    same(check, "blocks stored", a->tier_stored_blocks, b->tier_stored_blocks);
+    same(check, "chunks evicted", a->tier_evicted_chunks, b->tier_evicted_chunks);
+    same(check, "stores refused", a->tier_refused_stores, b->tier_refused_stores);
+    same(check, "time of loads", a->load_ticks, b->load_ticks);
+    same(check, "time of stores", a->store_ticks, b->store_ticks);
+    same(check, "time stalled", a->stall_ticks, b->stall_ticks);
+    same(check, "peak loading blocks", a->peak_loading_blocks, b->peak_loading_blocks);
     same(check, "peak used blocks", a->peak_used_blocks, b->peak_used_blocks);
     same(check, "peak live tokens", a->peak_live_tokens, b->peak_live_tokens);
     same(check, "peak promised tokens", a->peak_promised_tokens, b->peak_promised_tokens);
