@@ -135,7 +135,8 @@ static void drop_idle(const struct scenario_load *load, struct conf_node *resolv
     static const char *const switches[] = {"window_retention", "reserve_for_loads"};
     struct conf_node *engine = conf_get(resolved, "engine");
     struct conf_node *list = conf_get(engine, "switch");
-    for (size_t i = 0; list != NULL && i < sizeof switches / sizeof switches[0]; i++)
+    size_t idle = scenario_tiers_exist(load) ? 1 : 2; // transfers are behind a tier alone
+    for (size_t i = 0; list != NULL && i < idle; i++)
         scenario_drop(list, switches[i]);
     if (!load->pool_is_stated || engine == NULL)
         return;

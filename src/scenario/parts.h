@@ -51,7 +51,7 @@ struct scenario_engine_opts {
         startup_check, disable_hybrid_kv_cache_manager, enable_expert_parallel, kv_unified,
         swa_full;
     int scheduling_policy, preemption, kv_policy, kv_placement, kv_eviction;
-    const struct conf_node *kv_cache_dtype, *memory, *switches;
+    const struct conf_node *kv_cache_dtype, *memory, *switches, *kv_tiers, *kv_offload;
     struct scenario_memory_opts memory_opts;
     struct scenario_switch_opts switch_opts;
 };
@@ -190,6 +190,9 @@ bool scenario_engine_resolve(struct scenario_load *load);
 bool scenario_kv_policy_resolve(struct scenario_load *load);
 void scenario_kv_policy_options(const struct scenario_load *load, struct sched_options *options);
 bool scenario_kv_policy_pool(struct scenario_load *load);
+/* tiers_part.c: memory behind the pool, once a block's bytes are known. */
+bool scenario_tiers_exist(const struct scenario_load *load);
+bool scenario_tiers_resolve(struct scenario_load *load);
 /* sizing.c: what the profile says of memory; own spellings of the engine's keys; into the waterfall's inputs. */
 bool scenario_sizing_read(struct scenario_load *load);
 void scenario_sizing_chunking(struct scenario_load *load);

@@ -396,5 +396,5 @@ bool scenario_pool_make(struct scenario_load *load)
     config->layout = config->waterfall.layout;
     config->pool_blocks = config->waterfall.kv_pool_blocks;
     tell_memory(load);
-    return scenario_kv_policy_pool(load);
+    return scenario_kv_policy_pool(load) && scenario_tiers_resolve(load);
 }

@@ -10,7 +10,8 @@
 
 const struct scenario_section *const scenario_sections[] = {
     &scenario_top_section,        &scenario_engine_section,     &scenario_memory_section,
-    &scenario_activation_section, &scenario_switch_section,     &scenario_workload_section,
+    &scenario_activation_section, &scenario_switch_section,     &scenario_tier_section,
+    &scenario_offload_section,    &scenario_workload_section,
     &scenario_length_section,     &scenario_time_section,       &scenario_class_section,
     &scenario_shared_section,     &scenario_popularity_section, &scenario_sessions_section,
     &scenario_timeout_section,    &scenario_run_section,        &scenario_cluster_section,

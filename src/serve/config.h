@@ -32,7 +32,7 @@ struct serve_copy_ticks {
 struct serve_tier {
     const char *name; /* NULL: there is none */
     int64_t latency_ticks, read_ticks_per_block, write_ticks_per_block;
-    int64_t block_bytes; /* of one block, over all GPUs */
+    int64_t block_bytes, capacity_bytes; /* over all GPUs of a replica */
 };
 
 /* How the engine is walked: the same results by arithmetic (jumping) or step by step (for tests and --steps). */
