@@ -109,8 +109,8 @@ static void entry_drop(struct kv_tier *tier, struct kv_chunk *entry)
 void kv_tier_init(struct kv_tier *tier, enum kv_tier_order order, int64_t capacity,
                   int64_t store_threshold)
 {
-    *tier = (struct kv_tier){
-        .order = order, .capacity = capacity, .store_threshold = store_threshold};
+    *tier =
+        (struct kv_tier){.order = order, .capacity = capacity, .store_threshold = store_threshold};
     base_pool_init(&tier->entries, sizeof(struct kv_chunk));
 }
 

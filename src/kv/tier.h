@@ -59,12 +59,14 @@ struct kv_chunk_list {
 struct kv_tier {
     enum kv_tier_order order;
     int64_t capacity;
-    int64_t store_threshold; /* a chunk is stored once it was asked for that often; 0 or 1 = at once */
+    int64_t
+        store_threshold; /* a chunk is stored once it was asked for that often; 0 or 1 = at once */
     struct kv_chunk_list lists[KV_TIER_LIST_COUNT];
     double recent_target;
     int64_t evictable; /* ready, nobody reads */
     int64_t evicted_chunks, refused_stores;
-    struct kv_chunk **map; /* two entries of one key at most: a chunk or ghost, and its count in ASKED */
+    struct kv_chunk *
+        *map; /* two entries of one key at most: a chunk or ghost, and its count in ASKED */
     size_t map_capacity, entry_count;
     struct base_pool entries;
     uint64_t stamp;

@@ -25,6 +25,7 @@ void record_run_free(struct record_run *run)
     base_vec_free(&run->ledger);
     base_vec_free(&run->waterfall);
     base_vec_free(&run->limits);
+    base_vec_free(&run->tiers);
     base_vec_free(&run->tails);
     base_vec_free(&run->caveats);
     base_vec_free(&run->params);

@@ -164,7 +164,16 @@ struct record_value {
     X(PREFIX_LOST_BLOCKS, "prefix_lost_blocks", RECORD_REAL, "blocks",                             \
       "sent before, but evicted or not yet computed; NULL where that is not known")                \
     X(PREFIX_CUT_BLOCKS, "prefix_cut_blocks", RECORD_REAL, "blocks",                               \
-      "begun by what was sent before: only whole blocks are found, and not the last")
+      "begun by what was sent before: only whole blocks are found, and not the last")              \
+    X(TIER_HIT_TOKENS, "tier_hit_tokens", RECORD_REAL, "tokens",                                   \
+      "found in the tier behind the pool; NULL without one")                                       \
+    X(TIER_HIT_RATE, "tier_hit_rate", RECORD_REAL, "", "of the tokens that the pool did not have") \
+    X(TIER_BYTES_IN, "tier_bytes_in", RECORD_REAL, "bytes", "stored to the tier")                  \
+    X(TIER_BYTES_OUT, "tier_bytes_out", RECORD_REAL, "bytes", "loaded from it")                    \
+    X(TIER_LINK_BUSY, "tier_link_busy", RECORD_REAL, "",                                           \
+      "share of time in which the busier direction of its link carries something")                 \
+    X(TIER_STALL_FRACTION, "tier_stall_fraction", RECORD_REAL, "",                                 \
+      "share of time in which a step waits for a transfer")
 
 #define RECORD_SUMMARY_ENUM(identifier, column, kind, unit, help) RECORD_##identifier,
 enum record_summary { RECORD_SUMMARY_TABLE(RECORD_SUMMARY_ENUM) RECORD_SUMMARY_COUNT };
@@ -218,6 +227,22 @@ struct record_limit_row {
     double share;
 };
 
+/*
+ * Where content was found: the pool itself (`gpu`) and the tier behind it. Means of the replications, whole runs, all
+ * replicas; NaN where a tier has no such thing.
+ */
+struct record_tier_row {
+    const char *tier;
+    double capacity_bytes;
+    double hit_tokens, queried_tokens, hit_rate,
+        hit_blocks;                          /* at admissions; queried: what those before lack */
+    double bytes_in, bytes_out;              /* stored, loaded */
+    double link_busy, read_busy, write_busy; /* shares of time; link: the busier direction */
+    double evicted;                          /* blocks */
+    double refused_stores;                   /* no chunk could go for them */
+    const char *claim;
+};
+
 struct record_tail_row {
     const char *metric, *cause;
     double share, ms;
@@ -259,6 +284,10 @@ struct record_run {
         struct record_limit_row *at;
         size_t count, capacity;
     } limits;
+    struct {
+        struct record_tier_row *at;
+        size_t count, capacity;
+    } tiers; /* with a tier behind the pool */
     struct {
         struct record_tail_row *at;
         size_t count, capacity;

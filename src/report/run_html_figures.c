@@ -8,6 +8,7 @@
 #include "report/number.h"
 #include "report/run_plots.h"
 #include "report/run_view.h"
+#include "report/tiers.h"
 
 #include <math.h>
 #include <string.h>
@@ -495,6 +496,7 @@ void report_html_memory(struct report_html *html, struct report_plotter *plotter
     report_html_markup(html, "</div>\n</div>\n");
     if (run->ledger.count > 0)
         put_ledger_table(html, run);
+    report_tiers_html(html, run);
     if (run->waterfall.count > 0)
         put_waterfall_table(html, run);
     report_html_section_end(html);

@@ -157,6 +157,31 @@ static void put_limits(struct report_json *json, const struct record_run *run)
     report_json_end_list(json);
 }
 
+static void put_tiers(struct report_json *json, const struct record_run *run)
+{
+    report_json_begin_list(json, "tiers");
+    for (size_t i = 0; i < run->tiers.count; i++) {
+        const struct record_tier_row *row = &run->tiers.at[i];
+        report_json_begin_object(json, NULL);
+        report_json_text(json, "tier", row->tier);
+        report_json_real(json, "capacity_bytes", row->capacity_bytes);
+        report_json_real(json, "hit_tokens", row->hit_tokens);
+        report_json_real(json, "queried_tokens", row->queried_tokens);
+        report_json_real(json, "hit_rate", row->hit_rate);
+        report_json_real(json, "hit_blocks", row->hit_blocks);
+        report_json_real(json, "bytes_in", row->bytes_in);
+        report_json_real(json, "bytes_out", row->bytes_out);
+        report_json_real(json, "link_busy", row->link_busy);
+        report_json_real(json, "read_busy", row->read_busy);
+        report_json_real(json, "write_busy", row->write_busy);
+        report_json_real(json, "evicted", row->evicted);
+        report_json_real(json, "refused_stores", row->refused_stores);
+        report_json_text(json, "claim", row->claim);
+        report_json_end_object(json);
+    }
+    report_json_end_list(json);
+}
+
 static void put_tail(struct report_json *json, const struct record_run *run)
 {
     report_json_begin_list(json, "tail");
@@ -213,6 +238,7 @@ void report_run_json_object(struct report_json *json, const char *key, const str
     put_ledger(json, run);
     put_waterfall(json, run);
     put_limits(json, run);
+    put_tiers(json, run);
     put_tail(json, run);
     put_caveats(json, run);
     put_params(json, run);

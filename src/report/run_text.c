@@ -8,6 +8,7 @@
 #include "report/number.h"
 #include "report/run_view.h"
 #include "report/table.h"
+#include "report/tiers.h"
 
 #include <math.h>
 #include <string.h>
@@ -407,6 +408,7 @@ static void print_run(FILE *out, const struct record_run *run, const char *db_pa
     print_rates(&page, run);
     print_waterfall(&page, run);
     print_ledger(&page, run);
+    report_tiers_page(&page, run);
     print_fit(&page, run);
     print_limits(&page, run);
     print_tail(&page, run);

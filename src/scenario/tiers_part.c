@@ -147,8 +147,8 @@ static const struct base_field offload_fields[] = {
 
 const struct scenario_section scenario_tier_section = {"engine.kv_tiers[]", tier_fields, NULL,
                                                        "memory behind the pool"};
-const struct scenario_section scenario_offload_section = {
-    "engine.kv_offload", offload_fields, NULL, "what goes to the tier and comes back"};
+const struct scenario_section scenario_offload_section = {"engine.kv_offload", offload_fields, NULL,
+                                                          "what goes to the tier and comes back"};
 
 /* ---- reading ---- */
 
@@ -179,8 +179,8 @@ static bool read_tier(struct scenario_load *load, struct tier_opts *out)
 static bool read_offload(struct scenario_load *load, struct offload_opts *out)
 {
     struct conf_node *node = scenario_child(load->reader, load->engine, "engine", "kv_offload");
-    if (node == NULL || !scenario_read_map(load->reader, node, &scenario_offload_section,
-                                           "engine.kv_offload", out))
+    if (node == NULL ||
+        !scenario_read_map(load->reader, node, &scenario_offload_section, "engine.kv_offload", out))
         return false;
     if (out->has_threshold && out->store != STORE_SELECTIVE)
         return scenario_fail_hint(load->reader, conf_key(node, "store_threshold"),
@@ -290,14 +290,25 @@ static void fill_links(struct scenario_load *load, const struct tier_opts *tier)
     struct serve_config *config = &load->scenario->config;
     double gpus = tier->shared == LINK_PER_GPU ? (double)config->layout.gpu_count : 1;
     double bytes = (double)config->layout.block_bytes / gpus;
-    config->tier =
-        (struct serve_tier){.name = tier->name,
-                            .capacity_bytes = tier->capacity_bytes,
-                            .block_bytes = (int64_t)config->layout.block_bytes,
-                            .latency_ticks = tier->latency_ns * (int64_t)BASE_TICKS_PER_NS,
-                            .read_ticks_per_block = ticks_per_block(bytes, tier->read_bytes_per_s),
-                            .write_ticks_per_block =
-                                ticks_per_block(bytes, tier->write_bytes_per_s)};
+    config->tier = (struct serve_tier){
+        .name = tier->name,
+        .capacity_bytes = tier->capacity_bytes,
+        .block_bytes = (int64_t)config->layout.block_bytes,
+        .latency_ticks = tier->latency_ns * (int64_t)BASE_TICKS_PER_NS,
+        .read_ticks_per_block = ticks_per_block(bytes, tier->read_bytes_per_s),
+        .write_ticks_per_block = ticks_per_block(bytes, tier->write_bytes_per_s)};
+}
+
+// Written through, the least recently used first, a small tier holds what was computed last: the pool has that.
+static void warn_of_size(struct scenario_load *load, const struct tier_opts *tier)
+{
+    const struct serve_config *config = &load->scenario->config;
+    int64_t pool_bytes = config->pool_blocks * (int64_t)config->layout.block_bytes;
+    if (tier->capacity_bytes <= pool_bytes)
+        scenario_caveat(load->reader, "tier_smaller_than_pool",
+                        "the tier '%s' of %" PRId64 " bytes is no larger than the pool of %" PRId64
+                        ": most of what it holds the pool holds as well",
+                        tier->name, tier->capacity_bytes, pool_bytes);
 }
 
 bool scenario_tiers_resolve(struct scenario_load *load)
@@ -310,9 +321,9 @@ bool scenario_tiers_resolve(struct scenario_load *load)
         return false;
     if (load->purpose != SCENARIO_FOR_RUN && load->purpose != SCENARIO_FOR_CHECK)
         return true;
-    if (!check_engine(load) || !find_bandwidths(load, &tier) ||
-        !fill_chunks(load, &tier, &offload))
+    if (!check_engine(load) || !find_bandwidths(load, &tier) || !fill_chunks(load, &tier, &offload))
         return false;
     fill_links(load, &tier);
+    warn_of_size(load, &tier);
     return true;
 }

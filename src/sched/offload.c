@@ -321,8 +321,7 @@ static void collect_due(struct sched *sched, const struct sched_plan *plan)
     struct sched_offload *offload = &sched->offload;
     offload->due.count = 0;
     // An asynchronous engine's first step knows one token more than those that follow it.
-    if (offload->behind_count > 0 ||
-        (sched->options->async_scheduling && !sched->in_flight)) {
+    if (offload->behind_count > 0 || (sched->options->async_scheduling && !sched->in_flight)) {
         collect_all(sched, plan);
         return;
     }

@@ -45,13 +45,15 @@ struct sched_offload {
     int64_t chunk_tokens;
     struct sched_transfers loads, stores;
     struct base_pool transfers;
-    uint64_t store_count;      /* decided so far */
-    uint64_t flush;            /* store that the step being decided must wait for; 0 = none */
-    bool has_orders;           /* this turn has decided a transfer or a flush */
-    struct sched_list aside;   /* of the queue: loading, loaded or put off; fcfs: before all others */
-    int64_t loading_count;     /* of them, with a transfer under way */
-    struct sched_seqs gone;    /* clients left while loading; the transfer has ended: for the caller to free */
-    int64_t behind_count;      /* running sequences whose chunks the tier had no room for: tried again at each step */
+    uint64_t store_count;    /* decided so far */
+    uint64_t flush;          /* store that the step being decided must wait for; 0 = none */
+    bool has_orders;         /* this turn has decided a transfer or a flush */
+    struct sched_list aside; /* of the queue: loading, loaded or put off; fcfs: before all others */
+    int64_t loading_count;   /* of them, with a transfer under way */
+    struct sched_seqs
+        gone; /* clients left while loading; the transfer has ended: for the caller to free */
+    int64_t
+        behind_count; /* running sequences whose chunks the tier had no room for: tried again at each step */
     struct sched_seq **filling; /* [chunk_tokens]: front members by when they fill a chunk */
     struct sched_seqs due;      /* scratch */
     struct kv_chunks found;

@@ -89,7 +89,7 @@ struct sched {
     int64_t lookup_tokens, hit_tokens; /* asked of the cache at admissions, and found */
     struct sched_reuse reuse;
     struct sched_offload offload; /* in use with options->tier.chunk_blocks > 0 */
-    int64_t blocks_at_the_end; /* sum over running sequences, see there */
+    int64_t blocks_at_the_end;    /* sum over running sequences, see there */
     int64_t
         fragmented_blocks; /* as of the last turn: free, but no place for the head of the queue */
 };

@@ -21,8 +21,8 @@ enum sched_state {
     SCHED_LOOSE,    /* running: prefilling, or decoding out of step with the front */
     SCHED_FRONT,    /* running: one token each step */
     SCHED_DRAINING, /* running: its last token is in flight, nothing more is scheduled */
-    SCHED_LOADING,  /* waiting: a transfer writes to its blocks, or has ended and nobody looked since */
-    SCHED_LOADED,   /* waiting: holds what was loaded, in the cache */
+    SCHED_LOADING, /* waiting: a transfer writes to its blocks, or has ended and nobody looked since */
+    SCHED_LOADED, /* waiting: holds what was loaded, in the cache */
     SCHED_GONE,
 };
 
@@ -31,12 +31,12 @@ struct sched_seq_offload {
     struct {
         struct base_hash *at;
         size_t count, capacity;
-    } keys; /* of its chunks, as far as they were asked for; owned */
+    } keys;        /* of its chunks, as far as they were asked for; owned */
     bool is_aside; /* stands in the list of those set aside */
     bool load_is_done, is_behind;
-    int64_t load_to;       /* tokens in the cache once it is loaded */
-    int64_t load_blocks;   /* blocks that the transfer writes to */
-    int64_t stored_chunks; /* leading ones that were offered to the tier */
+    int64_t load_to;                         /* tokens in the cache once it is loaded */
+    int64_t load_blocks;                     /* blocks that the transfer writes to */
+    int64_t stored_chunks;                   /* leading ones that were offered to the tier */
     struct sched_seq *fill_prev, *fill_next; /* front members that fill a chunk at the same steps */
 };
 

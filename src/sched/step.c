@@ -274,8 +274,7 @@ void sched_preempt(struct sched *sched, struct sched_plan *plan, struct sched_se
 void sched_finish_and_free(struct sched *sched, struct sched_seq *seq, bool is_delivered,
                            bool in_flight)
 {
-    if (seq->state == SCHED_WAITING || seq->state == SCHED_LOADING ||
-        seq->state == SCHED_LOADED) {
+    if (seq->state == SCHED_WAITING || seq->state == SCHED_LOADING || seq->state == SCHED_LOADED) {
         leave_queue(sched, seq);
     } else if (seq->state != SCHED_GONE && seq->state != SCHED_NEW) {
         int64_t hashed = seq->hashed_tokens;

@@ -299,19 +299,19 @@ static int64_t look_up(struct sched *sched, struct sched_seq *seq)
 }
 
 // What a cache that forgets nothing could know is what others sent before, and what was computed before a preemption.
-static void count_reuse(struct sched *sched, const struct sched_seq *seq)
+static void count_reuse(struct sched *sched, const struct sched_seq *seq, int64_t loaded_tokens)
 {
     struct sched_reuse *reuse = &sched->reuse;
     int64_t tokens = sched_seq_known_tokens(seq), block = sched->pool->block_tokens,
-            hits = sched->hits.blocks;
+            hits = sched->hits.blocks, found = hits + loaded_tokens / block;
     int64_t seen = seq->seen_tokens > seq->high_water ? seq->seen_tokens : seq->high_water;
     seen = seen < tokens ? seen : tokens;
     int64_t reachable = seen < tokens ? seen / block : (tokens - 1) / block;
-    reachable = reachable > hits ? reachable : hits;
+    reachable = reachable > found ? reachable : found;
     int64_t begun = (seen + block - 1) / block - reachable;
     reuse->lookup_blocks += (tokens + block - 1) / block;
     reuse->hit_blocks += hits;
-    reuse->lost_blocks += reachable - hits;
+    reuse->lost_blocks += reachable - found;
     reuse->cut_blocks += begun > 0 ? begun : 0;
     reuse->is_unknown = reuse->is_unknown || seq->seen_tokens < 0;
 }
@@ -328,7 +328,7 @@ static void take_hits(struct sched *sched, struct sched_seq *seq, int64_t loaded
         sched->lookup_tokens +=
             sched->options->count_every_lookup ? 0 : sched_seq_known_tokens(seq);
         sched->hit_tokens += hit_tokens;
-        count_reuse(sched, seq);
+        count_reuse(sched, seq, loaded_tokens);
     }
     if (sched_has_tier(sched)) {
         sched->offload.asked_tokens += sched_seq_known_tokens(seq) - hit_tokens;

@@ -304,8 +304,7 @@ static void price(struct serve_replica *replica, struct serve_flight *flight, ba
             result.ticks + copy_ticks(replica, shape, copied_tokens(replica, &flight->plan));
         flight->bound = result.bound;
     }
-    flight->ticks =
-        serve_transfers_step_ticks(replica, &flight->plan, start, flight->ticks);
+    flight->ticks = serve_transfers_step_ticks(replica, &flight->plan, start, flight->ticks);
     flight->end_ticks = start + flight->ticks;
 }
 

@@ -277,8 +277,10 @@ void serve_push_limit(struct serve *serve, struct serve_request *request)
     enum record_outcome outcome;
     int64_t limit_ns = next_limit_ns(request, &outcome);
     if (limit_ns > 0) {
-        des_heap_push(&serve->external, &request->limit_event,
-                      request->arrival_ticks + base_ticks_from_ns(limit_ns));
+        // At one instant clients go in the order in which they came.
+        des_heap_push_as(&serve->external, &request->limit_event,
+                         request->arrival_ticks + base_ticks_from_ns(limit_ns),
+                         request->asked.index);
     }
 }
 

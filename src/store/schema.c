@@ -148,6 +148,9 @@ static const struct view plain_views[] = {
     {"run_ledger", "run_id, replica, at, component, bytes, tokens, claim FROM ledger"},
     {"run_waterfall", "run_id, line, bytes_per_gpu, claim, source FROM waterfall"},
     {"run_limit", "run_id, kind, phase, name, share FROM limit_share"},
+    {"run_tier", "run_id, tier, capacity_bytes, hit_tokens, queried_tokens, hit_rate, hit_blocks, "
+                 "bytes_in, bytes_out, link_busy, read_busy, write_busy, evicted, refused_stores, "
+                 "claim FROM tier"},
     {"run_tail", "run_id, metric, cause, share, ms FROM tail_share"},
     {"run_caveat", "run_id, code, text FROM caveat"},
     {"run_param", "run_id, key, value, unit, origin, claim, source FROM param"},
@@ -216,10 +219,19 @@ static enum kvsim_status add_missing_columns(struct store *store, struct base_te
     return status;
 }
 
+static void add_tier_table(struct base_text *sql)
+{
+    for (size_t i = 0; i < store_table_count; i++) {
+        if (strcmp(store_tables[i].name, "tier") == 0)
+            add_list_table(sql, &store_tables[i]);
+    }
+}
+
 /* What leads from a version to the next one; row v - 1 leads from v. */
 static void (*const migrations[STORE_SCHEMA_VERSION - 1])(struct base_text *sql) = {
     store_sweep_add_tables,      /* 1 had runs only */
     store_validation_add_tables, /* 2 had no validations */
+    add_tier_table,              /* 3 had no tiers */
 };
 
 enum kvsim_status store_schema_migrate(struct store *store, struct kvsim_error *err)

@@ -64,6 +64,23 @@ static const struct store_column limit_columns[] = {
     FIELD(record_limit_row, name, "name", STORE_TEXT),
     FIELD(record_limit_row, share, "share", STORE_REAL), END};
 
+static const struct store_column tier_columns[] = {
+    FIELD(record_tier_row, tier, "tier", STORE_TEXT),
+    FIELD(record_tier_row, capacity_bytes, "capacity_bytes", STORE_REAL),
+    FIELD(record_tier_row, hit_tokens, "hit_tokens", STORE_REAL),
+    FIELD(record_tier_row, queried_tokens, "queried_tokens", STORE_REAL),
+    FIELD(record_tier_row, hit_rate, "hit_rate", STORE_REAL),
+    FIELD(record_tier_row, hit_blocks, "hit_blocks", STORE_REAL),
+    FIELD(record_tier_row, bytes_in, "bytes_in", STORE_REAL),
+    FIELD(record_tier_row, bytes_out, "bytes_out", STORE_REAL),
+    FIELD(record_tier_row, link_busy, "link_busy", STORE_REAL),
+    FIELD(record_tier_row, read_busy, "read_busy", STORE_REAL),
+    FIELD(record_tier_row, write_busy, "write_busy", STORE_REAL),
+    FIELD(record_tier_row, evicted, "evicted", STORE_REAL),
+    FIELD(record_tier_row, refused_stores, "refused_stores", STORE_REAL),
+    FIELD(record_tier_row, claim, "claim", STORE_TEXT),
+    END};
+
 static const struct store_column tail_columns[] = {
     FIELD(record_tail_row, metric, "metric", STORE_TEXT),
     FIELD(record_tail_row, cause, "cause", STORE_TEXT),
@@ -133,6 +150,7 @@ const struct store_table store_tables[] = {
     {"waterfall", "position", waterfall_columns, LIST(waterfall),
      sizeof(struct record_waterfall_row), 0},
     {"limit_share", "position", limit_columns, LIST(limits), sizeof(struct record_limit_row), 0},
+    {"tier", "position", tier_columns, LIST(tiers), sizeof(struct record_tier_row), 0},
     {"tail_share", "position", tail_columns, LIST(tails), sizeof(struct record_tail_row), 0},
     {"caveat", "position", caveat_columns, LIST(caveats), sizeof(struct record_caveat_row), 0},
     {"param", "position", param_columns, LIST(params), sizeof(struct record_param_row), 0},

@@ -179,6 +179,29 @@ FIGURE(lost_blocks, c->sched.enable_prefix_caching &&unknown_reuse(c, r) <= 0
                         : (double)NAN)
 FIGURE(cut_blocks, c->sched.enable_prefix_caching &&unknown_reuse(c, r) <= 0 ? sum_cut_blocks(c, r)
                                                                              : (double)NAN)
+SUM_REPLICAS(sum_tier_hits, replica->tier_hit_tokens)
+SUM_REPLICAS(sum_tier_asked, replica->tier_asked_tokens)
+SUM_REPLICAS(sum_stored_blocks, replica->tier_stored_blocks)
+SUM_REPLICAS(sum_loaded_blocks, replica->tier_loaded_blocks)
+SUM_REPLICAS(load_ticks, base_i128_to_double(replica->load_ticks))
+SUM_REPLICAS(store_ticks, base_i128_to_double(replica->store_ticks))
+SUM_REPLICAS(stall_ticks, base_i128_to_double(replica->stall_ticks))
+FIGURE(tier_hit_tokens, c->tier.name != NULL ? sum_tier_hits(c, r) : (double)NAN)
+FIGURE(tier_hit_rate,
+       sum_tier_asked(c, r) > 0 ? sum_tier_hits(c, r) / sum_tier_asked(c, r) : (double)NAN)
+FIGURE(tier_bytes_in,
+       c->tier.name != NULL ? sum_stored_blocks(c, r) * (double)c->tier.block_bytes : (double)NAN)
+FIGURE(tier_bytes_out,
+       c->tier.name != NULL ? sum_loaded_blocks(c, r) * (double)c->tier.block_bytes : (double)NAN)
+
+static double share_of_run(const struct serve_config *c, const struct serve_result *r, double ticks)
+{
+    double whole = base_i128_to_double(r->end_ticks) * c->replica_count;
+    return c->tier.name != NULL && whole > 0 ? ticks / whole : (double)NAN;
+}
+
+FIGURE(tier_link_busy, share_of_run(c, r, fmax(load_ticks(c, r), store_ticks(c, r))))
+FIGURE(tier_stall_fraction, share_of_run(c, r, stall_ticks(c, r)))
 SUM_REPLICAS(steps, replica->steps)
 SUM_REPLICAS(computed_tokens, replica->computed_tokens)
 SUM_REPLICAS(preemptions, replica->preemptions)
@@ -310,6 +333,12 @@ static const struct figure figures[] = {
     {.column = RECORD_PREFIX_HIT_BLOCKS, .of = hit_blocks},
     {.column = RECORD_PREFIX_LOST_BLOCKS, .of = lost_blocks},
     {.column = RECORD_PREFIX_CUT_BLOCKS, .of = cut_blocks},
+    {.column = RECORD_TIER_HIT_TOKENS, .of = tier_hit_tokens},
+    {.column = RECORD_TIER_HIT_RATE, .of = tier_hit_rate},
+    {.column = RECORD_TIER_BYTES_IN, .of = tier_bytes_in},
+    {.column = RECORD_TIER_BYTES_OUT, .of = tier_bytes_out},
+    {.column = RECORD_TIER_LINK_BUSY, .of = tier_link_busy},
+    {.column = RECORD_TIER_STALL_FRACTION, .of = tier_stall_fraction},
 };
 
 /* ---- from replications to a value with an interval ---- */

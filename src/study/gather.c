@@ -197,10 +197,9 @@ static void gather_ledger(const struct study_replications *replications, struct 
         struct kv_paged pool;
         kv_paged_init(&pool, &config->layout, config->pool_blocks, config->reserved_blocks);
         const struct kv_paged_state peak = {
-            most->peak_live_tokens,         most->peak_used_blocks,
-            most->peak_shared_blocks,       most->peak_cached_blocks,
-            most->peak_promised_tokens,     most->peak_fragmented_blocks,
-            most->peak_loading_blocks,      most->peak_out_of_window_tokens};
+            most->peak_live_tokens,    most->peak_used_blocks,         most->peak_shared_blocks,
+            most->peak_cached_blocks,  most->peak_promised_tokens,     most->peak_fragmented_blocks,
+            most->peak_loading_blocks, most->peak_out_of_window_tokens};
         kv_paged_ledger(&pool, &peak, &ledger);
         add_ledger(config, r, "peak", &ledger, out);
     }
@@ -260,6 +259,70 @@ static void gather_limits(const struct study_replications *replications, struct 
         }
     }
     record_set_text(out, RECORD_BINDING_LIMIT, serve_limit_name((enum serve_limit)largest));
+}
+
+/* ---- where content was found ---- */
+
+static void add_replica_to_tiers(const struct serve_config *config,
+                                 const struct serve_result *result, size_t replica, double weight,
+                                 struct record_tier_row *gpu, struct record_tier_row *tier)
+{
+    const struct serve_replica_result *from = &result->replicas[replica];
+    double block_bytes = (double)config->tier.block_bytes;
+    double share = weight / (base_i128_to_double(result->end_ticks) * config->replica_count);
+    gpu->hit_tokens += weight * (double)from->hit_tokens;
+    gpu->queried_tokens += weight * (double)from->lookup_tokens;
+    gpu->hit_blocks += weight * (double)from->reuse.hit_blocks;
+    gpu->evicted += weight * (double)from->evicted_blocks;
+    tier->hit_tokens += weight * (double)from->tier_hit_tokens;
+    tier->queried_tokens += weight * (double)from->tier_asked_tokens;
+    tier->hit_blocks += weight * (double)from->tier_loaded_blocks;
+    tier->bytes_in += weight * (double)from->tier_stored_blocks * block_bytes;
+    tier->bytes_out += weight * (double)from->tier_loaded_blocks * block_bytes;
+    tier->evicted += weight * (double)(from->tier_evicted_chunks * config->sched.tier.chunk_blocks);
+    tier->refused_stores += weight * (double)from->tier_refused_stores;
+    tier->read_busy += share * base_i128_to_double(from->load_ticks);
+    tier->write_busy += share * base_i128_to_double(from->store_ticks);
+}
+
+static double rate_of(const struct record_tier_row *row)
+{
+    return row->queried_tokens > 0 ? row->hit_tokens / row->queried_tokens : (double)NAN;
+}
+
+static void gather_tiers(const struct study_replications *replications, struct record_run *out)
+{
+    const struct serve_config *config = replications->config;
+    if (config->tier.name == NULL) {
+        return;
+    }
+    const double none = (double)NAN;
+    struct record_tier_row gpu = {.tier = "gpu",
+                                  .capacity_bytes = (double)config->pool_blocks *
+                                                    (double)config->layout.block_bytes *
+                                                    config->replica_count,
+                                  .bytes_in = none,
+                                  .bytes_out = none,
+                                  .link_busy = none,
+                                  .read_busy = none,
+                                  .write_busy = none,
+                                  .refused_stores = none,
+                                  .claim = spec_claim_name(SPEC_SIMULATED)};
+    struct record_tier_row tier = {.tier = base_arena_copy(&out->arena, config->tier.name),
+                                   .capacity_bytes =
+                                       (double)config->tier.capacity_bytes * config->replica_count,
+                                   .claim = spec_claim_name(SPEC_SIMULATED)};
+    for (size_t i = 0; i < replications->count; i++) {
+        for (size_t r = 0; r < config->replica_count; r++) {
+            add_replica_to_tiers(config, &replications->at[i].result, r,
+                                 1.0 / (double)replications->count, &gpu, &tier);
+        }
+    }
+    gpu.hit_rate = rate_of(&gpu);
+    tier.hit_rate = rate_of(&tier);
+    tier.link_busy = fmax(tier.read_busy, tier.write_busy);
+    base_vec_push(&out->tiers, gpu);
+    base_vec_push(&out->tiers, tier);
 }
 
 /* ---- where the slowest percent spends its time ---- */
@@ -355,6 +418,7 @@ void study_gather(const struct study_replications *replications, struct record_r
     study_gather_figures(replications, out);
     gather_ledger(replications, out);
     gather_limits(replications, out);
+    gather_tiers(replications, out);
     gather_tail(replications, SPEC_TTFT, out);
     gather_tail(replications, SPEC_E2E, out);
     gather_replicas(replications, out);

@@ -98,8 +98,9 @@ struct ref_tier {
     int64_t chunk_blocks;    /* 0 = no tier */
     int64_t capacity_chunks; /* at least 1 */
     enum ref_tier_order order;
-    int64_t store_threshold; /* a chunk is stored once it was asked for that often; 0 or 1 = at once */
-    bool prompt_only;        /* answers are not stored */
+    int64_t
+        store_threshold; /* a chunk is stored once it was asked for that often; 0 or 1 = at once */
+    bool prompt_only;    /* answers are not stored */
     bool is_sync;
     bool reserves_for_prefills; /* a load leaves the blocks that unfinished prompts still need */
     int64_t latency_ticks;      /* of a transfer; and of each of its blocks: */

@@ -157,8 +157,9 @@ struct ref_state {
     struct ref_request *requests;
     struct ref_tier_state tier;
     struct ref_list running, waiting; /* request indices; waiting: head = 0 */
-    struct ref_list aside; /* waiting too: loading, loaded or put off by the tier; fcfs: before all others */
-    struct ref_batch in_flight[2];    /* oldest first */
+    struct ref_list
+        aside; /* waiting too: loading, loaded or put off by the tier; fcfs: before all others */
+    struct ref_batch in_flight[2]; /* oldest first */
     int64_t in_flight_count;
     bool waits_for_oldest;     /* the last turn was empty with a batch in flight */
     struct ref_list preempted; /* since the last row */

@@ -123,17 +123,28 @@ static struct limit limit_of(const struct ref_request *request)
     return limit;
 }
 
-static bool take_aborts(struct ref_state *state)
+/* Who goes now and came first of those, or NULL. */
+static struct ref_request *next_abort(const struct ref_state *state)
 {
-    bool any = false;
+    struct ref_request *first = NULL;
     for (int64_t i = 0; i < state->input->request_count; i++) {
         struct ref_request *request = &state->requests[i];
         const struct limit limit = limit_of(request);
-        if (limit.exists && limit.at <= state->now) {
-            request->gone = true;
-            conclude(state, request, limit.outcome);
-            any = true;
+        if (limit.exists && limit.at <= state->now &&
+            (first == NULL || request->out->arrival_order < first->out->arrival_order)) {
+            first = request;
         }
+    }
+    return first;
+}
+
+static bool take_aborts(struct ref_state *state)
+{
+    bool any = false;
+    for (struct ref_request *request; (request = next_abort(state)) != NULL; any = true) {
+        const struct limit limit = limit_of(request);
+        request->gone = true;
+        conclude(state, request, limit.outcome);
     }
     return any;
 }
@@ -409,8 +420,8 @@ static void add_to_integrals(struct ref_state *state, ref_i128 ticks)
     sum->ticks += ticks;
     sum->running += ticks * state->running.count;
     sum->waiting += ticks * (state->waiting.count + state->aside.count);
-    sum->used_blocks += ticks * (state->pool.block_count - state->pool.free.count -
-                                 ref_tier_loading_blocks(state));
+    sum->used_blocks +=
+        ticks * (state->pool.block_count - state->pool.free.count - ref_tier_loading_blocks(state));
 }
 
 /* The next instant at which something happens by itself. False if there is none. */

@@ -234,8 +234,8 @@ static struct ref_transfer *new_transfer(struct ref_state *state, const struct r
                                          bool is_load)
 {
     struct ref_tier_state *tier = &state->tier;
-    tier->transfers = ref_resize(tier->transfers, (size_t)tier->transfer_count + 1,
-                                 sizeof(*tier->transfers));
+    tier->transfers =
+        ref_resize(tier->transfers, (size_t)tier->transfer_count + 1, sizeof(*tier->transfers));
     struct ref_transfer *transfer = &tier->transfers[tier->transfer_count++];
     *transfer = (struct ref_transfer){.is_load = is_load, .request = request->index};
     return transfer;
@@ -295,8 +295,7 @@ static void store_request(struct ref_state *state, struct ref_request *request, 
             ref_list_push(&missing, i);
         }
     }
-    const int64_t excess =
-        tier->chunk_count + missing.count - state->engine->tier.capacity_chunks;
+    const int64_t excess = tier->chunk_count + missing.count - state->engine->tier.capacity_chunks;
     if (missing.count > 0 && excess > 0 && !evict(state, excess, &offered)) {
         state->output->totals.tier_refused_stores++;
     } else {
@@ -305,8 +304,8 @@ static void store_request(struct ref_state *state, struct ref_request *request, 
             struct ref_transfer *transfer = new_transfer(state, request, false);
             for (int64_t i = 0; i < missing.count; i++) {
                 const int64_t link = link_of(state, request, missing.at[i]);
-                tier->chunks = ref_resize(tier->chunks, (size_t)tier->chunk_count + 1,
-                                          sizeof(*tier->chunks));
+                tier->chunks =
+                    ref_resize(tier->chunks, (size_t)tier->chunk_count + 1, sizeof(*tier->chunks));
                 tier->chunks[tier->chunk_count++] = (struct ref_chunk){.link = link};
                 ref_list_push(&tier->recent, link);
                 list_take_out(&tier->recent_ghosts, link);
@@ -373,8 +372,9 @@ static ref_i128 submit(struct ref_state *state, bool loads, ref_i128 at)
         ref_i128 *free_at = loads ? &tier->load_free_at : &tier->store_free_at;
         ref_i128 *busy =
             loads ? &state->output->totals.load_ticks : &state->output->totals.store_ticks;
-        const ref_i128 ticks = speed->latency_ticks +
-                               transfer->block_count * (loads ? speed->read_ticks : speed->write_ticks);
+        const ref_i128 ticks =
+            speed->latency_ticks +
+            transfer->block_count * (loads ? speed->read_ticks : speed->write_ticks);
         transfer->is_submitted = true;
         transfer->end_ticks = later_of(*free_at, at) + ticks;
         *free_at = transfer->end_ticks;

@@ -472,9 +472,8 @@ static int64_t next_candidate(const struct ref_state *state, const struct ref_li
 {
     int64_t best = -1;
     for (int64_t i = 0; i < state->aside.count + state->waiting.count; i++) {
-        const int64_t index = i < state->aside.count
-                                  ? state->aside.at[i]
-                                  : state->waiting.at[i - state->aside.count];
+        const int64_t index =
+            i < state->aside.count ? state->aside.at[i] : state->waiting.at[i - state->aside.count];
         if (ref_list_find(passed_over, index) >= 0) {
             continue;
         }

@@ -141,6 +141,21 @@ static void fill_explanations(struct record_run *run)
     static const struct record_param_row params[] = {
         {"engine.max_num_seqs", "256", "", "profile", "vendor", "engines/vllm-0.19.yaml"},
         {"workload.arrival.rate", "8", "1/s", "scenario", "assumed", ""}};
+    static const struct record_tier_row tier = {.tier = "host",
+                                                .capacity_bytes = 68719476736.0,
+                                                .hit_tokens = 800,
+                                                .queried_tokens = 1000,
+                                                .hit_rate = 0.8,
+                                                .hit_blocks = 50,
+                                                .bytes_in = 2097152,
+                                                .bytes_out = 104857600,
+                                                .link_busy = 0.01,
+                                                .read_busy = 0.01,
+                                                .write_busy = 0.001,
+                                                .evicted = 3,
+                                                .refused_stores = 0,
+                                                .claim = "simulated"};
+    base_vec_push(&run->tiers, tier);
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         base_vec_push(&run->limits, limits[i]);
     for (size_t i = 0; i < sizeof tails / sizeof *tails; i++)

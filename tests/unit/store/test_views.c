@@ -95,6 +95,9 @@ START_TEST(views_have_the_columns_that_others_rely_on)
         "SELECT run_id, replica, at, component, bytes, tokens, claim FROM run_ledger",
         "SELECT run_id, line, bytes_per_gpu, claim, source FROM run_waterfall",
         "SELECT run_id, kind, phase, name, share FROM run_limit",
+        "SELECT run_id, tier, hit_tokens, queried_tokens, hit_rate, bytes_in, bytes_out, "
+        "link_busy, "
+        "evicted FROM run_tier",
         "SELECT run_id, metric, cause, share, ms FROM run_tail",
         "SELECT run_id, code, text FROM run_caveat",
         "SELECT run_id, key, value, unit, origin, claim, source FROM run_param",
