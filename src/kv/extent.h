@@ -32,7 +32,8 @@ struct kv_extent {
     int64_t lo, hi; /* blocks of the path; blank ones: a count in hi, lo == 0 */
     int64_t holders;
     struct kv_age age;
-    uint64_t copy; /* of which copy the blocks are: its number and theirs name a block of the pool */
+    uint64_t
+        copy; /* of which copy the blocks are: its number and theirs name a block of the pool */
     uint64_t last_store; /* number of the last transfer that reads some of them; 0 = none */
 };
 

@@ -397,13 +397,12 @@ static void own(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struct kv_n
                 int64_t lo, int64_t hi)
 {
     struct kv_extent *extent = base_pool_take(&prefix->extents);
-    *extent = (struct kv_extent){
-        .owner = seq,
-        .lo = lo,
-        .hi = hi,
-        .holders = 1,
-        .age = {.priority = seq->priority},
-        .copy = ++prefix->next_copy};
+    *extent = (struct kv_extent){.owner = seq,
+                                 .lo = lo,
+                                 .hi = hi,
+                                 .holders = 1,
+                                 .age = {.priority = seq->priority},
+                                 .copy = ++prefix->next_copy};
     node_insert_after(node, extent, node->youngest);
     struct kv_hold hold = {extent, lo, hi};
     base_vec_push(&seq->holds, hold);

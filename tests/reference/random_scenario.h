@@ -32,7 +32,7 @@ enum random_feature {
     RANDOM_WINDOW = 1u << 14,     /* sliding window */
     RANDOM_REFUSALS = 1u << 15,   /* now and then a prompt that is empty or too long */
     RANDOM_FEATURES = 16,         /* how many there are, without the next */
-    RANDOM_TIER = 1u << 18, /* host memory behind the pool; comes with a prefix cache */
+    RANDOM_TIER = 1u << 18,       /* host memory behind the pool; comes with a prefix cache */
     RANDOM_ORCA =
         1u << 16, /* Orca or a static batch, any reservation and placement; no cache or windows */
     RANDOM_EVICTION = 1u << 17, /* beside RANDOM_CACHE: any order of eviction but lru */

@@ -216,7 +216,8 @@ START_TEST(an_older_database_is_read_and_brought_up_to_date)
             "DROP VIEW validate_group; DROP VIEW validate_bound; DROP VIEW validate_case; "
             "DROP TABLE validation_case; DROP TABLE validation_bound; DROP TABLE validation_part; "
             "DROP TABLE validation_group; DROP TABLE validation; "
-            "DROP TABLE sweep; DROP TABLE comparison; PRAGMA user_version = 1");
+            "DROP TABLE sweep; DROP TABLE comparison; DROP VIEW run_tier; DROP TABLE tier; "
+            "PRAGMA user_version = 1");
 
     store = open_store("x.db", STORE_READ);
     record_sweep_init(&back);

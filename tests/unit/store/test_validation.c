@@ -85,7 +85,8 @@ START_TEST(an_older_database_is_brought_up_to_date)
     ck_assert_int_eq(write(0.2, "1"), 1);
     execute("DROP VIEW validate_group; DROP VIEW validate_bound; DROP VIEW validate_case; "
             "DROP TABLE validation_case; DROP TABLE validation_bound; DROP TABLE validation_part; "
-            "DROP TABLE validation_group; DROP TABLE validation; PRAGMA user_version = 2");
+            "DROP TABLE validation_group; DROP TABLE validation; DROP VIEW run_tier; "
+            "DROP TABLE tier; PRAGMA user_version = 2");
     ck_assert_int_eq(write(0.2, "1"), 1);
     holds("count(*) = 2 FROM validate_case");
     execute("CREATE TABLE reached (version INTEGER); "
