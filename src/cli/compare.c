@@ -207,7 +207,7 @@ static enum kvsim_status make_run(struct session *session, struct side *side,
     if (status == KVSIM_OK)
         status = study_cell_run(&side->cell, jobs, jobs, &side->run, err);
     if (status == KVSIM_OK && is_storing(session))
-        status = store_write_run(session->store, &side->run, err);
+        status = store_keep_run(session->store, &side->run, NULL, err);
     return status;
 }
 

@@ -145,6 +145,9 @@ static void note_counts(const struct session *session)
         return;
     fprintf(stderr, "kvsim: %zu points simulated, %zu decided without\n", session->counts.simulated,
             session->counts.taken_up);
+    if (session->counts.elsewhere > 0)
+        fprintf(stderr, "kvsim: %zu of them were decided meanwhile by another kvsim\n",
+                session->counts.elsewhere);
 }
 
 /* A point that could not be decided: 4 for files, else a defect. */

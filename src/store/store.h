@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "record/run.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,6 +44,14 @@ void store_set_busy_timeout(struct store *store, int timeout_ms);
 /* Stores the run and sets run->run_id to the highest one before, plus 1; 0 on failure. */
 enum kvsim_status store_write_run(struct store *store, struct record_run *run,
                                   struct kvsim_error *err) KVSIM_MUST_CHECK;
+
+/*
+ * The same, but where a run of the same scenario_hash and kvsim_version is there by now, run->run_id is that one's, and
+ * nothing is written: looked up and stored in one transaction, so that two programs that simulate the same configuration
+ * at the same time store it once. `*was_there` (may be NULL) says so.
+ */
+enum kvsim_status store_keep_run(struct store *store, struct record_run *run, bool *was_there,
+                                 struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 /*
  * Several runs in one transaction, all or none. `before_commit` (may be NULL) is called when they have their ids and

@@ -80,6 +80,9 @@ enum kvsim_status store_transact(struct store *store, store_write_body *body, vo
 /* Within a transaction: the run gets the next id, and all its rows. */
 enum kvsim_status store_add_run(struct store *store, struct record_run *run,
                                 struct kvsim_error *err);
+/* The same where none with its fingerprint is there; else it gets that one's id. */
+enum kvsim_status store_add_run_once(struct store *store, struct record_run *run, bool *was_there,
+                                     struct kvsim_error *err);
 
 /* A failed bind or step sticks in rc, so that a row is checked once, at its end. */
 struct store_insert {

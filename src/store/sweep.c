@@ -7,7 +7,7 @@
 
 struct write_points {
     const struct record_sweep *sweep;
-    const struct store_decision *decisions;
+    struct store_decision *decisions;
     size_t count;
 };
 
@@ -65,9 +65,9 @@ static enum kvsim_status add_runs(struct store *store, const struct write_points
 {
     enum kvsim_status status = KVSIM_OK;
     for (size_t i = 0; i < write->count && status == KVSIM_OK; i++) {
-        const struct store_decision *decision = &write->decisions[i];
+        struct store_decision *decision = &write->decisions[i];
         if (decision->run != NULL) {
-            status = store_add_run(store, decision->run, err);
+            status = store_add_run_once(store, decision->run, &decision->was_there, err);
             decision->point->run_id = decision->run->run_id;
         } else if (decision->same_as != NULL) {
             decision->point->run_id = decision->same_as->run_id;
@@ -76,23 +76,38 @@ static enum kvsim_status add_runs(struct store *store, const struct write_points
     return status;
 }
 
-static enum kvsim_status write_points(struct store *store, void *context, struct kvsim_error *err)
+/* Points that failed before give way; those that another program has decided meanwhile stay. */
+static enum kvsim_status remove_failed(struct store *store, const struct write_points *write,
+                                       struct kvsim_error *err)
 {
-    const struct write_points *write = context;
-    enum kvsim_status status = write_sweep(store, write->sweep, err);
-    if (status == KVSIM_OK)
-        status = add_runs(store, write, err);
+    sqlite3_stmt *stmt;
+    enum kvsim_status status =
+        store_prepare(store,
+                      "DELETE FROM sweep_point WHERE sweep_id = ? AND point_id = ? AND "
+                      "status = 'failed'",
+                      &stmt, err);
+    for (size_t i = 0; i < write->count && status == KVSIM_OK; i++) {
+        sqlite3_bind_text(stmt, 1, write->sweep->sweep_id, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(stmt, 2, write->decisions[i].point->point_id);
+        int rc = sqlite3_step(stmt);
+        if (rc != SQLITE_DONE)
+            status = store_fail(store, rc, err, "store the sweep");
+        sqlite3_reset(stmt);
+    }
+    sqlite3_finalize(stmt);
+    return status;
+}
+
+static enum kvsim_status add_points(struct store *store, const struct write_points *write,
+                                    struct kvsim_error *err)
+{
     struct base_text sql = {0};
-    base_text_add(&sql, "INSERT OR REPLACE INTO sweep_point (sweep_id, point_id");
+    base_text_add(&sql, "INSERT OR IGNORE INTO sweep_point (sweep_id, point_id");
     for (int i = 1; i <= RECORD_AXES_MAX; i++)
         base_text_printf(&sql, ", value_%d", i);
     base_text_add(&sql, ", scenario_hash, run_id, status, reason");
     struct store_insert insert;
-    if (status != KVSIM_OK) {
-        base_text_free(&sql);
-        return status;
-    }
-    status = store_insert_begin(store, &insert, &sql, err);
+    enum kvsim_status status = store_insert_begin(store, &insert, &sql, err);
     if (status != KVSIM_OK)
         return status;
     for (size_t i = 0; i < write->count && insert.rc == SQLITE_OK; i++) {
@@ -103,8 +118,19 @@ static enum kvsim_status write_points(struct store *store, void *context, struct
     return store_insert_end(store, &insert, err);
 }
 
+static enum kvsim_status write_points(struct store *store, void *context, struct kvsim_error *err)
+{
+    const struct write_points *write = context;
+    enum kvsim_status status = write_sweep(store, write->sweep, err);
+    if (status == KVSIM_OK)
+        status = add_runs(store, write, err);
+    if (status == KVSIM_OK)
+        status = remove_failed(store, write, err);
+    return status == KVSIM_OK ? add_points(store, write, err) : status;
+}
+
 enum kvsim_status store_write_points(struct store *store, const struct record_sweep *sweep,
-                                     const struct store_decision *decisions, size_t count,
+                                     struct store_decision *decisions, size_t count,
                                      struct kvsim_error *err)
 {
     base_require(sweep->sweep_id[0] != '\0');

@@ -2,7 +2,8 @@
  * sweep.h - sweeps in the database: what a grid is, its points as they are decided, and read back.
  *
  * A sweep's row is written with its first decided point; a point's row in the same transaction as its run. A point that
- * could not be decided (failed) gives way to the answer of a later call; every other row stays as it is.
+ * could not be decided (failed) gives way to the answer of a later call; every other row stays as it is. So two programs
+ * may write the same sweep at once: whoever decides a point first has stored it, the other finds it there.
  */
 #ifndef KVSIM_STORE_SWEEP_H
 #define KVSIM_STORE_SWEEP_H
@@ -16,11 +17,13 @@ struct store_decision {
     struct record_point *point;
     struct record_run *run;             /* NULL: none to be stored */
     const struct record_point *same_as; /* NULL, or the point whose run_id it shares */
+    bool
+        was_there; /* set by the call: another program has stored a run of this fingerprint meanwhile, `run` was not */
 };
 
 /* All in one transaction. On failure no point has got a run_id. */
 enum kvsim_status store_write_points(struct store *store, const struct record_sweep *sweep,
-                                     const struct store_decision *decisions, size_t count,
+                                     struct store_decision *decisions, size_t count,
                                      struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 /* The sweep with the points that are decided so far, figures included. An id that isn't there, or no database, gives no

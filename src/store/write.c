@@ -298,6 +298,19 @@ enum kvsim_status store_add_run(struct store *store, struct record_run *run,
     return status;
 }
 
+enum kvsim_status store_add_run_once(struct store *store, struct record_run *run, bool *was_there,
+                                     struct kvsim_error *err)
+{
+    int64_t run_id = 0;
+    enum kvsim_status status =
+        store_find_run(store, record_get_text(run, RECORD_SCENARIO_HASH),
+                       record_get_text(run, RECORD_KVSIM_VERSION), &run_id, err);
+    *was_there = status == KVSIM_OK && run_id > 0;
+    if (*was_there)
+        run->run_id = run_id;
+    return status != KVSIM_OK || *was_there ? status : store_add_run(store, run, err);
+}
+
 enum kvsim_status store_transact(struct store *store, store_write_body *body, void *context,
                                  struct kvsim_error *err)
 {
@@ -359,4 +372,27 @@ enum kvsim_status store_write_run(struct store *store, struct record_run *run,
                                   struct kvsim_error *err)
 {
     return store_write_runs(store, &run, 1, NULL, NULL, err);
+}
+
+struct keep_run {
+    struct record_run *run;
+    bool was_there;
+};
+
+static enum kvsim_status keep_run(struct store *store, void *context, struct kvsim_error *err)
+{
+    struct keep_run *keep = context;
+    return store_add_run_once(store, keep->run, &keep->was_there, err);
+}
+
+enum kvsim_status store_keep_run(struct store *store, struct record_run *run, bool *was_there,
+                                 struct kvsim_error *err)
+{
+    struct keep_run keep = {.run = run};
+    enum kvsim_status status = store_transact(store, keep_run, &keep, err);
+    if (status != KVSIM_OK)
+        run->run_id = 0;
+    if (was_there != NULL)
+        *was_there = keep.was_there;
+    return status;
 }

@@ -207,16 +207,12 @@ static enum kvsim_status copy_run(struct merge *merge, struct store *source, int
                                   struct kvsim_error *err)
 {
     struct record_run run;
-    int64_t there = 0;
+    bool was_there = false;
     record_run_init(&run);
     enum kvsim_status status = store_load_run(source, run_id, &run, err);
     if (status == KVSIM_OK)
-        status = store_find_run(merge->target, record_get_text(&run, RECORD_SCENARIO_HASH),
-                                record_get_text(&run, RECORD_KVSIM_VERSION), &there, err);
-    if (status == KVSIM_OK && there == 0) {
-        status = store_write_run(merge->target, &run, err);
-        merge->counts->runs += status == KVSIM_OK;
-    }
+        status = store_keep_run(merge->target, &run, &was_there, err);
+    merge->counts->runs += status == KVSIM_OK && !was_there;
     record_run_free(&run);
     return status;
 }

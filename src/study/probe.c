@@ -193,7 +193,7 @@ static enum kvsim_status get_run(const struct study_probe_base *base, struct stu
         return store_load_run(base->store, run_id, run, err);
     status = study_cell_run(cell, base->jobs, base->jobs, run, err);
     if (status == KVSIM_OK && base->store != NULL)
-        status = store_write_run(base->store, run, err);
+        status = store_keep_run(base->store, run, NULL, err);
     return status;
 }
 

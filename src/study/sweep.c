@@ -8,6 +8,7 @@
 
 #include <kvsim/version.h>
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,9 +17,10 @@ enum { KEPT_MAX = 4096, AHEAD_PER_JOB = 32, NONE = -1 };
 
 /* A point at work. */
 struct task {
-    size_t point; /* index */
-    bool is_run;  /* to be simulated */
-    bool has_run; /* `run` is to be freed */
+    size_t point;             /* index */
+    bool is_run;              /* to be simulated */
+    bool has_run;             /* was simulated; `run` is to be freed */
+    atomic_bool is_elsewhere; /* another kvsim has decided it meanwhile */
     struct record_run run;
     enum kvsim_status status;
     struct kvsim_error err;
@@ -400,7 +402,7 @@ static void simulate(void *context, size_t index)
 {
     struct work *work = context;
     struct task *task = &work->tasks[index];
-    if (!task->is_run)
+    if (!task->is_run || atomic_load(&task->is_elsewhere))
         return;
     struct study_cell *cell = &work->cells[task->point];
     record_run_init(&task->run);
@@ -419,15 +421,27 @@ static void fail_point(struct work *work, struct record_point *point, const stru
     }
 }
 
+/* Another kvsim has simulated it; should its run be gone again, it is simulated after all. */
+static enum kvsim_status take_up_elsewhere(struct work *work, struct task *task,
+                                           struct kvsim_error *err)
+{
+    enum kvsim_status status = take_up_run(work, &work->sweep->points[task->point], err);
+    if (status == KVSIM_OK && work->sweep->points[task->point].run_id == 0) {
+        atomic_store(&task->is_elsewhere, false);
+        simulate(work, (size_t)(task - work->tasks));
+    }
+    return status;
+}
+
 /* What a finished task says of its point; a run of its own goes with it. */
 static struct store_decision finish_task(struct work *work, struct task *task)
 {
     struct record_point *point = &work->sweep->points[task->point];
     struct store_decision decision = {.point = point};
     int64_t same_as = work->same_as[task->point];
-    if (task->is_run && task->status != KVSIM_OK) {
+    if (task->has_run && task->status != KVSIM_OK) {
         fail_point(work, point, task);
-    } else if (task->is_run) {
+    } else if (task->has_run) {
         decide(work, point, task->run.summary);
         decision.run = &task->run;
     } else if (same_as != NONE && point->status == RECORD_POINT_OPEN) {
@@ -447,13 +461,48 @@ static void free_run(struct task *task)
     task->has_run = false;
 }
 
-static void count_tasks(struct work *work, size_t first, size_t count)
+static void count_tasks(struct work *work, const struct store_decision *decisions, size_t first,
+                        size_t count)
 {
-    for (size_t i = first; i < first + count; i++) {
-        work->counts->simulated += work->tasks[i].is_run;
-        free_run(&work->tasks[i]);
+    for (size_t i = 0; i < count; i++) {
+        struct task *task = &work->tasks[first + i];
+        work->counts->simulated += task->has_run;
+        work->counts->elsewhere +=
+            decisions[i].was_there || (task->is_run && atomic_load(&task->is_elsewhere));
+        free_run(task);
     }
     work->stage_done = first + count;
+}
+
+/* Another kvsim is at work on these points: those that it has decided are not begun any more. */
+static enum kvsim_status look_ahead(struct work *work, size_t first, struct kvsim_error *err)
+{
+    enum kvsim_status status = KVSIM_OK;
+    size_t end = first + (size_t)work->jobs * AHEAD_PER_JOB;
+    for (size_t i = first; i < end && i < work->task_count && status == KVSIM_OK; i++) {
+        struct task *task = &work->tasks[i];
+        int64_t run_id = 0;
+        if (task->is_run && !atomic_load(&task->is_elsewhere))
+            status = store_find_run(work->request->store, work->sweep->points[task->point].hash,
+                                    KVSIM_VERSION, &run_id, err);
+        if (run_id > 0)
+            atomic_store(&task->is_elsewhere, true);
+    }
+    return status;
+}
+
+static enum kvsim_status store_decisions(struct work *work, struct store_decision *decisions,
+                                         size_t first, size_t count, struct kvsim_error *err)
+{
+    if (work->request->store == NULL)
+        return KVSIM_OK;
+    enum kvsim_status status =
+        store_write_points(work->request->store, work->sweep, decisions, count, err);
+    bool is_followed = false;
+    for (size_t i = 0; i < count; i++)
+        is_followed = is_followed || decisions[i].was_there ||
+                      atomic_load(&work->tasks[first + i].is_elsewhere);
+    return status == KVSIM_OK && is_followed ? look_ahead(work, first + count, err) : status;
 }
 
 static enum kvsim_status store_tasks(void *context, size_t first, size_t count,
@@ -462,12 +511,16 @@ static enum kvsim_status store_tasks(void *context, size_t first, size_t count,
     struct work *work = context;
     enum kvsim_status status = KVSIM_OK;
     struct store_decision *decisions = base_alloc(base_mul_size(count, sizeof *decisions));
-    for (size_t i = 0; i < count; i++)
-        decisions[i] = finish_task(work, &work->tasks[first + i]);
-    if (work->request->store != NULL)
-        status = store_write_points(work->request->store, work->sweep, decisions, count, err);
+    for (size_t i = 0; i < count && status == KVSIM_OK; i++) {
+        struct task *task = &work->tasks[first + i];
+        if (task->is_run && !task->has_run)
+            status = take_up_elsewhere(work, task, err);
+        decisions[i] = finish_task(work, task);
+    }
+    if (status == KVSIM_OK)
+        status = store_decisions(work, decisions, first, count, err);
+    count_tasks(work, decisions, first, count);
     base_free(decisions);
-    count_tasks(work, first, count);
     return status;
 }
 

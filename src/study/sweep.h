@@ -4,7 +4,9 @@
  * Every point is resolved first, so that a value which the scenario may not have is told before the work starts. Points
  * that the database has decided are taken from it, also those of other sweeps and of plans: equal fingerprints have equal
  * figures. The rest is simulated, and each point is stored as soon as all before it are, in transactions of their own: the
- * rows do not depend on the number of threads, and a call that was killed is taken up where it ended.
+ * rows do not depend on the number of threads, and a call that was killed is taken up where it ended. Two calls on one
+ * database at once store every point once: what the other has stored is found when a point is about to be, and from then on
+ * points that the other has decided are not begun.
  */
 #ifndef KVSIM_STUDY_SWEEP_H
 #define KVSIM_STUDY_SWEEP_H
@@ -39,6 +41,8 @@ struct study_sweep_request {
 
 struct study_sweep_counts {
     size_t simulated, taken_up, by_status[RECORD_POINT_STATUS_COUNT];
+    size_t
+        elsewhere; /* decided meanwhile by another kvsim on the same database, simulated here too or not */
     enum kvsim_status first_failure; /* KVSIM_OK when every point was decided */
     struct kvsim_error failure;
 };

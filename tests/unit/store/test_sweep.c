@@ -61,7 +61,7 @@ static void make_sweep(struct record_sweep *sweep)
 }
 
 static void write_ok(struct store *store, const struct record_sweep *sweep,
-                     const struct store_decision *decisions, size_t count)
+                     struct store_decision *decisions, size_t count)
 {
     ck_assert_msg(store_write_points(store, sweep, decisions, count, &err) == KVSIM_OK, "%s",
                   err.message);
@@ -80,10 +80,9 @@ START_TEST(points_come_back_as_they_went)
     sweep.points[1].status = RECORD_POINT_SLO_MISSED;
     sweep.points[2].status = RECORD_POINT_REFUSED;
     sweep.points[2].reason = "cannot start: it's too big";
-    const struct store_decision decisions[] = {
-        {.point = &sweep.points[0], .run = &run},
-        {.point = &sweep.points[1], .same_as = &sweep.points[0]},
-        {.point = &sweep.points[2]}};
+    struct store_decision decisions[] = {{.point = &sweep.points[0], .run = &run},
+                                         {.point = &sweep.points[1], .same_as = &sweep.points[0]},
+                                         {.point = &sweep.points[2]}};
     write_ok(store, &sweep, decisions, 3);
     ck_assert_int_eq(sweep.points[0].run_id, 1);
     ck_assert_int_eq(sweep.points[1].run_id, 1);
@@ -143,6 +142,48 @@ START_TEST(a_failed_point_gives_way_to_an_answer)
 }
 END_TEST
 
+/* Two programs that decide the same point, each with a handle of its own that was opened before either wrote. */
+START_TEST(what_another_has_stored_is_not_stored_again)
+{
+    struct record_sweep sweep, mine;
+    struct record_run run, again;
+    scratch_enter();
+    struct store *other = open_store("x.db", STORE_WRITE), *store = open_store("x.db", STORE_WRITE);
+    make_sweep(&sweep);
+    make_sweep(&mine);
+    made_run_init(&run, 0);
+    made_run_init(&again, 0);
+    sweep.points[0].status = mine.points[0].status = RECORD_POINT_OK;
+    mine.points[2].status = RECORD_POINT_FAILED;
+    mine.points[2].reason = "the trace broke off";
+    sweep.points[2].status = RECORD_POINT_REFUSED;
+    struct store_decision first[] = {{.point = &sweep.points[0], .run = &run},
+                                     {.point = &sweep.points[2]}};
+    struct store_decision second[] = {{.point = &mine.points[0], .run = &again},
+                                      {.point = &mine.points[1], .same_as = &mine.points[0]},
+                                      {.point = &mine.points[2]}};
+    write_ok(other, &sweep, first, 2);
+    ck_assert(!first[0].was_there);
+    mine.points[1].status = RECORD_POINT_OK;
+    write_ok(store, &mine, second, 3);
+    ck_assert(second[0].was_there);
+    ck_assert_int_eq(mine.points[0].run_id, 1);
+    ck_assert_int_eq(mine.points[1].run_id, 1);
+    store_close(other);
+    store_close(store);
+    ck_assert_int_eq(query("x.db", "SELECT count(*) FROM run"), 1);
+    ck_assert_int_eq(query("x.db", "SELECT count(*) FROM sweep_grid"), 3);
+    // A failure does not take the place of an answer.
+    ck_assert_int_eq(query("x.db", "SELECT status = 'refused' FROM sweep_grid WHERE point_id = 3"),
+                     1);
+    record_run_free(&run);
+    record_run_free(&again);
+    record_sweep_free(&sweep);
+    record_sweep_free(&mine);
+    scratch_leave();
+}
+END_TEST
+
 START_TEST(a_run_that_cannot_be_stored_leaves_no_point)
 {
     struct record_sweep sweep;
@@ -154,7 +195,7 @@ START_TEST(a_run_that_cannot_be_stored_leaves_no_point)
     sweep.points[0].status = sweep.points[1].status = RECORD_POINT_OK;
     // One replication twice with one name: the key of its table is broken.
     base_vec_push(&run.replication_metrics, run.replication_metrics.at[0]);
-    const struct store_decision decisions[] = {{.point = &sweep.points[1], .run = &run}};
+    struct store_decision decisions[] = {{.point = &sweep.points[1], .run = &run}};
     ck_assert_int_eq(store_write_points(store, &sweep, decisions, 1, &err), KVSIM_ERR_DEFECT);
     ck_assert_int_eq(sweep.points[1].run_id, 0);
     store_close(store);
@@ -181,6 +222,7 @@ START_TEST(sweeps_are_listed_in_the_order_of_their_runs)
         make_sweep(&sweep);
         sweep.sweep_id[1] = i == 0 ? 'z' : 'a';
         made_run_init(&run, i);
+        record_set_text(&run, RECORD_SCENARIO_HASH, i == 0 ? "one" : "another");
         sweep.points[0].status = RECORD_POINT_OK;
         struct store_decision decision = {.point = &sweep.points[0], .run = &run};
         write_ok(store, &sweep, &decision, 1);
@@ -290,6 +332,7 @@ int main(void)
     return unit_run("store.sweep",
                     (const TTest *const[]){points_come_back_as_they_went,
                                            a_failed_point_gives_way_to_an_answer,
+                                           what_another_has_stored_is_not_stored_again,
                                            a_run_that_cannot_be_stored_leaves_no_point,
                                            sweeps_are_listed_in_the_order_of_their_runs,
                                            an_older_database_is_read_and_brought_up_to_date,

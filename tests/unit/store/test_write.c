@@ -199,6 +199,27 @@ START_TEST(equal_runs_are_found_by_their_hash)
 }
 END_TEST
 
+START_TEST(a_run_that_is_there_is_not_kept_again)
+{
+    struct record_run run;
+    bool was_there;
+    scratch_enter();
+    struct store *first = open_store("x.db", STORE_WRITE),
+                 *second = open_store("x.db", STORE_WRITE);
+    made_run_init(&run, 0);
+    ck_assert_int_eq(store_keep_run(first, &run, &was_there, &err), KVSIM_OK);
+    ck_assert(!was_there && run.run_id == 1);
+    run.run_id = 0;
+    ck_assert_int_eq(store_keep_run(second, &run, &was_there, &err), KVSIM_OK);
+    ck_assert(was_there && run.run_id == 1);
+    write_run(second, 0, 2); // a run that was asked for is a run
+    store_close(first);
+    store_close(second);
+    record_run_free(&run);
+    scratch_leave();
+}
+END_TEST
+
 START_TEST(others_can_read_while_a_run_is_written)
 {
     scratch_enter();
@@ -228,11 +249,11 @@ END_TEST
 
 int main(void)
 {
-    return unit_run("store.write",
-                    (const TTest *const[]){ids_count_on, every_table_is_strict_and_knows_its_run,
-                                           several_runs_are_kept_together_or_not_at_all,
-                                           what_cannot_be_shown_is_not_kept,
-                                           columns_that_an_older_kvsim_did_not_know_are_added,
-                                           equal_runs_are_found_by_their_hash,
-                                           others_can_read_while_a_run_is_written, NULL});
+    return unit_run(
+        "store.write",
+        (const TTest *const[]){
+            ids_count_on, every_table_is_strict_and_knows_its_run,
+            several_runs_are_kept_together_or_not_at_all, what_cannot_be_shown_is_not_kept,
+            columns_that_an_older_kvsim_did_not_know_are_added, equal_runs_are_found_by_their_hash,
+            a_run_that_is_there_is_not_kept_again, others_can_read_while_a_run_is_written, NULL});
 }
