@@ -2,6 +2,7 @@
 #include "cli/cli_int.h"
 
 #include "base/text.h"
+#include "study/ranks.h"
 
 #include <kvsim/version.h>
 
@@ -49,13 +50,25 @@ static int run_command(const struct cli_command *command, const struct cli_args 
     return 0;
 }
 
-static int parse_and_run(const struct cli_command *command, const char *const *words, size_t count,
-                         size_t skip)
+/* Standard input is rank 0's alone. */
+static struct study_executor *executor_for(const struct cli_args *args,
+                                           struct study_executor *executor)
+{
+    for (size_t i = 0; i < args->operands.count; i++) {
+        if (strcmp(args->operands.at[i], "-") == 0)
+            return NULL;
+    }
+    return executor;
+}
+
+int cli_do(const struct cli_command *command, const char *const *words, size_t count, size_t skip,
+           struct study_executor *executor)
 {
     struct cli_args args;
     struct kvsim_error err;
     cli_args_init(&args);
     enum kvsim_status status = cli_parse(command, words, count, skip, &args, &err);
+    args.executor = executor_for(&args, executor);
     int code = status == KVSIM_OK ? run_command(command, &args) : cli_fail(&err);
     cli_args_free(&args);
     return code;
@@ -98,7 +111,9 @@ static int dispatch(const char *const *words, size_t count)
     size_t at;
     if (cli_command_choose(words, count, &command, &at, &err) != KVSIM_OK)
         return cli_fail(&err);
-    return parse_and_run(command, words, count, at);
+    size_t number;
+    return study_ranks_launched(&number) > 1 ? cli_do_among_ranks(command, words, count, at)
+                                             : cli_do(command, words, count, at, NULL);
 }
 
 int cli_main(int count, const char *const *words)

@@ -19,6 +19,7 @@
 
 struct base_text;
 struct scenario_override;
+struct study_executor;
 
 enum { CLI_EXIT_MISSED = 1, CLI_EXIT_SIGNAL = 128, CLI_UNSET = -1, CLI_OPTIONS_MAX = 24 };
 
@@ -60,9 +61,10 @@ struct cli_args {
     const char *db_path, *steps_path, *table_path;
     int64_t jobs, spare;
     int64_t batch, context_tokens, sequences;
-    const char *contexts; /* --context LIST of `size` */
-    int format;           /* enum cli_format; CLI_UNSET: the command's own default */
-    int kernel;           /* enum cli_kernel; CLI_UNSET when not given */
+    const char *contexts;            /* --context LIST of `size` */
+    int format;                      /* enum cli_format; CLI_UNSET: the command's own default */
+    int kernel;                      /* enum cli_kernel; CLI_UNSET when not given */
+    struct study_executor *executor; /* the ranks of an MPI job; NULL: threads of this process */
     bool is_quiet, is_unstored, is_stepped, is_zipped;
     bool wants_help;
     struct base_arena arena; /* of texts that are not words of the command line */
@@ -103,6 +105,8 @@ struct cli_command {
     const struct cli_option *options;
     const char *const *examples; /* pairs of a command line and what it does, NULL-ended */
     bool is_hidden;
+    bool
+        is_shared; /* its work is dealt to the ranks of an MPI job; others are done by rank 0 alone */
     int (*run)(const struct cli_args *args); /* the exit status */
 };
 
@@ -126,6 +130,13 @@ enum kvsim_status cli_command_choose(const char *const *words, size_t count,
 enum kvsim_status cli_parse(const struct cli_command *command, const char *const *words,
                             size_t count, size_t skip, struct cli_args *args,
                             struct kvsim_error *err) KVSIM_MUST_CHECK;
+
+/* cli.c: parses the words and does what they ask, on threads or with an executor. The exit status. */
+int cli_do(const struct cli_command *command, const char *const *words, size_t count, size_t skip,
+           struct study_executor *executor);
+/* ranks.c: the same as one of several processes that were started together. */
+int cli_do_among_ranks(const struct cli_command *command, const char *const *words, size_t count,
+                       size_t skip);
 
 /* help.c: to `out`. */
 void cli_help_program(struct base_text *out);

@@ -204,6 +204,7 @@ static enum kvsim_status make_run(struct session *session, struct side *side,
         status = store_find_run(session->store, side->cell.hash, KVSIM_VERSION, &run_id, err);
     if (status == KVSIM_OK && run_id > 0)
         return store_load_run(session->store, run_id, &side->run, err);
+    side->cell.executor = session->args->executor;
     if (status == KVSIM_OK)
         status = study_cell_run(&side->cell, jobs, jobs, &side->run, err);
     if (status == KVSIM_OK && is_storing(session))

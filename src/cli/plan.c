@@ -100,6 +100,7 @@ static enum kvsim_status make_plan(struct session *session, struct kvsim_diags *
                                          .override_count = args->overrides.count,
                                          .axes = session->axes.count > 0 ? &session->axes : NULL,
                                          .jobs = args->jobs == CLI_UNSET ? 0 : (unsigned)args->jobs,
+                                         .executor = args->executor,
                                          .store = session->store,
                                          .confidence = session->confidence,
                                          .half_width = session->half_width,

@@ -51,15 +51,20 @@ static void session_release(struct session *session)
     store_close(session->store);
 }
 
+static struct scenario_request request_of(const struct session *session, const struct item *item)
+{
+    return (struct scenario_request){.path = item->path,
+                                     .overrides = session->args->overrides.at,
+                                     .override_count = session->args->overrides.count,
+                                     .purpose = SCENARIO_FOR_RUN,
+                                     .warnings_wanted = !session->args->is_quiet};
+}
+
 static enum kvsim_status load_item(const struct session *session, struct item *item,
                                    int *first_code)
 {
     struct kvsim_diags diags = {0};
-    struct scenario_request request = {.path = item->path,
-                                       .overrides = session->args->overrides.at,
-                                       .override_count = session->args->overrides.count,
-                                       .purpose = SCENARIO_FOR_RUN,
-                                       .warnings_wanted = !session->args->is_quiet};
+    struct scenario_request request = request_of(session, item);
     enum kvsim_status status = scenario_load(&request, &item->scenario, &diags);
     if (!session->args->is_quiet)
         cli_warn_all(&diags);
@@ -200,8 +205,11 @@ static enum kvsim_status simulate(struct session *session, struct item *item,
 {
     const struct cli_args *args = session->args;
     bool is_stepped = args->steps_path != NULL || args->is_stepped;
+    struct scenario_request source = request_of(session, item);
     struct study_options options = {.jobs = args->jobs == CLI_UNSET ? 0 : (unsigned)args->jobs,
                                     .mode = is_stepped ? SERVE_STEP : SERVE_JUMP,
+                                    .executor = args->executor,
+                                    .source = &source,
                                     .progress = cli_progress_show,
                                     .progress_context = &session->progress};
     if (args->steps_path != NULL) {

@@ -108,6 +108,7 @@ static enum kvsim_status simulate(struct session *session, struct kvsim_diags *d
                                           .axes = &session->axes,
                                           .jobs =
                                               args->jobs == CLI_UNSET ? 0 : (unsigned)args->jobs,
+                                          .executor = args->executor,
                                           .shard = session->shard,
                                           .shard_count = session->shard_count,
                                           .store = session->store,

@@ -142,6 +142,10 @@ struct serve_result {
 void serve_result_init(struct serve_result *result, size_t class_count, size_t replica_count);
 void serve_result_release(struct serve_result *result);
 
+struct base_pack;
+/* To and from another process (base/pack.h); what is read is released as any other. */
+void serve_result_pack(struct base_pack *pack, struct serve_result *result);
+
 /* A queue that keeps more than this share of what arrives, beyond chance, grows without end. */
 #define SERVE_GROWTH_SHARE 0.01
 

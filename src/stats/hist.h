@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct base_pack;
+
 enum { STATS_EXACT_MAX = 65536, STATS_SUB_BITS = 7, STATS_OCTAVES = 64 };
 
 struct stats_hist {
@@ -69,5 +71,9 @@ void stats_cohort_add(struct stats_cohort *cohort, int64_t value_ns, const int64
 void stats_cohort_merge(struct stats_cohort *into, const struct stats_cohort *from);
 /* Sums over all values in the bucket of `from_ns` and above; returns how many values. */
 uint64_t stats_cohort_beyond(const struct stats_cohort *cohort, int64_t from_ns, double *sums_ns);
+
+/* To and from another process (base/pack.h); what is read is fresh memory, released as any other. */
+void stats_hist_pack(struct base_pack *pack, struct stats_hist *hist);
+void stats_cohort_pack(struct base_pack *pack, struct stats_cohort *cohort);
 
 #endif

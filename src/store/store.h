@@ -91,4 +91,9 @@ enum kvsim_status store_find_run(struct store *store, const char *scenario_hash,
                                  const char *kvsim_version, int64_t *run_id,
                                  struct kvsim_error *err) KVSIM_MUST_CHECK;
 
+struct base_pack;
+/* To and from another process (base/pack.h): the whole run but its id. Reading needs a run that was just initialized; it is
+ * freed as any other. */
+void store_run_pack(struct base_pack *pack, struct record_run *run);
+
 #endif

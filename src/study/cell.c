@@ -53,14 +53,19 @@ static void judge_start(struct study_cell *cell, const struct serve_config *conf
              base_print_bytes((double)refusal->available_bytes, available, sizeof available));
 }
 
+static struct scenario_request request_of(const struct study_cell *cell)
+{
+    return (struct scenario_request){.path = cell->path,
+                                     .overrides = cell->overrides,
+                                     .override_count = cell->override_count,
+                                     .purpose = SCENARIO_FOR_RUN,
+                                     .rows_unwanted = cell->rows_unwanted,
+                                     .held_unwanted = true};
+}
+
 static enum kvsim_status load(struct study_cell *cell, struct kvsim_diags *diags)
 {
-    struct scenario_request request = {.path = cell->path,
-                                       .overrides = cell->overrides,
-                                       .override_count = cell->override_count,
-                                       .purpose = SCENARIO_FOR_RUN,
-                                       .rows_unwanted = cell->rows_unwanted,
-                                       .held_unwanted = true};
+    struct scenario_request request = request_of(cell);
     return scenario_load(&request, &cell->scenario, diags);
 }
 
@@ -128,7 +133,9 @@ enum kvsim_status study_cell_run(struct study_cell *cell, unsigned jobs, unsigne
     base_require(cell->state == STUDY_CELL_READY);
     double start_s = study_clock_s();
     enum kvsim_status status = cell->scenario == NULL ? read_again(cell, err) : KVSIM_OK;
-    struct study_options options = {.jobs = jobs, .mode = SERVE_JUMP};
+    struct scenario_request source = request_of(cell);
+    struct study_options options = {
+        .jobs = jobs, .mode = SERVE_JUMP, .executor = cell->executor, .source = &source};
     if (status == KVSIM_OK)
         scenario_complete(cell->scenario);
     if (status == KVSIM_OK)

@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct study_executor;
+
 enum study_cell_state {
     STUDY_CELL_NEW,
     STUDY_CELL_READY,
@@ -25,7 +27,8 @@ struct study_cell {
     const char *path; /* NULL: from the overrides alone */
     const struct scenario_override *overrides;
     size_t override_count;
-    bool rows_unwanted; /* see scenario_request */
+    bool rows_unwanted;              /* see scenario_request */
+    struct study_executor *executor; /* of its replications; NULL: threads of this process */
 
     enum study_cell_state state;
     struct scenario

@@ -219,6 +219,7 @@ static void begin_search(struct candidate_work *work, struct kvsim_diags *diags)
                  .requests = work->facts.requests,
                  .base_replicas = candidate->base_replicas,
                  .jobs = request->jobs,
+                 .executor = request->executor,
                  .store = request->store,
                  .confidence = request->confidence},
         .diags = diags,

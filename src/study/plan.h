@@ -14,6 +14,7 @@
 #include "study/axes.h"
 
 struct store;
+struct study_executor;
 
 struct study_plan_progress {
     size_t candidate, candidate_count; /* from 1 */
@@ -26,12 +27,13 @@ struct study_plan_request {
     size_t override_count;
     const struct study_axes *axes; /* candidates; none: the scenario alone */
     unsigned jobs;
-    struct store *store;     /* NULL: nothing is kept or taken up */
-    double confidence;       /* 0.95 */
-    double half_width;       /* relative, of the interval: 0.03 */
-    double demand;           /* in the load's unit; NaN: the scenario's own */
-    double growth_per_month; /* 0.05 = 5 %; 0 = none */
-    int64_t spare_replicas;  /* for failures: counted in gpus and dollars */
+    struct study_executor *executor; /* of the replications; NULL: threads of this process */
+    struct store *store;             /* NULL: nothing is kept or taken up */
+    double confidence;               /* 0.95 */
+    double half_width;               /* relative, of the interval: 0.03 */
+    double demand;                   /* in the load's unit; NaN: the scenario's own */
+    double growth_per_month;         /* 0.05 = 5 %; 0 = none */
+    int64_t spare_replicas;          /* for failures: counted in gpus and dollars */
     void (*progress)(void *context, const struct study_plan_progress *progress); /* may be NULL */
     void *progress_context;
 };

@@ -225,7 +225,8 @@ enum kvsim_status study_probe(const struct study_probe_base *base,
     struct study_cell cell = {.path = base->path,
                               .overrides = overrides.at,
                               .override_count = overrides.count,
-                              .rows_unwanted = true};
+                              .rows_unwanted = true,
+                              .executor = base->executor};
     study_cell_resolve(&cell);
     enum kvsim_status status = KVSIM_OK;
     if (cell.state == STUDY_CELL_INVALID) {

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 struct store;
+struct study_executor;
 
 /* What stays the same over all probes of a candidate. */
 struct study_probe_base {
@@ -27,8 +28,9 @@ struct study_probe_base {
     uint64_t requests;     /* of one replication with base_replicas; 0: as the scenario says */
     int64_t base_replicas;
     unsigned jobs;
-    struct store *store; /* NULL: nothing is kept or taken up */
-    double confidence;   /* of "surely", one-sided */
+    struct study_executor *executor; /* of the replications; NULL: threads of this process */
+    struct store *store;             /* NULL: nothing is kept or taken up */
+    double confidence;               /* of "surely", one-sided */
 };
 
 struct study_probe_ask {

@@ -1,6 +1,7 @@
 #include "study/study.h"
 
 #include "base/mem.h"
+#include "study/errand.h"
 #include "study/run_int.h"
 #include "study/team.h"
 
@@ -42,33 +43,71 @@ static bool note_progress(void *context, uint64_t arrived)
     return is_stopped(ticket->round, ticket->index);
 }
 
+void study_replication_run(const struct serve_config *config, uint32_t number,
+                           const struct study_replication_how *how, struct study_replication *out)
+{
+    // Requests of replication 1, or of all; the timeline of every one.
+    bool wants_requests = number == 1 || config->record_requests == UINT64_MAX;
+    study_collector_init(&out->collector, config->replica_count,
+                         wants_requests ? config->record_requests : 0, config->record_sample_ns,
+                         how->steps);
+    struct serve_run_options run = {.replication = number,
+                                    .mode = how->mode,
+                                    .sink = &out->collector.sink,
+                                    .tick = how->tick,
+                                    .tick_context = how->tick_context};
+    out->status = serve_run(config, &run, &out->result, &out->err);
+    out->is_done = true;
+}
+
+void study_replication_release(struct study_replication *replication)
+{
+    serve_result_release(&replication->result);
+    study_collector_release(&replication->collector);
+}
+
 static void run_one(void *context, size_t item)
 {
     struct round *round = context;
     size_t index = round->first + item;
-    const struct serve_config *config = round->replications->config;
     const struct study_options *options = round->options;
     struct study_replication *replication = &round->replications->at[index];
     if (is_stopped(round, index)) {
         return;
     }
-    struct record_sink *steps =
-        options->steps_sink != NULL
-            ? options->steps_sink(options->steps_context, (uint32_t)index + 1)
-            : NULL;
-    // Requests of replication 1, or of all; the timeline of every one.
-    bool wants_requests = index == 0 || config->record_requests == UINT64_MAX;
-    study_collector_init(&replication->collector, config->replica_count,
-                         wants_requests ? config->record_requests : 0, config->record_sample_ns,
-                         steps);
     struct ticket ticket = {round, index};
-    struct serve_run_options run = {.replication = (uint32_t)index + 1,
-                                    .mode = options->mode,
-                                    .sink = &replication->collector.sink,
-                                    .tick = note_progress,
-                                    .tick_context = &ticket};
-    replication->status = serve_run(config, &run, &replication->result, &replication->err);
-    replication->is_done = true;
+    struct study_replication_how how = {
+        .mode = options->mode, .tick = note_progress, .tick_context = &ticket};
+    if (options->steps_sink != NULL) {
+        how.steps = options->steps_sink(options->steps_context, (uint32_t)index + 1);
+    }
+    study_replication_run(round->replications->config, (uint32_t)index + 1, &how, replication);
+    if (replication->status != KVSIM_OK) {
+        note_failure(round, index);
+    }
+}
+
+/* ---- by another process ---- */
+
+static bool ask_one(void *context, size_t item, struct base_text *request)
+{
+    struct round *round = context;
+    const struct study_options *options = round->options;
+    size_t index = round->first + item;
+    if (is_stopped(round, index)) {
+        return false;
+    }
+    study_errand_ask_replication(options->source, round->replications->config->hash,
+                                 (uint32_t)index + 1, options->mode, request);
+    return true;
+}
+
+static void take_answer(void *context, size_t item, const struct base_text *answer)
+{
+    struct round *round = context;
+    size_t index = round->first + item;
+    struct study_replication *replication = &round->replications->at[index];
+    study_errand_take_replication(answer, round->replications->config->replica_count, replication);
     if (replication->status != KVSIM_OK) {
         note_failure(round, index);
     }
@@ -101,6 +140,11 @@ static enum kvsim_status run_round(struct study_replications *replications, size
                                    .context = &round,
                                    .work = run_one,
                                    .idle = show_progress};
+    if (options->steps_sink == NULL && options->source != NULL) {
+        work.executor = options->executor;
+        work.ask = ask_one;
+        work.answer = take_answer;
+    }
     enum kvsim_status status = study_team_run(&work, err);
     for (size_t i = 0; i < replications->count; i++) {
         if (replications->at[i].status != KVSIM_OK) {
@@ -115,8 +159,7 @@ static void release(struct study_replications *replications)
 {
     for (size_t i = 0; i < replications->count; i++) {
         if (replications->at[i].is_done) {
-            serve_result_release(&replications->at[i].result);
-            study_collector_release(&replications->at[i].collector);
+            study_replication_release(&replications->at[i]);
         }
     }
     base_free(replications->at);

@@ -7,6 +7,7 @@
 #include "record/run.h"
 #include "serve/config.h"
 #include "serve/result.h"
+#include "serve/serve.h"
 #include "study/collect.h"
 
 #include <stdatomic.h>
@@ -19,6 +20,18 @@ struct study_replication {
     struct kvsim_error err;
     atomic_ullong arrived;
 };
+
+/* How one is run; NULL where nobody wants to know. */
+struct study_replication_how {
+    enum serve_mode mode;
+    struct record_sink *steps;
+    bool (*tick)(void *context, uint64_t arrived); /* true stops it */
+    void *tick_context;
+};
+/* Number `number` (from 1) of the config, into fresh memory: result, collector, is_done, status and err. */
+void study_replication_run(const struct serve_config *config, uint32_t number,
+                           const struct study_replication_how *how, struct study_replication *out);
+void study_replication_release(struct study_replication *replication); /* that is_done */
 
 struct study_replications {
     const struct serve_config *config;

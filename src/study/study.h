@@ -13,13 +13,19 @@
 
 #include <stdbool.h>
 
+struct scenario_request;
+struct study_executor;
+
 struct study_progress {
     uint64_t done, total; /* requests arrived over all replications */
 };
 
 struct study_options {
-    unsigned jobs;        /* threads; 0 = as many as there are processors */
-    enum serve_mode mode; /* SERVE_JUMP, but SERVE_STEP for --steps */
+    unsigned jobs;                   /* threads; 0 = as many as there are processors */
+    enum serve_mode mode;            /* SERVE_JUMP, but SERVE_STEP for --steps */
+    struct study_executor *executor; /* NULL: threads of this process */
+    const struct scenario_request
+        *source; /* how another process reads the config; with an executor */
     /* Called from one thread, some times a second; may be NULL. */
     void (*progress)(void *context, const struct study_progress *progress);
     void *progress_context;

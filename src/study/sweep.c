@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "store/sweep.h"
 #include "study/cell.h"
+#include "study/errand.h"
 #include "study/study.h"
 #include "study/team.h"
 
@@ -411,6 +412,26 @@ static void simulate(void *context, size_t index)
     study_cell_forget(cell);
 }
 
+static bool ask_task(void *context, size_t index, struct base_text *request)
+{
+    struct work *work = context;
+    struct task *task = &work->tasks[index];
+    if (!task->is_run || atomic_load(&task->is_elsewhere))
+        return false;
+    study_errand_ask_point(&work->cells[task->point], work->jobs, request);
+    study_cell_forget(&work->cells[task->point]);
+    return true;
+}
+
+static void take_answer(void *context, size_t index, const struct base_text *answer)
+{
+    struct work *work = context;
+    struct task *task = &work->tasks[index];
+    record_run_init(&task->run);
+    task->has_run = true;
+    task->status = study_errand_take_point(answer, &task->run, &task->err);
+}
+
 static void fail_point(struct work *work, struct record_point *point, const struct task *task)
 {
     point->status = RECORD_POINT_FAILED;
@@ -535,7 +556,10 @@ static enum kvsim_status run_tasks(struct work *work, struct kvsim_error *err)
                                    .context = work,
                                    .work = simulate,
                                    .take = store_tasks,
-                                   .idle = show_progress};
+                                   .idle = show_progress,
+                                   .executor = work->request->executor,
+                                   .ask = ask_task,
+                                   .answer = take_answer};
     return study_team_run(&team, err);
 }
 

@@ -19,6 +19,7 @@
 #include <stddef.h>
 
 struct store;
+struct study_executor;
 
 struct study_sweep_progress {
     const char *stage;     /* "reading", "simulating" */
@@ -31,7 +32,8 @@ struct study_sweep_request {
     const struct scenario_override *overrides; /* for all points */
     size_t override_count;
     const struct study_axes *axes;
-    unsigned jobs; /* 0 = as many as there are processors */
+    unsigned jobs;                   /* 0 = as many as there are processors */
+    struct study_executor *executor; /* of the points; NULL: threads of this process */
     size_t shard,
         shard_count;     /* this call's part of the points: shard 1 ... shard_count; 0 of 0 = all */
     struct store *store; /* NULL: nothing is stored or taken up */

@@ -115,6 +115,8 @@ enum kvsim_status study_team_run(const struct study_team_work *work, struct kvsi
 {
     if (work->count == 0)
         return KVSIM_OK;
+    if (work->executor != NULL && work->ask != NULL)
+        return work->executor->run(work->executor, work, err);
     struct team team = {.work = work};
     team.is_done = base_alloc(base_mul_size(work->count, sizeof *team.is_done));
     pthread_mutex_init(&team.mutex, NULL);

@@ -1,5 +1,8 @@
 /*
- * team.h - a list of work on several threads, its results taken in order by the caller's thread.
+ * team.h - a list of work done side by side, its results taken in order by the caller's thread.
+ *
+ * It is done by threads of this process, or by an executor, which asks others to do it: whoever has a list of work does not
+ * know which, and the results are the same.
  *
  * Threads take the next item that nobody has begun; the caller gets finished items in the order of the list, as many at
  * once as are ready, so that what is written does not depend on the number of threads. At most `ahead` items are begun
@@ -10,7 +13,17 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+
+struct base_text;
+struct study_team_work;
+
+/* Others who do work; see ranks.h. */
+struct study_executor {
+    enum kvsim_status (*run)(struct study_executor *executor, const struct study_team_work *work,
+                             struct kvsim_error *err);
+};
 
 struct study_team_work {
     size_t count;
@@ -23,6 +36,13 @@ struct study_team_work {
     enum kvsim_status (*take)(void *context, size_t first, size_t count, struct kvsim_error *err);
     /* On the caller's thread, some times a second; may be NULL. */
     void (*idle)(void *context);
+
+    /* With an executor; NULL: threads of this process. */
+    struct study_executor *executor;
+    /* On the caller's thread. The item as a request that any process can do; false: work() does it here, at once. */
+    bool (*ask)(void *context, size_t index, struct base_text *request);
+    /* On the caller's thread: what work() would have left. */
+    void (*answer)(void *context, size_t index, const struct base_text *answer);
 };
 
 enum kvsim_status study_team_run(const struct study_team_work *work,

@@ -52,6 +52,7 @@ same plan.db plans.db
 for k in 1 2; do
     expect 0 . "$kvsim" sweep small.yaml "${axes[@]}" --db "shard-$k.db" --quiet --shard "$k/2"
 done
+# shellcheck disable=SC2317 # called by both
 merge_shards() {
     "$kvsim" merge shard-1.db shard-2.db --db merged.db >/dev/null # what was added differs
 }
