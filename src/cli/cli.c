@@ -34,8 +34,9 @@ static void hold_standard_files(void)
 static void prepare_process(void)
 {
     hold_standard_files();
-    struct sigaction on_broken_pipe = {.sa_handler = SIG_IGN}, on_defect = {.sa_handler = on_abort};
-    sigaction(SIGPIPE, &on_broken_pipe, NULL); // a reader who went away is a failed write
+    struct sigaction to_be_seen = {.sa_handler = SIG_IGN}, on_defect = {.sa_handler = on_abort};
+    sigaction(SIGPIPE, &to_be_seen, NULL); // a reader who went away is a failed write
+    sigaction(SIGXFSZ, &to_be_seen, NULL); // and so is a file that grows beyond its limit
     sigaction(SIGABRT, &on_defect, NULL);
 }
 

@@ -5,6 +5,9 @@
 /* What went wrong, in the user's words; NULL where SQLite's own say enough. */
 static const char *explain(int rc)
 {
+    if (rc == SQLITE_IOERR_WRITE)
+        return "a file cannot be written: a quota or a limit on its size is reached, or the disk "
+               "fails";
     switch (rc & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
