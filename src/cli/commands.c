@@ -114,11 +114,12 @@ static const struct cli_option run_options[] = {
         .name = "replications", .kind = CLI_KEY, .key = "run.replications", .unit = BASE_COUNT, \
         .value = "N", .help = "independent replications; short for --set run.replications=N"    \
     }
-#define OPTION_JOBS                                                                             \
-    {                                                                                           \
-        .name = "jobs", .letter = 'j', .kind = CLI_NUMBER, .unit = BASE_COUNT, .min = 1,        \
-        .max = 4096, .offset = offsetof(struct cli_args, jobs), .value = "N",                   \
-        .help = "threads; as many as there are processors unless given; never changes a result" \
+#define OPTION_JOBS                                                                            \
+    {                                                                                          \
+        .name = "jobs", .letter = 'j', .kind = CLI_NUMBER, .unit = BASE_COUNT, .min = 1,       \
+        .max = 4096, .offset = offsetof(struct cli_args, jobs), .value = "N",                  \
+        .help = "threads; as many as there are processors unless given, under mpirun one for " \
+                "each rank; never changes a result"                                            \
     }
 #define OPTION_NO_STORE                                                                         \
     {                                                                                           \
@@ -481,7 +482,9 @@ const struct cli_command cli_commands[] = {
          "decided, and one that the database has is not simulated again: a sweep that was "
          "interrupted goes on where it stopped. A point that cannot start, or whose model does "
          "not reach the context, is a row with the reason. Request rows and timelines are not "
-         "stored unless the scenario's 'record' says so.",
+         "stored unless the scenario's 'record' says so.\n"
+         "Many machines share a sweep in shards that are merged, or, in a build with KVSIM_MPI=ON, "
+         "under mpirun: rank 0 deals the points out and writes.",
      .options = sweep_options,
      .examples =
          EXAMPLES("kvsim sweep chat.yaml --axis concurrency=1..256*2 --axis context=1k..128k*2",
