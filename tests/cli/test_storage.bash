@@ -129,14 +129,14 @@ expect 4 'newer\.db: error: .*written by a newer kvsim \(schema 99' "$kvsim" "${
 expect 4 'newer kvsim' "$kvsim" merge whole.db --db newer.db
 expect 4 'newer kvsim' "$kvsim" merge newer.db --db other.db
 cp whole.db older.db
-sqlite3 older.db 'SELECT count(*) FROM run; DROP VIEW sweep_grid; DROP VIEW run_compare; DROP TABLE sweep_point;
-    DROP TABLE comparison; DROP TABLE sweep; PRAGMA user_version = 1' >/dev/null
-for table in $(sqlite3 older.db "SELECT name FROM sqlite_schema WHERE type = 'view' AND name LIKE 'validate%'"); do
-    sqlite3 older.db "DROP VIEW $table"
+# What version 1 did not have.
+for view in sweep_grid run_compare run_tier validate_group validate_bound validate_case; do
+    sqlite3 older.db "DROP VIEW $view"
 done
-for table in validation_case validation_bound validation_part validation_group validation; do
-    sqlite3 older.db "DROP TABLE IF EXISTS $table"
+for table in sweep_point comparison sweep tier validation_case validation_bound validation_part validation_group validation; do
+    sqlite3 older.db "DROP TABLE $table"
 done
+sqlite3 older.db 'PRAGMA user_version = 1'
 expect 0 small "$kvsim" list runs --db older.db
 [ "$(sqlite3 older.db 'PRAGMA user_version')" = 1 ] || fault 'reading changed the schema'
 ends 0 '^kvsim: 0 points simulated, 12 decided' "$kvsim" "${sweep[@]}" --db older.db
