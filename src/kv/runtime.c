@@ -63,14 +63,69 @@ static double layer_bytes(const struct kv_runtime_rule *rule, const struct spec_
     return widest + tokens * rule->hidden_copies * model->hidden * ELEMENT_BYTES;
 }
 
-// Every rank gathers the whole vocabulary's logits.
+/* ---- towers ---- */
+
+static int64_t min_count(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t max_count(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static bool tower_runs(const struct kv_runtime_rule *rule, const struct spec_model *model)
+{
+    return rule->encoder != KV_ENCODER_NONE && model->vision.parameters > 0 &&
+           model->vision.item_tokens > 0;
+}
+
+// V0 refuses items beyond the prompt, so that whoever starts it has made them smaller.
+static int64_t item_tokens(const struct kv_runtime_rule *rule, const struct spec_model *model,
+                           const struct kv_runtime_shape *shape)
+{
+    int64_t tokens = model->vision.item_tokens;
+    return rule->encoder == KV_ENCODER_PROMPT ? min_count(tokens, shape->max_num_batched_tokens)
+                                              : tokens;
+}
+
+static int64_t item_count(const struct kv_runtime_rule *rule, const struct spec_model *model,
+                          const struct kv_runtime_shape *shape)
+{
+    int64_t items = max_count(1, shape->max_num_batched_tokens / item_tokens(rule, model, shape));
+    return rule->encoder == KV_ENCODER_BUDGET ? min_count(items, shape->max_num_seqs) : items;
+}
+
+static double encoder_tokens(const struct kv_runtime_rule *rule, const struct spec_model *model,
+                             const struct kv_runtime_shape *shape)
+{
+    return (double)item_count(rule, model, shape) * (double)item_tokens(rule, model, shape);
+}
+
+static double tower_bytes(const struct kv_runtime_rule *rule, const struct spec_model *model,
+                          const struct kv_runtime_shape *shape)
+{
+    enum { ROTARY_COPIES = 16, PLAIN_COPIES = 5, STREAM_COPIES = 2, MLP_COPIES = 2 };
+    const struct spec_vision *vision = &model->vision;
+    double hidden = vision->hidden, ranks = shape->tensor_parallel;
+    double attention = (vision->has_rotary ? ROTARY_COPIES : PLAIN_COPIES) * hidden;
+    double widest = max_real(attention, MLP_COPIES * (double)vision->intermediate) / ranks;
+    double patches = encoder_tokens(rule, model, shape) * vision->patches_per_token;
+    return patches * ELEMENT_BYTES * (vision->patch_values + STREAM_COPIES * hidden + widest);
+}
+
+/* ---- sampler ---- */
+
+// Every rank gathers the whole vocabulary's logits; the hidden states of all tokens are still there.
 static double sampler_bytes(const struct kv_runtime_rule *rule, const struct spec_model *model,
                             const struct kv_runtime_shape *shape)
 {
-    int64_t rows = shape->max_num_seqs < shape->max_num_batched_tokens
-                       ? shape->max_num_seqs
-                       : shape->max_num_batched_tokens;
-    return (double)rows * model->vocabulary * rule->logit_bytes;
+    int64_t rows = min_count(shape->max_num_seqs, shape->max_num_batched_tokens);
+    if (tower_runs(rule, model) && rule->encoder == KV_ENCODER_PROMPT)
+        rows = min_count(rows, item_count(rule, model, shape));
+    return (double)rows * model->vocabulary * rule->logit_bytes +
+           (double)shape->max_num_batched_tokens * model->hidden * ELEMENT_BYTES;
 }
 
 int64_t kv_runtime_capture_sizes(int64_t max_batch)
@@ -88,8 +143,8 @@ static double graphs_bytes(const struct kv_runtime_rule *rule, const struct spec
 {
     if (shape->enforce_eager)
         return 0;
-    int64_t most =
-        shape->max_num_seqs < rule->graph_max_batch ? shape->max_num_seqs : rule->graph_max_batch;
+    int64_t seats = shape->max_num_seqs * max_count(1, rule->graph_seats);
+    int64_t most = min_count(seats, rule->graph_max_batch);
     uint32_t stages = shape->pipeline_parallel;
     double layers = (model->layer_count + stages - 1) / stages;
     double bytes = layers * (double)kv_runtime_capture_sizes(most) * (double)rule->graph_bytes;
@@ -101,14 +156,19 @@ void kv_runtime_predict(const struct kv_runtime_rule *rule, const struct spec_mo
                         const struct kv_runtime_shape *shape, struct kv_runtime *out)
 {
     *out = (struct kv_runtime){.non_torch_bytes = rule->context_bytes};
-    if (shape->tensor_parallel > 1)
-        out->non_torch_bytes +=
-            shape->is_pcie_only ? rule->collective_pcie_bytes : rule->collective_bytes;
+    out->non_torch_bytes +=
+        (shape->tensor_parallel - 1) *
+        (shape->is_pcie_only ? rule->collective_pcie_bytes : rule->collective_bytes);
     if (model->only_groups)
         return;
     out->layer_bytes = llround(layer_bytes(rule, model, shape));
     out->sampler_bytes = llround(sampler_bytes(rule, model, shape));
-    out->activation_bytes =
-        out->layer_bytes > out->sampler_bytes ? out->layer_bytes : out->sampler_bytes;
+    if (tower_runs(rule, model)) {
+        out->tower_bytes = llround(tower_bytes(rule, model, shape));
+        out->embedding_bytes =
+            llround(encoder_tokens(rule, model, shape) * ELEMENT_BYTES * model->vision.output);
+    }
+    out->activation_bytes = max_count(
+        out->tower_bytes, out->embedding_bytes + max_count(out->layer_bytes, out->sampler_bytes));
     out->graphs_bytes = llround(graphs_bytes(rule, model, shape));
 }

@@ -2,16 +2,23 @@
  * runtime.h - what an engine holds beside weights and KV, predicted from model, step and card: activation peak, non-torch
  * memory, graphs.
  *
- *   activation = max(layer, sampler)
+ *   activation = max(tower, embeddings + max(layer, sampler))
  *     layer    = tokens * 2 B * (widest layer / TP + copies * hidden); experts: at most moe_chunk_tokens tokens at once
- *     sampler  = min(max_num_seqs, tokens) * vocabulary * logit_bytes
- *   non_torch  = context, and collectives with more than one rank
+ *     sampler  = min(max_num_seqs, tokens) * vocabulary * logit_bytes + tokens * 2 B * hidden
+ *     tower    = patches * 2 B * (pixels + 2 widths + (16 widths, or 5 without rotary, or 2 MLP widths) / TP)
+ *     embeddings = what the tower hands over for its items, kept while the text model runs
+ *   non_torch  = context, and collectives for each further rank
  *   graphs     = layers * capture sizes * bytes of one
  *
  * The shapes are those of the tensors that are alive at once: gate and up (2 widths), their product (1), residual and
  * hidden states (copies); logits in the dtype and in fp32, and what a sort-based sampler keeps of them (values, 64-bit
  * indices, probabilities, scratch of the sort). The constants differ by release and lie in the engine profile, with the
- * logs they come from and their error. Vision towers and their encoder cache are not modelled.
+ * logs they come from and their error.
+ *
+ * The tower of a multimodal model runs on items of the largest size: as many as the encoder's budget holds, which is
+ * max(max_num_batched_tokens, one item) (vLLM V1), or as one prompt holds (V0, which then samples a row for each item). A
+ * tower's attention holds query, key and value, contiguous copies of them, and queries and keys in fp32 before and after
+ * their rotation.
  */
 #ifndef KVSIM_KV_RUNTIME_H
 #define KVSIM_KV_RUNTIME_H
@@ -21,16 +28,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum kv_encoder_profile {
+    KV_ENCODER_NONE,   /* the tower does not run before the pool is made */
+    KV_ENCODER_BUDGET, /* vLLM V1 */
+    KV_ENCODER_PROMPT  /* vLLM V0 */
+};
+
 struct kv_runtime_rule {
     double logit_bytes;            /* per sampled row and entry of the vocabulary */
     double hidden_copies;          /* hidden-wide tensors alive beside the widest layer */
     int64_t moe_chunk_tokens;      /* 0: experts take all tokens at once */
     int64_t context_bytes;         /* non-torch memory that counts, one rank */
-    int64_t collective_bytes;      /* further with tensor parallelism over direct links */
-    int64_t collective_pcie_bytes; /* further with tensor parallelism over PCIe alone */
+    int64_t collective_bytes;      /* for each further rank over direct links */
+    int64_t collective_pcie_bytes; /* for each further rank over PCIe alone */
     int64_t graph_bytes;           /* of one layer at one capture size */
-    int64_t graph_max_batch;       /* largest capture size */
+    int64_t graph_max_batch;       /* largest capture size, where the seats allow it */
+    int64_t graph_seats;           /* times max_num_seqs that capture sizes reach; 0 = 1 */
     double graph_charged_share; /* of what capture takes: the estimate that is charged; 0 = all */
+    enum kv_encoder_profile encoder;
 };
 
 struct kv_runtime_shape {
@@ -42,7 +57,8 @@ struct kv_runtime_shape {
 };
 
 struct kv_runtime {
-    int64_t layer_bytes, sampler_bytes; /* the two candidates */
+    int64_t layer_bytes, sampler_bytes, tower_bytes; /* the candidates */
+    int64_t embedding_bytes;                         /* beside layer and sampler */
     int64_t activation_bytes, non_torch_bytes, graphs_bytes;
 };
 

@@ -16,6 +16,7 @@ struct build {
     struct scenario_reader *reader;
     struct conf_node *tree;
     const char *path;
+    bool is_config;
     struct scenario_model_opts opts;
     const struct scenario_family *family; /* NULL: not known */
     struct scenario_layers layers;
@@ -636,6 +637,9 @@ static bool build_geometry(struct build *b)
     // Per-layer embeddings are most of Gemma 3n's weights and not part of this geometry.
     m->parameters_are_stated =
         o->model_type != NULL && base_starts_with(o->model_type, "gemma3n") && o->parameters > 0;
+    struct conf_node *vision = o->vision == NULL ? NULL : conf_copy(b->reader->arena, o->vision);
+    if (!scenario_vision_read(b->reader, b->tree, vision, b->is_config, b->path, m))
+        return false;
     m->parameters = spec_model_parameters(m);
     m->active_parameters = spec_model_active_parameters(m);
     return true;
@@ -666,7 +670,7 @@ bool scenario_model_read(struct scenario_reader *reader, struct conf_node *tree,
     if (tree->kind != CONF_MAP)
         return scenario_fail(reader, tree, path, "wrong-type", "a model must be a mapping");
     bool lenient = as_config || is_config(tree);
-    struct build b = {.reader = &quiet, .path = path, .out = out};
+    struct build b = {.reader = &quiet, .path = path, .out = out, .is_config = lenient};
     b.tree = lenient ? scenario_config_flatten(&quiet, tree) : tree;
     bool ok = lenient ? scenario_config_read(&quiet, b.tree, path, &b.opts)
                       : scenario_read_map(&quiet, b.tree, &scenario_model_section, path, &b.opts);

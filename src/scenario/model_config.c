@@ -218,15 +218,22 @@ static bool check_strange_keys(struct scenario_reader *reader, const struct conf
     return ok;
 }
 
-bool scenario_config_read(struct scenario_reader *reader, struct conf_node *tree, const char *path,
-                          struct scenario_model_opts *out)
+bool scenario_config_rows(struct scenario_reader *reader, const struct conf_node *tree,
+                          const struct base_field *fields, const char *path, void *out)
 {
     bool ok = true;
-    for (const struct base_field *field = scenario_model_fields; field->key != NULL; field++) {
+    for (const struct base_field *field = fields; field->key != NULL; field++) {
         const struct conf_node *node = find_spelling(tree, field);
         if (node != NULL)
             ok = read_row(reader, node, field, path, out) && ok;
     }
+    return ok;
+}
+
+bool scenario_config_read(struct scenario_reader *reader, struct conf_node *tree, const char *path,
+                          struct scenario_model_opts *out)
+{
+    bool ok = scenario_config_rows(reader, tree, scenario_model_fields, path, out);
     bool stated_groups = out->kv_groups != NULL;
     bool known = scenario_family_find(out->model_type) != NULL;
     return check_strange_keys(reader, tree, known || stated_groups) && ok;

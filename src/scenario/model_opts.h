@@ -33,7 +33,7 @@ struct scenario_model_opts {
         attn_output_gate;
     const struct conf_node *intermediate_size, *sliding_window, *sliding_window_pattern,
         *layer_types, *quantization_config, *no_rope_layers, *moe_layers, *mlp_only_layers,
-        *moe_layer_freq, *rope_scaling, *kv_groups, *provenance;
+        *moe_layer_freq, *rope_scaling, *kv_groups, *vision, *provenance;
 };
 
 extern const struct base_field scenario_model_fields[];
@@ -85,6 +85,12 @@ bool scenario_layers_find(struct scenario_reader *reader, const struct conf_node
 /* model_config.c: keys of a config.json, all spellings, nested text_config. */
 bool scenario_config_read(struct scenario_reader *reader, struct conf_node *tree, const char *path,
                           struct scenario_model_opts *out);
+bool scenario_config_rows(struct scenario_reader *reader, const struct conf_node *tree,
+                          const struct base_field *fields, const char *path, void *out);
+/* model_vision.c: into model->vision, whose text model is known by now; `whole` is the mapping that holds `tree`. */
+bool scenario_vision_read(struct scenario_reader *reader, struct conf_node *whole,
+                          struct conf_node *tree, bool as_config, const char *path,
+                          struct spec_model *model);
 /* The mapping that holds the text model: `text_config` and the like laid on the rest, where there is one. */
 struct conf_node *scenario_config_flatten(struct scenario_reader *reader, struct conf_node *tree);
 

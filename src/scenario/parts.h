@@ -64,9 +64,9 @@ struct scenario_reserve_opts {
 };
 
 struct scenario_sizing_opts {
-    int pool, printed, log;
+    int pool, printed, log, weights_counted, latent_copies;
     struct base_list before, beside;
-    bool windows, spare_page, latent_with_value, by_tokens, clamps;
+    bool windows, loads_vision, spare_page, latent_with_value, by_tokens, clamps;
     int64_t state_blocks, state_blocks_cached, request_table_bytes, latent_block, index_block,
         latent_align, cell_padding, chunked_above;
     struct base_rational wiggle;
@@ -75,7 +75,8 @@ struct scenario_sizing_opts {
 
 struct scenario_runtime_opts {
     double logit, copies, context, collective, collective_pcie, graph, graph_share;
-    int64_t moe_chunk, graph_batch;
+    int64_t moe_chunk, graph_batch, graph_seats;
+    int encoder;
 };
 
 struct scenario_workload_opts {

@@ -31,6 +31,7 @@ const struct scenario_section *const scenario_sections[] = {
     &scenario_price_section,
     &scenario_record_section,
     &scenario_model_section,
+    &scenario_vision_section,
     &scenario_group_section,
     &scenario_hardware_section,
     &scenario_tflops_section,

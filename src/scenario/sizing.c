@@ -96,6 +96,29 @@ static const struct base_choice log_choices[] = {
     {0},
 };
 
+static const struct base_choice count_choices[] = {
+    {"bytes", SPEC_WEIGHTS_BYTES, "elements of the tensors"},
+    {"blocks", SPEC_WEIGHTS_BLOCKS,
+     "PyTorch's allocated bytes: rounded, what can be split off free"},
+    {"segments", SPEC_WEIGHTS_SEGMENTS, "what the device has less: whole 2 MiB a large tensor"},
+    {0},
+};
+
+static const struct base_choice latent_choices[] = {
+    {"none", SPEC_LATENT_NONE, "nothing"},
+    {"dequantized", SPEC_LATENT_DEQUANTIZED,
+     "up-projections in the dtype, where they are quantized"},
+    {"absorbed", SPEC_LATENT_ABSORBED, "the products with query and output projection"},
+    {0},
+};
+
+static const struct base_choice encoder_choices[] = {
+    {"none", KV_ENCODER_NONE, "nothing runs before the pool is made"},
+    {"budget", KV_ENCODER_BUDGET, "items of the largest size up to the encoder's budget"},
+    {"prompt", KV_ENCODER_PROMPT, "items of the largest size up to one prompt"},
+    {0},
+};
+
 static const struct base_field sizing_fields[] = {
     {.key = "pool",
      .type = BASE_CHOICE,
@@ -109,6 +132,23 @@ static const struct base_field sizing_fields[] = {
      .choices = log_choices,
      .def = "none",
      .help = "wording of the start-up log"},
+    {.key = "weights_counted",
+     .type = BASE_CHOICE,
+     SIZING(weights_counted),
+     .choices = count_choices,
+     .def = "bytes",
+     .help = "how the memory of a weight tensor is counted"},
+    {.key = "loads_vision",
+     .type = BASE_BOOL,
+     SIZING(loads_vision),
+     .def = "true",
+     .help = "the tower of a multimodal model is part of the weights"},
+    {.key = "latent_copies",
+     .type = BASE_CHOICE,
+     SIZING(latent_copies),
+     .choices = latent_choices,
+     .def = "none",
+     .help = "kept beside the checkpoint's matrices of MLA"},
     {.key = "before",
      .type = BASE_TEXTS,
      SIZING(before),
@@ -262,7 +302,7 @@ static const struct base_field runtime_fields[] = {
      RUNTIME(collective),
      .max = 1e12,
      .def = "0",
-     .help = "further with tensor parallelism"},
+     .help = "for each further tensor-parallel rank"},
     {.key = "collective_pcie",
      .type = BASE_REAL,
      .unit = BASE_PLAIN_BYTES,
@@ -284,6 +324,14 @@ static const struct base_field runtime_fields[] = {
      .max = 1e6,
      .def = "0",
      .help = "largest capture size"},
+    {.key = "graph_seats",
+     .type = BASE_INT,
+     .unit = BASE_COUNT,
+     RUNTIME(graph_seats),
+     .min = 1,
+     .max = 16,
+     .def = "1",
+     .help = "capture sizes reach so many times max_num_seqs"},
     {.key = "graph_charged_share",
      .type = BASE_REAL,
      .unit = BASE_RATIO,
@@ -291,6 +339,12 @@ static const struct base_field runtime_fields[] = {
      .max = 1,
      .def = "1",
      .help = "estimate that is charged, of what capture takes"},
+    {.key = "encoder",
+     .type = BASE_CHOICE,
+     RUNTIME(encoder),
+     .choices = encoder_choices,
+     .def = "none",
+     .help = "the tower of a multimodal model in the profile run"},
     {0},
 };
 
@@ -531,7 +585,9 @@ static const struct kv_runtime_rule *runtime_rule(struct scenario_load *load)
         .collective_pcie_bytes = llround(opts->collective_pcie),
         .graph_bytes = llround(opts->graph),
         .graph_max_batch = opts->graph_batch,
+        .graph_seats = opts->graph_seats,
         .graph_charged_share = opts->graph_share,
+        .encoder = (enum kv_encoder_profile)opts->encoder,
     };
     return rule;
 }
@@ -551,6 +607,9 @@ void scenario_sizing_fill(struct scenario_load *load, struct kv_waterfall_inputs
     if (kv_policy_concatenates((enum kv_policy)opts->kv_policy))
         inputs->pages.transient_bytes_per_token = transient_bytes(load);
     inputs->sizing = load->sizing_rule;
+    inputs->weights.without_vision = !sizing->loads_vision;
+    inputs->weights.count = (enum spec_weights_count)sizing->weights_counted;
+    inputs->weights.latent_copies = (enum spec_latent_copies)sizing->latent_copies;
     inputs->sizing.cells = (struct kv_cells_options){
         .ctx_tokens = opts->ctx_size,
         .parallel = (uint32_t)opts->max_num_seqs,

@@ -98,12 +98,30 @@ uint64_t spec_stage_layer_count(uint64_t layers, uint64_t stages, uint64_t stage
  * here; the rounding keeps the total exact. */
 uint64_t spec_stage_share(uint64_t count, uint64_t layers, uint64_t stages, uint64_t stage);
 
+/* How an engine counts the memory of a tensor. PyTorch's caching allocator gives a large tensor (10 MiB) a segment of whole
+ * 2 MiB; what is left over belongs to the tensor's block, unless it exceeds 1 MiB and can be split off. */
+enum spec_weights_count {
+    SPEC_WEIGHTS_BYTES,   /* its elements */
+    SPEC_WEIGHTS_BLOCKS,  /* PyTorch's allocated bytes */
+    SPEC_WEIGHTS_SEGMENTS /* what the device has less */
+};
+
+/* What an engine keeps of MLA's up-projections beside the matrices of the checkpoint, to decode in latent space. */
+enum spec_latent_copies {
+    SPEC_LATENT_NONE,
+    SPEC_LATENT_DEQUANTIZED, /* W_UK and W_UV in the dtype, where the checkpoint has them quantized */
+    SPEC_LATENT_ABSORBED     /* W_Q W_UK and W_UV W_O multiplied out, in the checkpoint's format */
+};
+
 /* Weights of one GPU in bytes (the fullest): by format, TP, PP, replicated parts (norms, biases, routers), embedding
  * and head unquantized where the format leaves them. */
 struct spec_weights_options {
     uint32_t tensor_parallel, pipeline_parallel;
     uint32_t stage; /* from 1; 0 = the fullest */
     bool expert_parallel;
+    bool without_vision; /* the engine leaves the tower to another file or does not know it */
+    enum spec_weights_count count;
+    enum spec_latent_copies latent_copies;
     const char *quantization; /* "none" or a format's name; the checkpoint's own when "auto" */
     const char *dtype;        /* of unquantized parts: bf16, fp16, fp32 */
     uint32_t group_size;      /* of group-wise formats; 0 = the format's default */

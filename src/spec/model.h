@@ -52,6 +52,17 @@ enum spec_linear {
     SPEC_LINEAR_GATED_DELTANET
 };
 
+/* The tower that turns images and video into tokens, its projector included. */
+struct spec_vision {
+    double parameters; /* 0: the model sees nothing */
+    uint32_t hidden, intermediate;
+    uint32_t output;            /* elements that it hands to the text model for each token */
+    uint32_t patch_values;      /* numbers of one patch */
+    uint32_t patches_per_token; /* before they are merged */
+    int64_t item_tokens;        /* of the largest image or video */
+    bool has_rotary;            /* positions are turned into its queries and keys, in fp32 */
+};
+
 struct spec_model {
     const char *name;  /* file name or scenario's own */
     const char *hf_id; /* or "" */
@@ -90,6 +101,8 @@ struct spec_model {
         rotary_dim; /* width of the rotary table that engines keep beside the weights; 0 = none */
     bool
         parameters_are_stated; /* the geometry does not describe all weights: their number is published_parameters */
+
+    struct spec_vision vision;
 
     size_t group_count;
     struct spec_kv_group groups[SPEC_KV_GROUPS_MAX];

@@ -2,12 +2,15 @@
  * weights.c - bytes of weights on one GPU, in closed form.
  *
  * What an engine prints after loading is its parameters, their quantization scales, and the rotary table, which every
- * layer shares and every rank holds. Checked against start-up logs: Llama-3.1-8B 14.9888 GiB, Llama-3.1-405B over eight
+ * layer shares and every rank holds, in the allocator's units. Checked against start-up logs: Llama-3.1-8B 14.9888 GiB, Llama-3.1-405B over eight
  * ranks 95.5194 GiB (with the 16 KV heads of its first checkpoint), an int8 70B 67.7229 GiB.
  *
  * Sharding as in Megatron-LM (Shoeybi et al., 2019) and in vLLM's parallel layers: projections are cut over the ranks
  * by heads or by width, KV projections at least one head wide; norms, routers, latent down-projections and position
  * tables are whole on each rank. Pipeline stages: vLLM's rule, remaining layers to the later stages but the last.
+ *
+ * Query, key and value are one tensor, as are gate and up, and each projection of all experts: that matters to the
+ * allocator's rounding (c10/cuda/CUDACachingAllocator.cpp), 2 MiB a layer of Qwen2.5-7B.
  */
 #include "spec/kv.h"
 
@@ -27,6 +30,7 @@ struct weight_format {
     bool weight_only;
     bool square_groups; /* groups are blocks of group x group elements */
     bool experts_only;  /* attention, shared parts and head stay in the dtype */
+    bool no_recurrent;  /* recurrent layers stay in the dtype */
     bool whole_model;   /* embedding and head too */
 };
 
@@ -34,7 +38,8 @@ enum { BIT = 1024 };
 
 /*
  * Sources: compressed-tensors (fp8 and int8 with fp32 scales per channel), DeepSeek-V3 (fp8, fp32 per 128 x 128), AWQ
- * and GPTQ (4 bits, fp16 scale and 4-bit zero point per 128), NVFP4 (e4m3 per 16), OCP MX (e8m0 per 32), bitsandbytes
+ * and GPTQ (4 bits, fp16 scale and 4-bit zero point per 128), NVFP4 (e4m3 per 16; what llm-compressor and ModelOpt leave
+ * out: issue 40252 of vllm-project/vllm, pull 22618 of sgl-project/sglang), OCP MX (e8m0 per 32), bitsandbytes
  * NF4 (fp32 per 64), llama.cpp's ggml-common.h (bytes per 32 or 256 elements; the _m and _s mixes by their mean).
  */
 enum { FP8, FP8_BLOCK };
@@ -66,7 +71,8 @@ static const struct weight_format formats[] = {
      .compute = SPEC_FP4,
      .bits_x1024 = 4 * BIT,
      .group_elements = 16,
-     .group_bits = 8},
+     .group_bits = 8,
+     .no_recurrent = true},
     {.name = "mxfp4",
      .weight_only = true,
      .bits_x1024 = 4 * BIT,
@@ -118,7 +124,9 @@ struct weights {
     const struct weight_format *format; /* NULL: everything in the dtype */
     uint64_t dtype_bytes, ranks;
     uint32_t group_elements;
-    bool expert_parallel;
+    bool expert_parallel, without_vision;
+    enum spec_weights_count count;
+    enum spec_latent_copies latent_copies;
 };
 
 static uint64_t div_up(uint64_t value, uint64_t by)
@@ -131,28 +139,53 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-// A matrix in the dtype: norms, routers, embeddings, whatever a format leaves alone.
-static uint64_t plain_bytes(const struct weights *w, uint64_t elements)
+static uint64_t round_up(uint64_t value, uint64_t to)
 {
-    return elements * w->dtype_bytes;
+    return div_up(value, to) * to;
 }
 
-// `rows` output channels of `columns` inputs each, in the quantized format.
-static uint64_t matrix_bytes(const struct weights *w, uint64_t rows, uint64_t columns)
+// A tensor as the engine counts it.
+static uint64_t tensor_bytes(const struct weights *w, uint64_t bytes)
+{
+    enum { UNIT = 512, MIB = 1 << 20, LARGE = 10 * MIB, SEGMENT = 2 * MIB, SPLIT_ABOVE = MIB };
+    // GGUF's tensors stay apart, each in its own type.
+    bool is_apart = w->format != NULL && w->format->whole_model;
+    if (w->count == SPEC_WEIGHTS_BYTES || is_apart)
+        return bytes;
+    uint64_t segment = round_up(bytes, SEGMENT);
+    bool is_split = w->count == SPEC_WEIGHTS_BLOCKS && segment - bytes > SPLIT_ABOVE;
+    return bytes < LARGE || is_split ? round_up(bytes, UNIT) : segment;
+}
+
+// A tensor in the dtype: norms, routers, embeddings, whatever a format leaves alone.
+static uint64_t plain_bytes(const struct weights *w, uint64_t elements)
+{
+    return tensor_bytes(w, elements * w->dtype_bytes);
+}
+
+// `count` matrices of `rows` output channels and `columns` inputs each as one tensor, in the quantized format.
+static uint64_t matrices_bytes(const struct weights *w, uint64_t count, uint64_t rows,
+                               uint64_t columns)
 {
     const struct weight_format *format = w->format;
+    uint64_t elements = count * rows * columns;
     if (format == NULL)
-        return plain_bytes(w, rows * columns);
-    uint64_t elements = rows * columns;
+        return plain_bytes(w, elements);
     // Elements x bits stays below 2^63: 10^12 elements x 2^14.
-    uint64_t bytes =
-        div_up(elements * format->bits_x1024, 8 * BIT) + rows * format->row_scale_bytes;
+    uint64_t bytes = tensor_bytes(w, div_up(elements * format->bits_x1024, 8 * BIT)) +
+                     tensor_bytes(w, count * rows * format->row_scale_bytes);
     if (w->group_elements != 0 && elements != 0) {
         uint64_t groups_per_row = div_up(columns, w->group_elements);
         uint64_t group_rows = format->square_groups ? div_up(rows, w->group_elements) : rows;
-        bytes += div_up(group_rows * groups_per_row * format->group_bits, 8);
+        bytes +=
+            tensor_bytes(w, div_up(count * group_rows * groups_per_row * format->group_bits, 8));
     }
     return bytes;
+}
+
+static uint64_t matrix_bytes(const struct weights *w, uint64_t rows, uint64_t columns)
+{
+    return matrices_bytes(w, 1, rows, columns);
 }
 
 // The same for parts that an experts-only format leaves in the dtype.
@@ -161,6 +194,24 @@ static uint64_t shared_matrix_bytes(const struct weights *w, uint64_t rows, uint
     if (w->format != NULL && w->format->experts_only)
         return plain_bytes(w, rows * columns);
     return matrix_bytes(w, rows, columns);
+}
+
+/* vLLM 0.7 (MLACommonImpl, perform_matrix_absorption) keeps the products; later releases keep W_UK and W_UV as they come out
+ * of the dequantization. */
+static uint64_t latent_copy_bytes(const struct weights *w, uint64_t heads)
+{
+    const struct spec_model *m = w->model;
+    uint64_t latent = m->kv_lora_rank;
+    if (w->latent_copies == SPEC_LATENT_ABSORBED) {
+        uint64_t q_columns = m->q_lora_rank != 0 ? m->q_lora_rank : m->hidden;
+        return matrix_bytes(w, heads * latent, q_columns) +
+               matrix_bytes(w, heads * m->qk_rope_dim, q_columns) +
+               matrix_bytes(w, m->hidden, heads * latent);
+    }
+    bool is_quantized = w->format != NULL && !w->format->experts_only;
+    if (w->latent_copies == SPEC_LATENT_DEQUANTIZED && is_quantized)
+        return plain_bytes(w, heads * (m->qk_nope_dim + m->v_head_dim) * latent);
+    return 0;
 }
 
 static uint64_t mla_layer_bytes(const struct weights *w)
@@ -174,6 +225,7 @@ static uint64_t mla_layer_bytes(const struct weights *w)
         bytes += shared_matrix_bytes(w, q_latent, m->hidden);
     bytes += shared_matrix_bytes(w, q_rows, q_latent != 0 ? q_latent : m->hidden);
     bytes += shared_matrix_bytes(w, heads * (m->qk_nope_dim + m->v_head_dim), latent);
+    bytes += latent_copy_bytes(w, heads);
     return bytes + shared_matrix_bytes(w, m->hidden, heads * m->v_head_dim);
 }
 
@@ -192,23 +244,35 @@ static uint64_t attention_layer_bytes(const struct weights *w)
 static uint64_t linear_layer_bytes(const struct weights *w)
 {
     uint64_t elements = (uint64_t)spec_model_linear_weights(w->model);
+    if (w->format != NULL && w->format->no_recurrent)
+        return plain_bytes(w, div_up(elements, w->ranks));
     return shared_matrix_bytes(w, div_up(div_up(elements, w->ranks), w->model->hidden),
                                w->model->hidden);
 }
 
-// An MLP whose width on this rank is `width`.
-static uint64_t mlp_bytes(const struct weights *w, uint64_t width, bool expert)
+static uint64_t mlp_in_rows(const struct weights *w, uint64_t width)
 {
-    const struct spec_model *m = w->model;
-    uint64_t in_rows = width * (m->mlp == SPEC_MLP_GATED ? 2 : 1);
-    if (expert)
-        return matrix_bytes(w, in_rows, m->hidden) + matrix_bytes(w, m->hidden, width);
-    return shared_matrix_bytes(w, in_rows, m->hidden) + shared_matrix_bytes(w, m->hidden, width);
+    return width * (w->model->mlp == SPEC_MLP_GATED ? 2 : 1);
+}
+
+// An MLP whose width on this rank is `width`.
+static uint64_t mlp_bytes(const struct weights *w, uint64_t width)
+{
+    uint64_t hidden = w->model->hidden;
+    return shared_matrix_bytes(w, mlp_in_rows(w, width), hidden) +
+           shared_matrix_bytes(w, hidden, width);
+}
+
+static uint64_t expert_bytes(const struct weights *w, uint64_t experts, uint64_t width)
+{
+    uint64_t hidden = w->model->hidden;
+    return matrices_bytes(w, experts, mlp_in_rows(w, width), hidden) +
+           matrices_bytes(w, experts, hidden, width);
 }
 
 static uint64_t dense_layer_bytes(const struct weights *w)
 {
-    return mlp_bytes(w, div_up(w->model->intermediate, w->ranks), false);
+    return mlp_bytes(w, div_up(w->model->intermediate, w->ranks));
 }
 
 // Tensor parallelism cuts every expert, expert parallelism deals whole ones out.
@@ -220,8 +284,8 @@ static uint64_t moe_layer_bytes(const struct weights *w)
         experts = div_up(experts, w->ranks);
     else
         width = div_up(width, w->ranks);
-    return experts * mlp_bytes(w, width, true) +
-           mlp_bytes(w, div_up(m->shared_intermediate, w->ranks), false) +
+    return expert_bytes(w, experts, width) +
+           mlp_bytes(w, div_up(m->shared_intermediate, w->ranks)) +
            plain_bytes(w, (uint64_t)m->hidden * m->expert_count);
 }
 
@@ -277,15 +341,23 @@ static uint64_t stage_bytes(const struct weights *w, uint64_t stages, uint64_t s
     return bytes;
 }
 
-// What lies outside the layers: embedding and positions on the first stage, last norm and head on the last one; a tied
+// Quantized checkpoints leave the tower alone; its projections are cut as those of the text model are.
+static uint64_t vision_bytes(const struct weights *w)
+{
+    if (w->without_vision)
+        return 0;
+    return div_up((uint64_t)llround(w->model->vision.parameters), w->ranks) * w->dtype_bytes;
+}
+
+// What lies outside the layers: tower, embedding and positions on the first stage, last norm and head on the last; a tied
 // head needs its own copy of the embedding only when it lies on another stage.
 static uint64_t edge_bytes(const struct weights *w, uint64_t stages, uint64_t stage)
 {
     const struct spec_model *m = w->model;
     uint64_t bytes = plain_bytes(w, m->max_position_tokens * m->rotary_dim);
     if (stage == 0)
-        bytes +=
-            vocabulary_bytes(w) + plain_bytes(w, (uint64_t)m->learned_position_count * m->hidden);
+        bytes += vision_bytes(w) + vocabulary_bytes(w) +
+                 plain_bytes(w, (uint64_t)m->learned_position_count * m->hidden);
     if (stage + 1 == stages) {
         bytes += plain_bytes(w, m->hidden);
         if (!m->tied_embeddings || stages > 1)
@@ -368,6 +440,9 @@ static enum kvsim_status resolve(const struct spec_model *model,
         .dtype_bytes = (uint64_t)spec_dtype_bytes(dtype),
         .ranks = options->tensor_parallel,
         .expert_parallel = options->expert_parallel,
+        .without_vision = options->without_vision,
+        .count = options->count,
+        .latent_copies = options->latent_copies,
     };
     enum kvsim_status status = resolve_format(model, options, &out->format, err);
     if (status == KVSIM_OK && out->format != NULL && out->format->group_elements != 0)

@@ -30,13 +30,16 @@ START_TEST(takes_the_larger_of_layer_and_sampler)
         .max_num_batched_tokens = 8192, .max_num_seqs = 256, .tensor_parallel = 1};
     struct kv_runtime few = predict(&model_llama_8b, shape);
     ck_assert_int_eq(few.layer_bytes, INT64_C(8192) * 2 * (3 * 14336 + 3 * 4096));
-    ck_assert_int_eq(few.sampler_bytes, INT64_C(256) * 128256 * 40);
+    // The hidden states of all tokens are still there.
+    int64_t hidden = INT64_C(8192) * 2 * 4096;
+    ck_assert_int_eq(few.sampler_bytes, INT64_C(256) * 128256 * 40 + hidden);
     ck_assert_int_eq(few.activation_bytes, few.sampler_bytes);
     shape.max_num_seqs = 8;
     ck_assert_int_eq(predict(&model_llama_8b, shape).activation_bytes, few.layer_bytes);
     // No more rows are sampled than tokens are computed.
     shape.max_num_seqs = 100000;
-    ck_assert_int_eq(predict(&model_llama_8b, shape).sampler_bytes, INT64_C(8192) * 128256 * 40);
+    ck_assert_int_eq(predict(&model_llama_8b, shape).sampler_bytes,
+                     INT64_C(8192) * 128256 * 40 + hidden);
 }
 END_TEST
 
@@ -46,8 +49,10 @@ START_TEST(cuts_layers_over_ranks_but_no_logits)
         .max_num_batched_tokens = 8192, .max_num_seqs = 256, .tensor_parallel = 2};
     struct kv_runtime out = predict(&model_llama_8b, shape);
     ck_assert_int_eq(out.layer_bytes, INT64_C(8192) * 2 * (3 * 14336 / 2 + 3 * 4096));
-    ck_assert_int_eq(out.sampler_bytes, INT64_C(256) * 128256 * 40);
+    ck_assert_int_eq(out.sampler_bytes, INT64_C(256) * 128256 * 40 + INT64_C(8192) * 2 * 4096);
     ck_assert_int_eq(out.non_torch_bytes, 768 * MIB);
+    shape.tensor_parallel = 8;
+    ck_assert_int_eq(predict(&model_llama_8b, shape).non_torch_bytes, (256 + 7 * 512) * MIB);
     shape.tensor_parallel = 1;
     ck_assert_int_eq(predict(&model_llama_8b, shape).non_torch_bytes, 256 * MIB);
 }
@@ -85,5 +90,77 @@ START_TEST(counts_capture_sizes)
 }
 END_TEST
 
+START_TEST(capture_sizes_may_reach_beyond_the_seats)
+{
+    struct kv_runtime_rule twice = rule;
+    struct kv_runtime_shape shape = {.max_num_batched_tokens = 8192,
+                                     .max_num_seqs = 128,
+                                     .tensor_parallel = 1,
+                                     .pipeline_parallel = 1};
+    struct kv_runtime out;
+    twice.graph_seats = 2;
+    kv_runtime_predict(&twice, &model_llama_8b, &shape, &out);
+    ck_assert_int_eq(out.graphs_bytes, 32 * 35 * MIB / 4);
+}
+END_TEST
+
+static const struct spec_vision tower = {.parameters = 0.5e9,
+                                         .hidden = 1152,
+                                         .intermediate = 4304,
+                                         .output = 4096,
+                                         .patch_values = 1536,
+                                         .patches_per_token = 4,
+                                         .item_tokens = 16384,
+                                         .has_rotary = true};
+
+static struct kv_runtime see(const struct spec_vision *vision, enum kv_encoder_profile encoder,
+                             int64_t tokens, uint32_t ranks)
+{
+    struct spec_model model = model_llama_8b;
+    struct kv_runtime_rule seeing = rule;
+    struct kv_runtime_shape shape = {.max_num_batched_tokens = tokens,
+                                     .max_num_seqs = 64,
+                                     .tensor_parallel = ranks,
+                                     .pipeline_parallel = 1};
+    struct kv_runtime out;
+    model.vision = *vision;
+    seeing.encoder = encoder;
+    kv_runtime_predict(&seeing, &model, &shape, &out);
+    return out;
+}
+
+// One item beyond the budget is still run, and all that fit it are.
+START_TEST(a_tower_runs_on_the_largest_items)
+{
+    int64_t patches = INT64_C(16384) * 4;
+    struct kv_runtime one = see(&tower, KV_ENCODER_BUDGET, 8192, 1);
+    ck_assert_int_eq(one.tower_bytes, patches * 2 * (1536 + 18 * 1152));
+    ck_assert_int_eq(one.embedding_bytes, INT64_C(16384) * 2 * 4096);
+    ck_assert_int_eq(one.activation_bytes, one.tower_bytes);
+    ck_assert_int_eq(see(&tower, KV_ENCODER_BUDGET, 16384 * 3, 1).tower_bytes, 3 * one.tower_bytes);
+    ck_assert_int_eq(see(&tower, KV_ENCODER_BUDGET, 8192, 2).tower_bytes,
+                     patches * 2 * (1536 + 10 * 1152));
+    // Without rotation the MLP is the widest part; the seats bound the number of pictures.
+    struct spec_vision plain = tower;
+    plain.has_rotary = false;
+    plain.item_tokens = 16;
+    ck_assert_int_eq(see(&plain, KV_ENCODER_BUDGET, 8192, 1).tower_bytes,
+                     INT64_C(64) * 16 * 4 * 2 * (1536 + 2 * 1152 + 2 * 4304));
+}
+END_TEST
+
+START_TEST(a_prompt_of_pictures_samples_a_row_for_each)
+{
+    struct kv_runtime out = see(&tower, KV_ENCODER_PROMPT, 8192, 1);
+    ck_assert_int_eq(out.tower_bytes, INT64_C(8192) * 4 * 2 * (1536 + 18 * 1152));
+    ck_assert_int_eq(out.sampler_bytes, INT64_C(128256) * 40 + INT64_C(8192) * 2 * 4096);
+    struct kv_runtime blind = see(&tower, KV_ENCODER_NONE, 8192, 1);
+    ck_assert_int_eq(blind.tower_bytes, 0);
+    ck_assert_int_eq(blind.sampler_bytes, INT64_C(64) * 128256 * 40 + INT64_C(8192) * 2 * 4096);
+}
+END_TEST
+
 CHECK_MAIN("kv.runtime", takes_the_larger_of_layer_and_sampler,
-           cuts_layers_over_ranks_but_no_logits, chunks_the_tokens_of_experts, counts_capture_sizes)
+           cuts_layers_over_ranks_but_no_logits, chunks_the_tokens_of_experts, counts_capture_sizes,
+           capture_sizes_may_reach_beyond_the_seats, a_tower_runs_on_the_largest_items,
+           a_prompt_of_pictures_samples_a_row_for_each)

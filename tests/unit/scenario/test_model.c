@@ -194,6 +194,52 @@ START_TEST(a_model_may_be_stated_changed_or_read)
 }
 END_TEST
 
+// From a config.json's vision_config and from a model file's `vision`: the same tower.
+START_TEST(a_tower_is_read_beside_the_text_model)
+{
+    struct base_arena arena;
+    struct spec_model config, file, qwen, blind;
+    base_arena_init(&arena);
+    load_config(&arena, "gemma-3-4b.json", &config);
+    load_one(&arena, "gemma-3-4b", &file);
+    ck_assert(memcmp(&config.vision, &file.vision, sizeof file.vision) == 0);
+    ck_assert_double_eq_tol(file.vision.parameters / 1e9, 0.415, 0.003);
+    ck_assert_int_eq(file.vision.item_tokens, 256);
+    ck_assert_uint_eq(file.vision.patches_per_token, 16);
+    ck_assert(!file.vision.has_rotary);
+    load_one(&arena, "qwen3.5-27b", &qwen);
+    ck_assert_double_eq_tol(qwen.vision.parameters / 1e9, 0.458, 0.003);
+    ck_assert_int_eq(qwen.vision.item_tokens, 16384);
+    ck_assert(qwen.vision.has_rotary);
+    load_one(&arena, "qwen2.5-7b", &blind);
+    ck_assert_double_eq(blind.vision.parameters, 0);
+    base_arena_release(&arena);
+}
+END_TEST
+
+static int64_t weights_of(const char *model)
+{
+    struct loaded loaded;
+    char text[512];
+    snprintf(text, sizeof text, "model: %s\nhardware: h200-sxm\nengine: {profile: vllm-0.23}\n",
+             model);
+    load_text_for(&loaded, text, SCENARIO_FOR_SIZE);
+    ck_assert_msg(loaded.status == KVSIM_OK, "%s", loaded.diags.at[0].message);
+    int64_t bytes = loaded.config->waterfall.weights_bytes;
+    loaded_end(&loaded);
+    return bytes;
+}
+
+START_TEST(a_tower_can_be_left_out_or_added)
+{
+    int64_t whole = weights_of("qwen3.5-27b");
+    int64_t text = weights_of("{base: qwen3.5-27b, vision: {parameters: 0}}");
+    ck_assert_double_eq_tol((double)(whole - text) / 1e9, 2 * 0.458, 0.006);
+    ck_assert_int_eq(weights_of("{base: qwen3.5-27b, vision: {parameters: 1e9}}") - text,
+                     2000000000);
+}
+END_TEST
+
 static void refuse(const char *text, const char *code, const char *part)
 {
     struct loaded loaded;
@@ -236,10 +282,13 @@ START_TEST(what_is_not_clear_is_named_not_guessed)
            "bytes_per_token");
     refuse("model: {kv_groups: []}\n" REST, "wrong-type", "kv_groups");
     refuse("model: {hf_config: [1]}\n" REST, "wrong-type", "hf_config");
+    refuse("model: {base: llama-3.1-8b, vision: 3}\n" REST, "wrong-type", "vision");
+    refuse("model: {base: llama-3.1-8b, vision: {dept: 3}}\n" REST, "unknown-key", "dept");
 }
 END_TEST
 
 CHECK_MAIN("scenario.model", well_known_models_have_their_sizes,
            every_shipped_model_loads_and_has_its_published_size,
            a_config_of_each_family_is_read_as_it_is, windows_and_shared_layers_are_counted,
-           a_model_may_be_stated_changed_or_read, what_is_not_clear_is_named_not_guessed)
+           a_model_may_be_stated_changed_or_read, a_tower_is_read_beside_the_text_model,
+           a_tower_can_be_left_out_or_added, what_is_not_clear_is_named_not_guessed)

@@ -38,6 +38,91 @@ START_TEST(weights_equal_what_engines_print)
 }
 END_TEST
 
+static uint64_t counted(const struct spec_model *model, uint32_t ranks,
+                        enum spec_weights_count count, enum spec_latent_copies copies)
+{
+    struct spec_weights_options opts = {.tensor_parallel = ranks,
+                                        .pipeline_parallel = 1,
+                                        .quantization = "auto",
+                                        .dtype = "bf16",
+                                        .count = count,
+                                        .latent_copies = copies};
+    struct kvsim_error err = {0};
+    uint64_t bytes;
+    ck_assert_int_eq(spec_weights_bytes_per_gpu(model, &opts, &bytes, &err), KVSIM_OK);
+    return bytes;
+}
+
+// Printed for Qwen2.5-7B and Qwen3-4B: their matrices are no whole number of 2 MiB.
+START_TEST(the_allocator_rounds_large_tensors)
+{
+    struct spec_model qwen = {.layer_count = 28,
+                              .hidden = 3584,
+                              .vocabulary = 152064,
+                              .q_head_count = 28,
+                              .head_dim = 128,
+                              .kv_head_count = 4,
+                              .max_position_tokens = 131072,
+                              .intermediate = 18944,
+                              .attention_layer_count = 28,
+                              .rotary_dim = 128,
+                              .weight_dtype = "bf16"};
+    const double mib = 1 << 20;
+    double exact = (double)counted(&qwen, 1, SPEC_WEIGHTS_BYTES, SPEC_LATENT_NONE);
+    double blocks = (double)counted(&qwen, 1, SPEC_WEIGHTS_BLOCKS, SPEC_LATENT_NONE);
+    double segments = (double)counted(&qwen, 1, SPEC_WEIGHTS_SEGMENTS, SPEC_LATENT_NONE);
+    ck_assert_double_eq_tol(blocks / GIB, 14.2717, 0.0006);
+    // Of 0.5 + 1.5 + 1 + 0.5 MiB a layer the output projection's 1.5 can be split off.
+    ck_assert_double_eq_tol((blocks - exact) / mib, 28 * 2 + 2 * 0.5, 0.01);
+    ck_assert_double_eq_tol((segments - exact) / mib, 28 * 3.5 + 2 * 0.5, 0.01);
+
+    struct spec_model small = qwen;
+    small.layer_count = small.attention_layer_count = 36;
+    small.hidden = 2560;
+    small.vocabulary = 151936;
+    small.q_head_count = 32;
+    small.kv_head_count = 8;
+    small.intermediate = 9728;
+    small.tied_embeddings = true;
+    small.max_position_tokens = 40960;
+    ck_assert_double_eq_tol((double)counted(&small, 1, SPEC_WEIGHTS_BLOCKS, SPEC_LATENT_NONE) / GIB,
+                            7.5553, 0.0006);
+}
+END_TEST
+
+// DeepSeek-R1 over eight ranks, with the absorbed matrices of vLLM 0.7: 83.88 GiB printed.
+START_TEST(latent_copies_stand_beside_the_checkpoint)
+{
+    double none = (double)counted(&model_deepseek_v3, 8, SPEC_WEIGHTS_BLOCKS, SPEC_LATENT_NONE);
+    double absorbed =
+        (double)counted(&model_deepseek_v3, 8, SPEC_WEIGHTS_BLOCKS, SPEC_LATENT_ABSORBED);
+    double plain =
+        (double)counted(&model_deepseek_v3, 8, SPEC_WEIGHTS_BLOCKS, SPEC_LATENT_DEQUANTIZED);
+    ck_assert_double_eq_tol(absorbed / GIB, 83.88, 0.05);
+    ck_assert_double_eq_tol(plain - none, 61 * 2 * 16.0 * (128 + 128) * 512, 61 * 4096);
+    // Nothing to dequantize, nothing to copy.
+    struct spec_model unquantized = model_deepseek_v3;
+    unquantized.weight_dtype = "bf16";
+    ck_assert_uint_eq(counted(&unquantized, 8, SPEC_WEIGHTS_BYTES, SPEC_LATENT_DEQUANTIZED),
+                      counted(&unquantized, 8, SPEC_WEIGHTS_BYTES, SPEC_LATENT_NONE));
+}
+END_TEST
+
+START_TEST(towers_and_recurrent_layers_stay_in_the_dtype)
+{
+    struct spec_model seeing = model_qwen35_27b;
+    seeing.vision.parameters = 0.46e9;
+    uint64_t blind = weights(&model_qwen35_27b, 2, 1, "nvfp4");
+    ck_assert_uint_eq(weights(&seeing, 2, 1, "nvfp4") - blind, 460000000);
+    double recurrent = 48 * spec_model_linear_weights(&model_qwen35_27b);
+    struct spec_model none = model_qwen35_27b;
+    none.linear_layer_count = 0;
+    ck_assert_double_eq_tol(
+        (double)(weights(&model_qwen35_27b, 1, 1, "nvfp4") - weights(&none, 1, 1, "nvfp4")),
+        2 * recurrent, 1e5);
+}
+END_TEST
+
 START_TEST(a_checkpoint_brings_its_own_format)
 {
     ck_assert_uint_eq(weights(&model_llama_8b, 1, 1, "auto"),
@@ -201,9 +286,11 @@ START_TEST(other_rooms_see_formats_by_name)
 }
 END_TEST
 
-CHECK_MAIN("spec.weights", weights_equal_what_engines_print, a_checkpoint_brings_its_own_format,
-           formats_have_their_bits_per_weight, gguf_quantizes_the_embedding_too,
-           mxfp4_quantizes_experts_only, ranks_share_all_but_what_each_holds_whole,
-           experts_cut_or_dealt_out_are_as_large, the_fullest_stage_counts,
-           a_tied_head_is_held_once_unless_stages_part_it, stated_parameters_are_weighed_whole,
-           unknown_formats_and_bare_groups_are_refused, other_rooms_see_formats_by_name)
+CHECK_MAIN("spec.weights", weights_equal_what_engines_print, the_allocator_rounds_large_tensors,
+           latent_copies_stand_beside_the_checkpoint, towers_and_recurrent_layers_stay_in_the_dtype,
+           a_checkpoint_brings_its_own_format, formats_have_their_bits_per_weight,
+           gguf_quantizes_the_embedding_too, mxfp4_quantizes_experts_only,
+           ranks_share_all_but_what_each_holds_whole, experts_cut_or_dealt_out_are_as_large,
+           the_fullest_stage_counts, a_tied_head_is_held_once_unless_stages_part_it,
+           stated_parameters_are_weighed_whole, unknown_formats_and_bare_groups_are_refused,
+           other_rooms_see_formats_by_name)
