@@ -3,7 +3,8 @@
  * engine. With a pool that holds everything, what it finds is what a naive walk over the ids finds: 36.64 % of the
  * conversation's 288,500 blocks and 63.96 % of the synthetic trace's 121,877 have been seen before; the engine finds all
  * of them but those that are not whole (a prompt that comes again to its last token: its last, partial block). With less
- * room it finds less, and says how much was evicted. Skipped where the traces are absent.
+ * room it finds less, and says how much was evicted; each order of eviction has a size at which half of what could be found
+ * is lost. Skipped where the traces are absent.
  */
 #include "support/service.h"
 #include "support/unit.h"
@@ -28,7 +29,8 @@ static const struct {
 
 enum { TRACE_COUNT = sizeof traces / sizeof traces[0] };
 
-static struct serve_replica_result replay(const char *path, int64_t pool_blocks, bool is_old_order)
+static struct serve_replica_result replay_with(const char *path, int64_t pool_blocks,
+                                               enum kv_eviction eviction, bool is_old_order)
 {
     struct service service;
     struct serve_result result;
@@ -36,6 +38,7 @@ static struct serve_replica_result replay(const char *path, int64_t pool_blocks,
     struct serve_run_options options = {.replication = 1, .mode = SERVE_JUMP};
     service_init(&service);
     service_set_pool(&service, pool_blocks, BLOCK);
+    service_set_async(&service, true);
     service.cost =
         (struct cost_options){.level = COST_FIXED, .has_level = true, .fixed_step_ns = 10000000};
     struct serve_config *config = &service.config;
@@ -46,6 +49,7 @@ static struct serve_replica_result replay(const char *path, int64_t pool_blocks,
     config->sched.reserve_full_isl = true;
     config->sched.enable_prefix_caching = true;
     config->sched.free_order = is_old_order ? SCHED_FREE_OLD : SCHED_FREE_NEW;
+    config->kv_eviction = eviction;
     config->workload.process = WORKLOAD_TRACE;
     config->workload.trace_path = path;
     config->workload.speedup = 1;
@@ -57,6 +61,11 @@ static struct serve_replica_result replay(const char *path, int64_t pool_blocks,
     serve_result_release(&result);
     service_release(&service);
     return replica;
+}
+
+static struct serve_replica_result replay(const char *path, int64_t pool_blocks, bool is_old_order)
+{
+    return replay_with(path, pool_blocks, KV_EVICT_LRU, is_old_order);
 }
 
 START_TEST(a_pool_that_holds_everything_finds_all_that_was_seen_before)
@@ -104,6 +113,39 @@ START_TEST(less_room_finds_less_and_tells_what_was_evicted)
 }
 END_TEST
 
+static double found_share(size_t trace, int64_t pool_blocks, enum kv_eviction eviction)
+{
+    struct serve_replica_result replica =
+        replay_with(traces[trace].file, pool_blocks, eviction, false);
+    double rate = (double)replica.reuse.hit_blocks / (double)replica.reuse.lookup_blocks;
+    printf("%s, %s, %lld blocks: %.2f %%\n", traces[trace].file, kv_eviction_choices[eviction].name,
+           (long long)pool_blocks, 100 * rate);
+    return rate;
+}
+
+// The least pool, to 500 blocks, in which more than half of what an infinite cache finds is found.
+START_TEST(each_order_of_eviction_has_a_size_at_which_it_collapses)
+{
+    static const struct {
+        enum kv_eviction order;
+        int64_t half[TRACE_COUNT];
+    } rows[] = {
+        {KV_EVICT_LRU, {8500, 6500}},
+        {KV_EVICT_FIFO, {10000, 7000}},
+        {KV_EVICT_LFU, {17000, 8500}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (size_t trace = 0; trace < TRACE_COUNT; trace++) {
+            double all = (double)(traces[trace].seen_blocks - traces[trace].partial_blocks) /
+                         (double)traces[trace].blocks;
+            int64_t blocks = rows[i].half[trace];
+            ck_assert_double_gt(found_share(trace, blocks, rows[i].order), all / 2);
+            ck_assert_double_lt(found_share(trace, blocks - 500, rows[i].order), all / 2);
+        }
+    }
+}
+END_TEST
+
 int main(void)
 {
     FILE *file = fopen(traces[0].file, "r");
@@ -116,6 +158,7 @@ int main(void)
                     (const TTest *const[]){
                         a_pool_that_holds_everything_finds_all_that_was_seen_before,
                         less_room_finds_less_and_tells_what_was_evicted,
+                        each_order_of_eviction_has_a_size_at_which_it_collapses,
                         NULL,
                     });
 }
