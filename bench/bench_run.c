@@ -10,8 +10,7 @@
  *
  * Speeds depend on the machine and on what else it does: the ratios and the instruction counts of tools/bench say more.
  */
-#include "scenario/scenario.h"
-#include "serve/serve.h"
+#include "bench.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,133 +18,47 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-enum { OVERRIDES_MAX = 12 };
-
-struct bench {
-    const char *path;
-    struct scenario_override overrides[OVERRIDES_MAX];
-    size_t override_count;
-    char texts[OVERRIDES_MAX][96];
-};
-
-struct figures {
-    double cpu_s, completions_per_s;
-    uint64_t requests, steps;
-    int64_t tokens, outputs;
-};
-
-static void set(struct bench *bench, const char *key, const char *value)
-{
-    if (bench->override_count == OVERRIDES_MAX) {
-        fprintf(stderr, "bench: too many overrides\n");
-        exit(70);
-    }
-    char *text = bench->texts[bench->override_count];
-    snprintf(text, sizeof bench->texts[0], "%s", value);
-    bench->overrides[bench->override_count++] = (struct scenario_override){key, text};
-}
-
-static void begin(struct bench *bench, const char *path, uint64_t requests)
-{
-    char number[32];
-    *bench = (struct bench){.path = path};
-    snprintf(number, sizeof number, "%" PRIu64, requests);
-    set(bench, "run.requests", number);
-    set(bench, "run.replications", "1");
-    set(bench, "record", "{requests: none, timeline: none}");
-    set(bench, "run.stop_when_overloaded", "false");
-    set(bench, "engine.enable_prefix_caching", "false");
-}
-
-// Of this process: what else the machine does is not measured. Alone on a machine it is the time that passes.
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static struct scenario *load(const struct bench *bench)
-{
-    struct kvsim_diags diags = {0};
-    struct scenario *scenario = NULL;
-    struct scenario_request request = {.path = bench->path,
-                                       .overrides = bench->overrides,
-                                       .override_count = bench->override_count,
-                                       .purpose = SCENARIO_FOR_RUN};
-    if (scenario_load(&request, &scenario, &diags) != KVSIM_OK) {
-        for (size_t i = 0; i < diags.count; i++) {
-            base_error_print(stderr, &diags.at[i], "error");
-        }
-        exit(3);
-    }
-    return scenario;
-}
-
-static struct figures run(const struct bench *bench, enum serve_mode mode)
-{
-    struct scenario *scenario = load(bench);
-    struct serve_run_options options = {.replication = 1, .mode = mode};
-    struct serve_result result;
-    struct kvsim_error err = {0};
-    double start = now_s();
-    if (serve_run(scenario_config(scenario), &options, &result, &err) != KVSIM_OK) {
-        base_error_print(stderr, &err, "error");
-        exit(70);
-    }
-    struct figures figures = {.cpu_s = now_s() - start,
-                              .requests = result.arrived,
-                              .steps = result.replicas[0].steps,
-                              .tokens = result.replicas[0].computed_tokens,
-                              .outputs = result.output_tokens};
-    double window_s = base_i128_to_double(result.window_ticks) / (1e9 * (double)BASE_TICKS_PER_NS);
-    figures.completions_per_s = window_s > 0 ? (double)result.window_completed / window_s : 0;
-    serve_result_release(&result);
-    scenario_free(scenario);
-    return figures;
-}
 
 static double capacity(const char *path, const char *output_override)
 {
     struct bench bench;
-    begin(&bench, path, 20000);
-    struct scenario *scenario = load(&bench);
+    bench_begin(&bench, path, 20000);
+    struct scenario *scenario = bench_load(&bench);
     char arrival[96];
     snprintf(arrival, sizeof arrival, "{process: closed_loop, concurrency: %" PRId64 "}",
              scenario_config(scenario)->sched.max_num_seqs);
     scenario_free(scenario);
-    set(&bench, "workload.arrival", arrival);
+    bench_set(&bench, "workload.arrival", arrival);
     if (output_override != NULL) {
-        set(&bench, "workload.output_tokens", output_override);
+        bench_set(&bench, "workload.output_tokens", output_override);
     }
-    return run(&bench, SERVE_JUMP).completions_per_s;
+    return bench_run(&bench, SERVE_JUMP).completions_per_s;
 }
 
-static struct figures at_share(const char *path, double rate_per_s, uint64_t requests,
-                               const char *output_override, enum serve_mode mode)
+static struct bench_figures at_share(const char *path, double rate_per_s, uint64_t requests,
+                                     const char *output_override, enum serve_mode mode)
 {
     struct bench bench;
     char arrival[96];
-    begin(&bench, path, requests);
+    bench_begin(&bench, path, requests);
     snprintf(arrival, sizeof arrival, "{process: poisson, rate: %.9g/s}", rate_per_s);
-    set(&bench, "workload.arrival", arrival);
+    bench_set(&bench, "workload.arrival", arrival);
     if (output_override != NULL) {
-        set(&bench, "workload.output_tokens", output_override);
+        bench_set(&bench, "workload.output_tokens", output_override);
     }
-    return run(&bench, mode);
+    return bench_run(&bench, mode);
 }
 
 // The quickest of three runs: figures of one are the same each time, but for the time taken.
-static struct figures quickest_at_share(const char *path, double rate_per_s, uint64_t requests,
-                                        const char *output_override)
+static struct bench_figures quickest_at_share(const char *path, double rate_per_s,
+                                              uint64_t requests, const char *output_override)
 {
     enum { TRIES = 3 };
-    struct figures best = at_share(path, rate_per_s, requests, output_override, SERVE_JUMP);
+    struct bench_figures best = at_share(path, rate_per_s, requests, output_override, SERVE_JUMP);
     for (int i = 1; i < TRIES; i++) {
-        struct figures again = at_share(path, rate_per_s, requests, output_override, SERVE_JUMP);
+        struct bench_figures again =
+            at_share(path, rate_per_s, requests, output_override, SERVE_JUMP);
         best = again.cpu_s < best.cpu_s ? again : best;
     }
     return best;
@@ -162,10 +75,11 @@ static void print_speeds(const char *path, const char *title, uint64_t requests,
     printf("  share  requests/s   steps/s      ns/request  steps        tokens         stepping: "
            "ns/request  equal\n");
     for (size_t i = 0; i < SHARE_COUNT; i++) {
-        struct figures jump = quickest_at_share(path, shares[i] * most, requests, output_override);
-        struct figures step =
+        struct bench_figures jump =
+            quickest_at_share(path, shares[i] * most, requests, output_override);
+        struct bench_figures step =
             at_share(path, shares[i] * most, requests / 10, output_override, SERVE_STEP);
-        struct figures same =
+        struct bench_figures same =
             at_share(path, shares[i] * most, requests / 10, output_override, SERVE_JUMP);
         bool is_equal =
             step.steps == same.steps && step.tokens == same.tokens && step.outputs == same.outputs;
@@ -193,21 +107,6 @@ static void print_peak_memory(const char *path, double rate_per_s, uint64_t requ
     }
 }
 
-static void print_machine(void)
-{
-    char line[256];
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (strncmp(line, "model name", 10) == 0) {
-            printf("machine: %s", strchr(line, ':') + 2);
-            break;
-        }
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-}
-
 int main(int argc, char **argv)
 {
     if (argc < 2) {
@@ -216,7 +115,7 @@ int main(int argc, char **argv)
     }
     uint64_t requests = argc > 2 ? strtoull(argv[2], NULL, 10) : 1000000;
     double normal[SHARE_COUNT], longer[SHARE_COUNT];
-    print_machine();
+    bench_print_machine();
     print_speeds(argv[1], "as written", requests, NULL, normal);
     print_speeds(argv[1], "outputs ten times as long", requests,
                  "{distribution: lognormal, mean: 2600, cv: 0.8, min: 1, max: 10240}", longer);

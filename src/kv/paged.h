@@ -37,6 +37,9 @@ struct kv_promise {
     int64_t at; /* first block, in a space */
 };
 
+/* How many tokens are kept under a promise: what moving it copies. */
+typedef int64_t kv_kept_fn(const void *context, const struct kv_promise *promise);
+
 struct kv_paged {
     int64_t total_blocks; /* null block included */
     int64_t held_back_blocks;
@@ -49,6 +52,14 @@ struct kv_paged {
     int64_t longest_tokens;  /* of a sequence; where sequences reserve */
     int64_t promised_tokens; /* sum over reservations */
     struct kv_space *space;  /* of all usable blocks; NULL: reservations lie in any free blocks */
+    bool compacts; /* moves reservations where only fragmentation stands in the way of one */
+    struct {
+        struct kv_promise **at;
+        size_t count, capacity;
+    } placed;                /* while it compacts: all reservations, by address */
+    kv_kept_fn *kept_tokens; /* while it compacts */
+    const void *kept_context;
+    int64_t moved_tokens; /* by compaction, since the pool began */
 };
 
 void kv_paged_init(struct kv_paged *pool, const struct spec_kv_layout *layout, int64_t total_blocks,

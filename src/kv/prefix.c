@@ -294,11 +294,21 @@ static struct kv_extent *oldest_copy(const struct kv_prefix *prefix, const struc
     return NULL;
 }
 
+static bool is_being_computed(const struct kv_node *node, int64_t block)
+{
+    const struct kv_extent *extent = node->oldest;
+    while (extent != NULL && (extent->owner == NULL || extent->lo > block || extent->hi <= block)) {
+        extent = extent->younger;
+    }
+    return extent != NULL;
+}
+
 void kv_prefix_lookup(struct kv_prefix *prefix, const struct kv_content *content, int64_t most,
                       struct kv_hits *out)
 {
     out->count = 0;
     out->blocks = out->idle_blocks = 0;
+    out->next_is_pending = false;
     const struct kv_node *node = prefix->root;
     struct kv_cursor at = kv_cursor_at(content, 0);
     while (out->blocks < most && (node = find_child(prefix, node, at)) != NULL) {
@@ -307,6 +317,7 @@ void kv_prefix_lookup(struct kv_prefix *prefix, const struct kv_content *content
             int64_t until;
             struct kv_extent *extent = oldest_copy(prefix, node, out->blocks, &until);
             if (extent == NULL) {
+                out->next_is_pending = is_being_computed(node, out->blocks);
                 return;
             }
             until = until < end ? until : end;

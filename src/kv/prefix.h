@@ -64,8 +64,9 @@ struct kv_prefix_seq {
 struct kv_hits {
     struct kv_hold *at;
     size_t count, capacity;
-    int64_t blocks;      /* hit from block 0 on */
-    int64_t idle_blocks; /* of them in the free queue */
+    int64_t blocks;       /* hit from block 0 on */
+    int64_t idle_blocks;  /* of them in the free queue */
+    bool next_is_pending; /* a running sequence is about to hash the block behind them */
 };
 
 struct kv_prefix {

@@ -1,6 +1,9 @@
 #include "kv/reserve.h"
 
 #include "base/error.h"
+#include "base/mem.h"
+
+#include <string.h>
 
 const struct base_choice kv_policy_choices[] = {
     {"paged", KV_PAGED, "blocks of block_size tokens, taken as they are needed"},
@@ -71,10 +74,75 @@ bool kv_reserve_fits(const struct kv_paged *pool, int64_t tokens, int64_t spare_
     if (blocks > pool->free_blocks - spare_blocks) {
         return false;
     }
-    return pool->space == NULL ||
+    return pool->space == NULL || pool->compacts ||
            (kv_reserve_blocks(pool, tokens) <= pool->free_blocks - spare_blocks &&
             kv_space_fits(pool->space, blocks));
 }
+
+/* ---- compaction ---- */
+
+// The first reservation at or behind an address.
+static size_t placed_from(const struct kv_paged *pool, int64_t at)
+{
+    size_t low = 0, high = pool->placed.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (pool->placed.at[middle]->at < at) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static void note_placed(struct kv_paged *pool, struct kv_promise *promise)
+{
+    size_t index = placed_from(pool, promise->at);
+    base_vec_push(&pool->placed, promise);
+    struct kv_promise **at = pool->placed.at;
+    memmove(at + index + 1, at + index, (pool->placed.count - 1 - index) * sizeof *at);
+    at[index] = promise;
+}
+
+static void forget_placed(struct kv_paged *pool, const struct kv_promise *promise)
+{
+    size_t index = placed_from(pool, promise->at);
+    struct kv_promise **at = pool->placed.at;
+    base_require(index < pool->placed.count && at[index] == promise);
+    pool->placed.count--;
+    memmove(at + index, at + index + 1, (pool->placed.count - index) * sizeof *at);
+}
+
+// Slides reservations down until a hole of `blocks`, of which as many are free, lies behind the last that moved.
+static void compact(struct kv_paged *pool, int64_t blocks)
+{
+    int64_t end = 0;
+    for (size_t i = 0; i < pool->placed.count; i++) {
+        struct kv_promise *promise = pool->placed.at[i];
+        if (promise->at - end >= blocks) {
+            return;
+        }
+        if (promise->at > end) {
+            kv_space_slide(pool->space, promise->at, end, promise->blocks);
+            promise->at = end;
+            pool->moved_tokens += pool->kept_tokens(pool->kept_context, promise);
+        }
+        end += promise->blocks;
+    }
+}
+
+static int64_t find_place(struct kv_paged *pool, int64_t blocks)
+{
+    int64_t at = kv_space_take(pool->space, blocks);
+    if (at >= 0 || !pool->compacts) {
+        return at;
+    }
+    compact(pool, blocks);
+    return kv_space_take(pool->space, blocks);
+}
+
+/* ---- promises ---- */
 
 bool kv_reserve_take(struct kv_paged *pool, int64_t tokens, struct kv_promise *out)
 {
@@ -83,7 +151,7 @@ bool kv_reserve_take(struct kv_paged *pool, int64_t tokens, struct kv_promise *o
         return false;
     }
     if (pool->space != NULL) {
-        at = kv_space_take(pool->space, blocks);
+        at = find_place(pool, blocks);
         if (at < 0) {
             return false;
         }
@@ -92,16 +160,27 @@ bool kv_reserve_take(struct kv_paged *pool, int64_t tokens, struct kv_promise *o
         (struct kv_promise){.tokens = tokens, .blocks = kv_reserve_blocks(pool, tokens), .at = at};
     pool->free_blocks -= out->blocks;
     pool->promised_tokens += tokens;
+    if (pool->compacts) {
+        note_placed(pool, out);
+    }
     base_assert(pool->space == NULL || pool->space->free_units == pool->free_blocks);
     return true;
 }
 
 void kv_reserve_give(struct kv_paged *pool, struct kv_promise *promise)
 {
+    if (pool->compacts) {
+        forget_placed(pool, promise);
+    }
     if (pool->space != NULL) {
         kv_space_give(pool->space, promise->at, kv_paged_blocks_for(pool, promise->tokens));
     }
     pool->promised_tokens -= promise->tokens;
     kv_paged_give(pool, promise->blocks);
     *promise = (struct kv_promise){0};
+}
+
+void kv_reserve_release(struct kv_paged *pool)
+{
+    base_vec_free(&pool->placed);
 }

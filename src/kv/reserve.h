@@ -12,7 +12,10 @@
  *   unlimited        paged without an end: a pool that holds all seats at their longest
  *
  * A reservation is counted in blocks. With a placement it is one range of a real address space, so free blocks can lie where
- * the next reservation does not fit: external fragmentation. Sources: Kwon et al., SOSP 2023 (PagedAttention), section 3;
+ * the next reservation does not fit: external fragmentation. A pool that compacts then slides reservations down, the lowest
+ * first, until the hole behind the last one moved is long enough; what they keep is copied, which the caller pays for
+ * (`moved_tokens`). So whatever is free can be used. Cost: a walk over the reservations at each compaction, and at each
+ * reservation and return a search by address. Sources: Kwon et al., SOSP 2023 (PagedAttention), section 3;
  * Yu et al., OSDI 2022 (Orca).
  */
 #ifndef KVSIM_KV_RESERVE_H
@@ -46,8 +49,11 @@ int64_t kv_reserve_tokens(const struct kv_paged *pool, int64_t prompt_tokens,
 int64_t kv_reserve_blocks(const struct kv_paged *pool, int64_t tokens);
 /* True when it has a place now, `spare_blocks` staying free. */
 bool kv_reserve_fits(const struct kv_paged *pool, int64_t tokens, int64_t spare_blocks);
-/* Takes it; false, with nothing changed, when it does not fit. */
+/* Takes it; false, with nothing changed, when it does not fit. A pool that compacts keeps `out`, which must stay where it is
+ * until it is given back. */
 bool kv_reserve_take(struct kv_paged *pool, int64_t tokens, struct kv_promise *out);
 void kv_reserve_give(struct kv_paged *pool, struct kv_promise *promise);
+/* The pool's own memory; what it promised need not have come back. */
+void kv_reserve_release(struct kv_paged *pool);
 
 #endif

@@ -188,6 +188,23 @@ void kv_space_give(struct kv_space *space, int64_t at, int64_t units)
     }
 }
 
+void kv_space_slide(struct kv_space *space, int64_t from, int64_t to, int64_t units)
+{
+    base_require(space->placement != KV_BUDDY && to <= from && units >= 1);
+    if (to == from) {
+        return;
+    }
+    size_t index = index_of(space, to);
+    base_require(index < space->free.count);
+    struct kv_range *hole = &space->free.at[index];
+    base_require(hole->at == to && hole->at + hole->units == from);
+    hole->at += units; // the hole and the allocation change places
+    if (index + 1 < space->free.count && hole->at + hole->units == space->free.at[index + 1].at) {
+        hole->units += space->free.at[index + 1].units;
+        remove_at(space, index + 1);
+    }
+}
+
 int64_t kv_space_largest(const struct kv_space *space)
 {
     int64_t largest = 0;

@@ -8,6 +8,7 @@
  *   buddy       sizes are powers of two of a unit, at multiples of themselves; the smallest free power that fits is halved
  *               as often as needed, of equals the lowest address; a buddy that is free too merges. A space that is no power
  *               of two begins as its binary digits, the largest first.
+ * An allocation can be moved to lower addresses (first and best fit): compaction, which the caller decides and pays for.
  * Sources: Knuth, The Art of Computer Programming, volume 1, 2.5 (algorithms A, B, R, S).
  *
  * Invariants: ranges do not overlap and lie inside the space; used + free == units; no two free neighbours (first and best
@@ -54,6 +55,8 @@ bool kv_space_fits(const struct kv_space *space, int64_t units);
 int64_t kv_space_take(struct kv_space *space, int64_t units);
 /* Gives back what kv_space_take(units) gave at that address. */
 void kv_space_give(struct kv_space *space, int64_t at, int64_t units);
+/* first and best fit: the `units` at `from` lie at `to` from now on; to <= from, and all of [to, from) is free. */
+void kv_space_slide(struct kv_space *space, int64_t from, int64_t to, int64_t units);
 /* The longest free range: the largest request that fits (buddy: its power of two). */
 int64_t kv_space_largest(const struct kv_space *space);
 /* Everything is in order (see the invariants); for tests and debug builds. */

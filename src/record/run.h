@@ -156,7 +156,7 @@ struct record_value {
     X(ENERGY_PER_OUTPUT_TOKEN_J, "energy_per_output_token_j", RECORD_REAL, "J",                    \
       "rated power x busy time")                                                                   \
     X(COPIED_BYTES, "copied_bytes", RECORD_REAL, "bytes",                                          \
-      "rewritten by caches that grow by concatenation; NULL elsewhere")                            \
+      "rewritten by caches that grow by concatenation, moved by compaction; NULL elsewhere")       \
     X(PREFIX_HIT_TOKENS, "prefix_hit_tokens", RECORD_REAL, "tokens", "found in the prefix cache")  \
     X(PREFIX_LOOKUP_BLOCKS, "prefix_lookup_blocks", RECORD_REAL, "blocks",                         \
       "of the sequences admitted, partial ones included")                                          \
@@ -173,7 +173,11 @@ struct record_value {
     X(TIER_LINK_BUSY, "tier_link_busy", RECORD_REAL, "",                                           \
       "share of time in which the busier direction of its link carries something")                 \
     X(TIER_STALL_FRACTION, "tier_stall_fraction", RECORD_REAL, "",                                 \
-      "share of time in which a step waits for a transfer")
+      "share of time in which a step waits for a transfer")                                        \
+    X(PREFIX_PENDING_BLOCKS, "prefix_pending_blocks", RECORD_REAL, "blocks",                       \
+      "of prefix_lost_blocks: behind a block that another request was just computing")             \
+    X(PREFIX_RECOMPUTED_BLOCKS, "prefix_recomputed_blocks", RECORD_REAL, "blocks",                 \
+      "of prefix_lost_blocks: the request's own, evicted after its preemption")
 
 #define RECORD_SUMMARY_ENUM(identifier, column, kind, unit, help) RECORD_##identifier,
 enum record_summary { RECORD_SUMMARY_TABLE(RECORD_SUMMARY_ENUM) RECORD_SUMMARY_COUNT };

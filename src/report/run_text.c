@@ -191,8 +191,11 @@ static void print_rates(struct report_page *page, const struct record_run *run)
     };
     static const struct pair reuse[] = {
         {"prefix blocks found", RECORD_PREFIX_HIT_BLOCKS, false},
-        {"evicted before", RECORD_PREFIX_LOST_BLOCKS, false},
+        {"asked for", RECORD_PREFIX_LOOKUP_BLOCKS, false},
         {"not whole", RECORD_PREFIX_CUT_BLOCKS, false},
+        {"lost since sent", RECORD_PREFIX_LOST_BLOCKS, false},
+        {"being computed", RECORD_PREFIX_PENDING_BLOCKS, false},
+        {"own, preempted", RECORD_PREFIX_RECOMPUTED_BLOCKS, false},
     };
     static const char *const header[] = {"", "figure", "", "figure", "", "figure"};
     report_page_heading(page, "THROUGHPUT, COST AND LOAD (all replicas, mean of the replications)");

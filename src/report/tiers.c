@@ -55,8 +55,7 @@ void report_tiers_page(struct report_page *page, const struct record_run *run)
     report_page_table_end(page);
     char stall[REPORT_NUMBER_BYTES];
     report_page_line(
-        page,
-        "a tier is asked for what the pool lacks; reads, writes: link busy; steps waited %s",
+        page, "a tier is asked for what the pool lacks; reads, writes: link busy; steps waited %s",
         report_print_share(record_get_real(run, RECORD_TIER_STALL_FRACTION), stall, sizeof stall));
 }
 

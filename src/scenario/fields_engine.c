@@ -132,6 +132,13 @@ static const struct base_field engine_fields[] = {
      .choices = kv_placement_choices,
      .def = "blocks",
      .help = "where a reservation lies: in any free blocks, or contiguous"},
+    {.key = "kv_compaction",
+     .type = BASE_BOOL,
+     AT(kv_compaction),
+     .def = "false",
+     .help =
+         "contiguous reservations are moved together when only fragmentation stands in the way; "
+         "the step pays for the copies"},
     {.key = "kv_eviction",
      .type = BASE_CHOICE,
      AT(kv_eviction),

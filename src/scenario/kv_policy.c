@@ -133,6 +133,25 @@ static bool resolve_reuse(struct scenario_load *load)
     return true;
 }
 
+/* Something must lie somewhere, and where buddies lie is what makes them buddies. */
+static bool resolve_compaction(struct scenario_load *load)
+{
+    struct serve_config *config = &load->scenario->config;
+    bool can = kv_policy_reserves(config->kv_policy) &&
+               (config->kv_placement == KV_FIRST_FIT || config->kv_placement == KV_BEST_FIT);
+    if (!can && scenario_stated(load->engine, "kv_compaction") == NULL) {
+        scenario_drop(load->engine, "kv_compaction");
+        return true;
+    }
+    if (!can)
+        return fail_key(
+            load, "kv_compaction", "unused-key",
+            "it moves reservations that lie contiguous: kv_placement first_fit or best_fit",
+            "has nothing to move");
+    config->kv_compaction = load->opts.kv_compaction;
+    return true;
+}
+
 /* The queue's own order of empty blocks belongs to lru; the others take empty blocks first. */
 static bool resolve_eviction(struct scenario_load *load)
 {
@@ -203,6 +222,7 @@ bool scenario_kv_policy_resolve(struct scenario_load *load)
     config->kv_policy = policy_of(load);
     bool ok = check_placement(load);
     config->kv_placement = (enum kv_placement)load->opts.kv_placement;
+    ok = resolve_compaction(load) && ok;
     ok = resolve_reuse(load) && ok;
     ok = resolve_eviction(load) && ok;
     ok = resolve_block(load) && ok;
@@ -266,8 +286,9 @@ static bool check_buddies(struct scenario_load *load)
 }
 
 /*
- * A cache that grows by concatenation is copied, at every step or when it doubles: torch.cat reads the old tensor and writes the new one. Where
- * query heads share KV heads, K and V are written once for each query head and read there instead.
+ * A cache that grows by concatenation is copied, at every step or when it doubles: torch.cat reads the old tensor and writes
+ * the new one. Where query heads share KV heads, K and V are written once for each query head and read there instead. What
+ * compaction moves is read and written too.
  */
 static void price_copies(struct scenario_load *load)
 {
@@ -286,8 +307,9 @@ static void price_copies(struct scenario_load *load)
     double repeats =
         model->kv_head_count > 0 ? (double)model->q_head_count / (double)model->kv_head_count : 1;
     config->copy.per_cached_token = llround(2 * bytes * ticks_per_byte);
-    config->copy.per_context_token =
-        repeats > 1 ? llround(2 * repeats * bytes * ticks_per_byte) : 0;
+    config->copy.per_context_token = repeats > 1 && kv_policy_concatenates(config->kv_policy)
+                                         ? llround(2 * repeats * bytes * ticks_per_byte)
+                                         : 0;
 }
 
 /* What a step holds beside the cache belongs to whoever grows: the ledger's line `replicated`, as in `kvsim size`. */
@@ -314,5 +336,7 @@ bool scenario_kv_policy_pool(struct scenario_load *load)
         price_copies(load);
         add_transients(&config->layout, &config->waterfall.pages);
     }
+    if (config->kv_compaction)
+        price_copies(load);
     return check_buddies(load);
 }

@@ -50,6 +50,7 @@ struct scenario_engine_opts {
     bool enable_chunked_prefill, enable_prefix_caching, async_scheduling, enforce_eager,
         startup_check, disable_hybrid_kv_cache_manager, enable_expert_parallel, kv_unified,
         swa_full;
+    bool kv_compaction;
     int scheduling_policy, preemption, kv_policy, kv_placement, kv_eviction;
     const struct conf_node *kv_cache_dtype, *memory, *switches, *kv_tiers, *kv_offload;
     struct scenario_memory_opts memory_opts;

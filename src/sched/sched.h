@@ -39,8 +39,9 @@ struct sched_plan {
     int64_t valid_steps; /* further steps under the same plan */
     uint64_t flush;      /* number of the store that this step waits for; 0 = none */
     enum sched_wait wait;
-    int64_t regrown_tokens; /* concat_doubling: in tensors that this step copies to larger ones */
-    int64_t counted_total;  /* front members in this step whose gaps are recorded */
+    int64_t
+        copied_tokens; /* that this step copies: to larger tensors (concat_doubling), or to another place (compaction) */
+    int64_t counted_total; /* front members in this step whose gaps are recorded */
     int64_t
         *counted; /* the same by class; the caller's array of class_count, kept from plan to plan */
     size_t class_count;

@@ -11,6 +11,17 @@ static bool takes_memory(const struct kv_paged *pool)
     return !kv_policy_reserves(pool->policy) && pool->policy != KV_NO_CACHE;
 }
 
+// What is kept under a sequence's promise; what the plan in the making computes is not there yet.
+static int64_t kept_tokens(const void *context, const struct kv_promise *promise)
+{
+    const struct sched_seq *seq =
+        (const struct sched_seq *)(const void *)((const char *)promise -
+                                                 offsetof(struct sched_seq, promise));
+    const struct sched *sched = context;
+    bool is_coming = seq->state == SCHED_LOOSE && seq->scheduled_step == sched->next_number;
+    return sched_seq_computed(sched, seq) - (is_coming ? seq->scheduled_tokens : 0);
+}
+
 void sched_init(struct sched *sched, const struct sched_ops *ops,
                 const struct sched_options *options, struct kv_paged *pool,
                 struct base_arena *arena, size_t class_count)
@@ -20,6 +31,8 @@ void sched_init(struct sched *sched, const struct sched_ops *ops,
     sched_front_init(&sched->front, arena, options->block_size, class_count);
     // Tensors that double take memory at steps of their own: the front counts no boundaries for them.
     sched->front.takes_blocks = takes_memory(pool) && pool->policy != KV_CONCAT_DOUBLING;
+    pool->kept_tokens = kept_tokens;
+    pool->kept_context = sched;
     // Exact: int(watermark * num_blocks) without a double in between.
     base_i128 blocks = (base_i128)options->watermark.num * pool->total_blocks;
     if (pool->prefix != NULL) {
@@ -326,7 +339,7 @@ void sched_schedule_loose(struct sched *sched, struct sched_plan *plan, struct s
 {
     bool emits = seq->computed + tokens == sched_seq_known_tokens(seq);
     sched_add_to_shape(&plan->shape, seq, tokens, emits, sched->options->window_tokens);
-    plan->regrown_tokens += sched_regrown_tokens(sched, seq->computed, tokens);
+    plan->copied_tokens += sched_regrown_tokens(sched, seq->computed, tokens);
     int64_t end = seq->computed + tokens;
     seq->undo_high_water = seq->high_water;
     seq->undo_recomputed = seq->recomputed_total;
@@ -363,10 +376,12 @@ bool sched_reservation_fits(const struct sched *sched, const struct sched_seq *s
 void sched_admit(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq,
                  int64_t tokens)
 {
+    int64_t moved = sched->pool->moved_tokens;
     bool taken = kv_policy_reserves(sched->pool->policy)
                      ? kv_reserve_take(sched->pool, tokens_to_reserve(sched, seq), &seq->promise)
                      : kv_paged_take(sched->pool, sched_blocks_missing(sched, seq, tokens));
     base_require(taken);
+    plan->copied_tokens += sched->pool->moved_tokens - moved;
     seq->state = SCHED_LOOSE;
     seq->place = sched->next_place++;
     sched_list_push_back(&sched->running, seq);
@@ -513,7 +528,7 @@ void sched_begin_plan(struct sched *sched, struct sched_plan *plan)
     plan->token_count = 0;
     plan->shape = (struct cost_shape){.cached_step_tokens = sched->options->cached_step_tokens};
     plan->valid_steps = 0;
-    plan->regrown_tokens = 0;
+    plan->copied_tokens = 0;
     plan->flush = 0;
     sched->offload.flush = 0;
     sched->offload.has_orders = false;
@@ -536,7 +551,7 @@ static void count_regrown(const struct sched *sched, struct sched_plan *plan)
 {
     for (const struct sched_seq *seq = sched->running.head; seq != NULL; seq = seq->next) {
         if (seq->state == SCHED_FRONT) {
-            plan->regrown_tokens += sched_regrown_tokens(sched, sched_seq_computed(sched, seq), 1);
+            plan->copied_tokens += sched_regrown_tokens(sched, sched_seq_computed(sched, seq), 1);
         }
     }
 }
@@ -544,8 +559,9 @@ static void count_regrown(const struct sched *sched, struct sched_plan *plan)
 // Free blocks among which the head of the queue finds no place; where blocks lie anywhere there is no such thing.
 static int64_t count_fragmented(const struct sched *sched)
 {
-    const struct sched_seq *head =
-        sched->pool->space != NULL ? sched_queue_head(&sched->waiting) : NULL;
+    const struct sched_seq *head = sched->pool->space != NULL && !sched->pool->compacts
+                                       ? sched_queue_head(&sched->waiting)
+                                       : NULL;
     return head != NULL && !sched_reservation_fits(sched, head, 0) ? sched->pool->free_blocks : 0;
 }
 

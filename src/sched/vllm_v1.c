@@ -128,7 +128,7 @@ static void unschedule(struct sched *sched, struct sched_plan *plan, struct sche
     plan->shape.prefill_cached_rounded -= undo.prefill_cached_rounded;
     plan->shape.emitting_count -= undo.emitting_count;
     plan->token_count -= tokens;
-    plan->regrown_tokens -= sched_regrown_tokens(sched, before.computed, tokens);
+    plan->copied_tokens -= sched_regrown_tokens(sched, before.computed, tokens);
     seq->computed_total -= tokens;
     seq->high_water = seq->undo_high_water;
     seq->recomputed_total = seq->undo_recomputed;
@@ -288,6 +288,7 @@ static int64_t look_up(struct sched *sched, struct sched_seq *seq)
 {
     sched->hits.count = 0;
     sched->hits.blocks = sched->hits.idle_blocks = 0;
+    sched->hits.next_is_pending = false;
     if (sched->pool->prefix != NULL) {
         kv_prefix_lookup(sched->pool->prefix, &seq->cache.content,
                          (sched_seq_known_tokens(seq) - 1) / sched->pool->block_tokens,
@@ -296,6 +297,18 @@ static int64_t look_up(struct sched *sched, struct sched_seq *seq)
             sched->options->count_every_lookup ? sched_seq_known_tokens(seq) : 0;
     }
     return sched->hits.blocks * sched->pool->block_tokens;
+}
+
+// A run of hits ends at its first missing block: what has become of that one is why the rest is lost.
+static void count_lost(struct sched_reuse *reuse, const struct sched_seq *seq, int64_t lost,
+                       int64_t found, bool is_pending, int64_t block_tokens)
+{
+    reuse->lost_blocks += lost;
+    if (is_pending) {
+        reuse->lost_pending_blocks += lost;
+    } else if (found < seq->high_water / block_tokens) {
+        reuse->lost_own_blocks += lost;
+    }
 }
 
 // What a cache that forgets nothing could know is what others sent before, and what was computed before a preemption.
@@ -311,7 +324,8 @@ static void count_reuse(struct sched *sched, const struct sched_seq *seq, int64_
     int64_t begun = (seen + block - 1) / block - reachable;
     reuse->lookup_blocks += (tokens + block - 1) / block;
     reuse->hit_blocks += hits;
-    reuse->lost_blocks += reachable - found;
+    count_lost(reuse, seq, reachable - found, found, found == hits && sched->hits.next_is_pending,
+               block);
     reuse->cut_blocks += begun > 0 ? begun : 0;
     reuse->is_unknown = reuse->is_unknown || seq->seen_tokens < 0;
 }

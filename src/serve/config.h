@@ -22,9 +22,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What copying costs a step where caches grow by concatenation, in ticks (2^-20 ns) per token. */
+/* What copying costs a step where caches grow by concatenation or reservations are moved, in ticks (2^-20 ns) per token. */
 struct serve_copy_ticks {
-    int64_t per_cached_token; /* in the cache before the step: the old tensor is read and written */
+    int64_t per_cached_token;  /* copied: read and written */
     int64_t per_context_token; /* after the step: K and V repeated to all query heads */
 };
 
@@ -99,8 +99,9 @@ struct serve_config {
     const struct sched_ops *scheduler; /* NULL: vllm_v1 */
     enum kv_policy kv_policy;
     enum kv_placement kv_placement; /* of reservations */
+    bool kv_compaction;             /* of a space; first fit and best fit only */
     enum kv_eviction kv_eviction;   /* of a prefix cache; other than lru with free_order new only */
-    struct serve_copy_ticks copy;   /* concat */
+    struct serve_copy_ticks copy;   /* concatenation, compaction */
     struct serve_tier tier;
     struct cost_config cost;
     struct workload_spec workload;

@@ -17,6 +17,7 @@ static void init_pool(struct serve_replica *replica, const struct serve_config *
     if (kv_policy_reserves(config->kv_policy) && config->kv_placement != KV_ANY_BLOCKS) {
         pool->space = &replica->space;
         kv_space_init(&replica->space, config->kv_placement, pool->free_blocks);
+        pool->compacts = config->kv_compaction;
     }
     if (config->sched.enable_prefix_caching) {
         base_require(config->kv_policy == KV_PAGED || config->kv_policy == KV_UNLIMITED);
@@ -57,6 +58,7 @@ void serve_replica_release(struct serve_replica *replica)
     }
     if (replica->pool.space != NULL) {
         kv_space_release(replica->pool.space);
+        kv_reserve_release(&replica->pool);
     }
     for (size_t i = 0; i < SERVE_FLIGHTS; i++) {
         sched_plan_release(&replica->flights[i].plan);
@@ -260,7 +262,7 @@ static int64_t copied_tokens(const struct serve_replica *replica, const struct s
 {
     const struct cost_shape *shape = &plan->shape;
     if (replica->pool.policy != KV_CONCAT) {
-        return plan->regrown_tokens;
+        return plan->copied_tokens;
     }
     return shape->prefill_cached_tokens + shape->decode_context_tokens - shape->decode_seq_count;
 }
@@ -283,7 +285,9 @@ static void ramp_piece(struct serve_replica *replica, const struct cost_ramp *ra
                                .decode_context_tokens = ramp->context_tokens};
     cost_ramp_piece(replica->cost, ramp, max_steps, piece);
     piece->first_ticks += copy_ticks(replica, &shape, copied);
-    piece->delta_ticks += (copy->per_cached_token + copy->per_context_token) * ramp->seq_count;
+    if (replica->pool.policy == KV_CONCAT) {
+        piece->delta_ticks += (copy->per_cached_token + copy->per_context_token) * ramp->seq_count;
+    }
 }
 
 static void price(struct serve_replica *replica, struct serve_flight *flight, base_i128 start)
@@ -394,7 +398,7 @@ static struct serve_flight *decide(struct serve_replica *replica, base_i128 now)
     take_state(replica, flight);
     serve_tally_note_peak(&replica->tally);
     replica->steps++;
-    if (kv_policy_concatenates(replica->pool.policy)) {
+    if (kv_policy_concatenates(replica->pool.policy) || replica->pool.compacts) {
         replica->copied_tokens += copied_tokens(replica, plan);
     }
     replica->computed_tokens += plan->token_count;
@@ -445,8 +449,9 @@ static void take_stretch(struct serve_replica *replica, struct serve_flight *new
     while (!is_last) {
         struct cost_piece piece;
         // All members have their whole cache copied at each step, or nobody has.
-        ramp_piece(replica, &ramp, ramp.context_tokens - (int64_t)ramp.seq_count, limit - done,
-                   &piece);
+        bool all_copied = replica->pool.policy == KV_CONCAT;
+        int64_t copied = all_copied ? ramp.context_tokens - (int64_t)ramp.seq_count : 0;
+        ramp_piece(replica, &ramp, copied, limit - done, &piece);
         base_i128 start = replica->tally.since_ticks;
         int64_t count = intervals_until(&piece, next_event - start);
         if (done > 0) {

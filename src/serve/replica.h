@@ -84,7 +84,7 @@ struct serve_replica {
     base_i128 stall_ticks; /* steps waited for transfers */
     bool loads_follow;     /* loads decided without a step begin when the running one ends */
     uint64_t loads_flush;  /* and wait for this store */
-    int64_t copied_tokens; /* concat: in the cache before a step that rewrote them */
+    int64_t copied_tokens; /* in the cache before a step that rewrote or moved them */
     int64_t computed_tokens, prefill_tokens, emitted_tokens; /* emitted: by steps that have ended */
 };
 

@@ -61,7 +61,8 @@ struct serve_replica_result {
     int64_t peak_running, peak_waiting;
     uint64_t steps;
     int64_t computed_tokens, prefill_tokens;
-    int64_t copied_tokens; /* rewritten by caches that grow by concatenation */
+    int64_t
+        copied_tokens; /* rewritten by caches that grow by concatenation, or moved by compaction */
     uint64_t preemptions;
     uint64_t requests;                                 /* routed here */
     int64_t lookup_tokens, hit_tokens, evicted_blocks; /* of the prefix cache */

@@ -159,7 +159,7 @@ FIGURE(allocated_mean, window_mean(r, of_used) * (double)c->layout.block_bytes)
 FIGURE(lower_bound_mean, window_mean(r, of_live) * lower_bound_of_token(c))
 FIGURE(no_swap, 0.0 * (double)r->arrived)
 SUM_REPLICAS(copied_tokens, replica->copied_tokens)
-FIGURE(copied_bytes, kv_policy_concatenates(c->kv_policy)
+FIGURE(copied_bytes, kv_policy_concatenates(c->kv_policy) || c->kv_compaction
                          ? copied_tokens(c, r) * (double)c->layout.lower_bound_bytes_per_token
                          : (double)NAN)
 SUM_REPLICAS(evicted_blocks, replica->evicted_blocks)
@@ -169,6 +169,8 @@ FIGURE(hit_rate, lookup_tokens(c, r) > 0 ? hit_tokens(c, r) / lookup_tokens(c, r
 SUM_REPLICAS(sum_lookup_blocks, replica->reuse.lookup_blocks)
 SUM_REPLICAS(sum_hit_blocks, replica->reuse.hit_blocks)
 SUM_REPLICAS(sum_lost_blocks, replica->reuse.lost_blocks)
+SUM_REPLICAS(sum_pending_blocks, replica->reuse.lost_pending_blocks)
+SUM_REPLICAS(sum_own_blocks, replica->reuse.lost_own_blocks)
 SUM_REPLICAS(sum_cut_blocks, replica->reuse.cut_blocks)
 SUM_REPLICAS(unknown_reuse, replica->reuse.is_unknown ? 1 : 0)
 FIGURE(prefix_hit_tokens, c->sched.enable_prefix_caching ? hit_tokens(c, r) : (double)NAN)
@@ -202,6 +204,8 @@ static double share_of_run(const struct serve_config *c, const struct serve_resu
 
 FIGURE(tier_link_busy, share_of_run(c, r, fmax(load_ticks(c, r), store_ticks(c, r))))
 FIGURE(tier_stall_fraction, share_of_run(c, r, stall_ticks(c, r)))
+FIGURE(pending_blocks, isnan(lost_blocks(c, r)) ? (double)NAN : sum_pending_blocks(c, r))
+FIGURE(recomputed_blocks, isnan(lost_blocks(c, r)) ? (double)NAN : sum_own_blocks(c, r))
 SUM_REPLICAS(steps, replica->steps)
 SUM_REPLICAS(computed_tokens, replica->computed_tokens)
 SUM_REPLICAS(preemptions, replica->preemptions)
@@ -339,6 +343,8 @@ static const struct figure figures[] = {
     {.column = RECORD_TIER_BYTES_OUT, .of = tier_bytes_out},
     {.column = RECORD_TIER_LINK_BUSY, .of = tier_link_busy},
     {.column = RECORD_TIER_STALL_FRACTION, .of = tier_stall_fraction},
+    {.column = RECORD_PREFIX_PENDING_BLOCKS, .of = pending_blocks},
+    {.column = RECORD_PREFIX_RECOMPUTED_BLOCKS, .of = recomputed_blocks},
 };
 
 /* ---- from replications to a value with an interval ---- */

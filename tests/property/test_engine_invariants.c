@@ -84,6 +84,19 @@ static bool somebody_gave_up(const struct serve_result *result)
            0;
 }
 
+// Every block that was asked for was found, lost, cut or new; the reasons of a loss exclude each other.
+static void check_reuse(const struct engine_run *run, const struct serve_config *config)
+{
+    for (size_t i = 0; i < config->replica_count; i++) {
+        const struct serve_replica_result *replica = &run->result.replicas[i];
+        const struct sched_reuse *reuse = &replica->reuse;
+        HOLDS(reuse->hit_blocks + reuse->lost_blocks + reuse->cut_blocks <= reuse->lookup_blocks);
+        HOLDS(reuse->lost_pending_blocks + reuse->lost_own_blocks <= reuse->lost_blocks);
+        HOLDS(replica->hit_tokens == reuse->hit_blocks * config->sched.block_size);
+        HOLDS(replica->preemptions > 0 || reuse->lost_own_blocks == 0);
+    }
+}
+
 static void check_requests(const struct engine_run *run)
 {
     const struct serve_result *result = &run->result;
@@ -187,6 +200,7 @@ static void check_service(uint64_t seed)
     result_check_identities(config, &stepped.result, difference, sizeof difference);
     expect_same(seed, "identities", difference);
     check_requests(&stepped);
+    check_reuse(&stepped, config);
 
     engine_run_config(config,
                       &(struct engine_options){

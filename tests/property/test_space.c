@@ -26,6 +26,8 @@ static void run(enum kv_placement placement, uint64_t seed)
     for (int i = 0; i < 400; i++) {
         size_t holder = (size_t)draw(&state, SPACE_MAP_HOLDERS);
         space_map_step(&map, holder, 1 + (int64_t)draw(&state, most));
+        if (draw(&state, 4) == 0)
+            space_map_slide(&map, (size_t)draw(&state, SPACE_MAP_HOLDERS));
     }
     // Everything given back: the space is as it began.
     for (size_t i = 0; i < SPACE_MAP_HOLDERS; i++) {

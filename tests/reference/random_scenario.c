@@ -120,6 +120,14 @@ static void draw_orca(const struct draft *draft)
     engine->reservation = (enum ref_reservation)draw(state, REF_RESERVE_MAX, REF_KEEP_NOTHING);
     engine->allocator = (enum ref_allocator)draw(state, REF_ALLOC_BLOCKS, REF_ALLOC_BUDDY);
     engine->is_static = one_in(state, 4);
+    if (has(draft, RANDOM_COMPACTION)) {
+        engine->reservation =
+            (enum ref_reservation)draw(state, REF_RESERVE_POW2, REF_RESERVE_EXACT);
+        engine->allocator =
+            (enum ref_allocator)draw(state, REF_ALLOC_FIRST_FIT, REF_ALLOC_BEST_FIT);
+        engine->compacts = true;
+        engine->ticks_per_moved_token = draw(state, 0, 20) * REF_TICKS_PER_NS;
+    }
     if (engine->reservation == REF_KEEP_NOTHING) {
         engine->async_scheduling = false;
     }

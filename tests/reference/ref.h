@@ -112,7 +112,12 @@ struct ref_engine {
     struct ref_tier tier;
     enum ref_reservation reservation; /* this and the next two: Orca only */
     enum ref_allocator allocator;
-    bool is_static;                 /* admits only while nothing runs */
+    bool is_static; /* admits only while nothing runs */
+    /* First and best fit: where enough is free for the head but no hole is long enough, reservations slide down to the end of
+     * the one before them (or to 0), the lowest first, until the hole behind the last that moved is long enough. A step
+     * lasts so many ticks longer for each token that its turn moved: of what had been computed by turns before. */
+    bool compacts;
+    int64_t ticks_per_moved_token;
     int64_t block_size;             /* tokens per block, at least 1 */
     int64_t num_blocks;             /* with the null block, which Orca does not have */
     int64_t max_model_len;          /* tokens */
@@ -258,6 +263,7 @@ struct ref_totals {
     int64_t tier_asked_tokens, tier_hit_tokens; /* beyond the pool's own hits, at admissions */
     int64_t tier_loaded_blocks, tier_stored_blocks, tier_evicted_chunks, tier_refused_stores;
     ref_i128 load_ticks, store_ticks, stall_ticks; /* links busy; steps that waited for transfers */
+    int64_t moved_tokens;
 };
 
 /*

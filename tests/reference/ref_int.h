@@ -174,6 +174,7 @@ struct ref_turn {
     struct ref_batch batch;
     struct ref_list admitted;
     int64_t budget;
+    int64_t moved_tokens;
     bool preempted_any;
 };
 

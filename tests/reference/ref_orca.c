@@ -135,7 +135,8 @@ static bool has_place(const struct ref_state *state, const struct ref_request *r
 {
     const int64_t blocks = blocks_of(state, promised_tokens(state->engine, request));
     if (reserves(state->engine)) {
-        return find_place(state, blocks) >= 0;
+        return find_place(state, blocks) >= 0 ||
+               (state->engine->compacts && blocks <= state->pool.free.count);
     }
     return blocks + blocks_at_the_end(state) <= state->pool.block_count;
 }
@@ -146,9 +147,55 @@ static void take_block(struct ref_state *state, struct ref_request *request, int
     ref_list_push(&request->blocks, block);
 }
 
-static void reserve(struct ref_state *state, struct ref_request *request)
+/* The running request that holds a block, or NULL. */
+static struct ref_request *holder_of(const struct ref_state *state, int64_t block)
+{
+    for (int64_t i = 0; i < state->running.count; i++) {
+        struct ref_request *request = &state->requests[state->running.at[i]];
+        if (ref_list_find(&request->blocks, block) >= 0) {
+            return request;
+        }
+    }
+    return NULL;
+}
+
+/* Moves a reservation to begin at `to`. Returns its length. */
+static int64_t slide(struct ref_state *state, struct ref_turn *turn, struct ref_request *request,
+                     int64_t to)
+{
+    const int64_t length = request->blocks.count;
+    turn->moved_tokens += request->blocks.at[0] != to ? request->computed : 0;
+    while (request->blocks.count > 0) {
+        ref_pool_drop(&state->pool, request->blocks.at[--request->blocks.count]);
+    }
+    for (int64_t i = 0; i < length; i++) {
+        take_block(state, request, to + i);
+    }
+    return length;
+}
+
+static void compact(struct ref_state *state, struct ref_turn *turn, int64_t blocks)
+{
+    int64_t end = 0;
+    for (int64_t block = 0; block < state->pool.block_count; block++) {
+        struct ref_request *request = holder_of(state, block);
+        if (request == NULL) {
+            continue;
+        }
+        if (block - end >= blocks) {
+            return;
+        }
+        end += slide(state, turn, request, end);
+        block = end - 1;
+    }
+}
+
+static void reserve(struct ref_state *state, struct ref_turn *turn, struct ref_request *request)
 {
     int64_t blocks = blocks_of(state, promised_tokens(state->engine, request));
+    if (state->engine->compacts && find_place(state, blocks) < 0) {
+        compact(state, turn, blocks);
+    }
     const int64_t first = find_place(state, blocks);
     if (state->engine->allocator == REF_ALLOC_BUDDY) {
         blocks = power_from(blocks);
@@ -209,7 +256,7 @@ static void schedule_running(struct ref_state *state, struct ref_turn *turn)
 static void admit(struct ref_state *state, struct ref_turn *turn, struct ref_request *request)
 {
     if (reserves(state->engine)) {
-        reserve(state, request);
+        reserve(state, turn, request);
     }
     ref_list_remove(&state->waiting, 0);
     request->where = REF_RUNNING;
@@ -231,8 +278,8 @@ void ref_orca_decide(struct ref_state *state, struct ref_turn *turn)
         }
         admit(state, turn, head);
     }
-    const bool is_contiguous =
-        reserves(state->engine) && state->engine->allocator != REF_ALLOC_BLOCKS;
+    const bool is_contiguous = reserves(state->engine) && !state->engine->compacts &&
+                               state->engine->allocator != REF_ALLOC_BLOCKS;
     const bool is_stopped =
         state->waiting.count > 0 && !has_place(state, &state->requests[state->waiting.at[0]]);
     state->fragmented_blocks = is_contiguous && is_stopped ? state->pool.free.count : 0;

@@ -354,7 +354,9 @@ static void launch(struct ref_state *state, struct ref_turn *turn)
     struct ref_step *step = new_row(state);
     ref_tier_store(state, turn);
     advance_requests(state, &turn->batch, &step->shape);
-    const int64_t ticks = step_ticks(state->input, &step->shape);
+    const int64_t ticks = step_ticks(state->input, &step->shape) +
+                          state->engine->ticks_per_moved_token * turn->moved_tokens;
+    output->totals.moved_tokens += turn->moved_tokens;
     if (ticks < 1) {
         fprintf(stderr, "reference: a step without duration\n");
         abort();

@@ -165,6 +165,8 @@ static void fill_config(const struct ref_input *input, struct cost_options *cost
         out->scheduler = &sched_orca;
         out->kv_policy = policies[engine->reservation];
         out->kv_placement = placements[engine->allocator];
+        out->kv_compaction = engine->compacts;
+        out->copy.per_cached_token = engine->ticks_per_moved_token;
     }
     out->layout = (struct spec_kv_layout){.group_count = 1,
                                           .lower_bound_bytes_per_token = 1,
@@ -473,6 +475,10 @@ void engine_compare_with_reference(const struct ref_input *input, const struct r
                  whole->fragmented_blocks * input->engine.block_size);
     compare(&diff, "evicted", expected->totals.evicted_blocks,
             run->result.replicas[0].evicted_blocks);
+    if (input->engine.compacts) {
+        compare(&diff, "moved", expected->totals.moved_tokens,
+                run->result.replicas[0].copied_tokens);
+    }
     compare(&diff, "lookups", expected->totals.lookup_tokens,
             run->result.replicas[0].lookup_tokens);
     const struct serve_replica_result *replica = &run->result.replicas[0];

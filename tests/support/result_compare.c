@@ -80,6 +80,10 @@ static void same_replica(struct check *check, const struct serve_replica_result 
     same(check, "tokens looked up", a->lookup_tokens, b->lookup_tokens);
     same(check, "tokens hit", a->hit_tokens, b->hit_tokens);
     same(check, "blocks evicted", a->evicted_blocks, b->evicted_blocks);
+    same(check, "blocks found", a->reuse.hit_blocks, b->reuse.hit_blocks);
+    same(check, "blocks lost", a->reuse.lost_blocks, b->reuse.lost_blocks);
+    same(check, "lost, pending", a->reuse.lost_pending_blocks, b->reuse.lost_pending_blocks);
+    same(check, "lost, own", a->reuse.lost_own_blocks, b->reuse.lost_own_blocks);
     same(check, "blocks looked up", a->reuse.lookup_blocks, b->reuse.lookup_blocks);
     same(check, "blocks lost", a->reuse.lost_blocks, b->reuse.lost_blocks);
     same(check, "blocks cut", a->reuse.cut_blocks, b->reuse.cut_blocks);

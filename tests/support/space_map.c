@@ -115,12 +115,8 @@ static void give(struct space_map *map, size_t holder)
     map->units[holder] = 0;
 }
 
-void space_map_step(struct space_map *map, size_t holder, int64_t units)
+static void check(const struct space_map *map)
 {
-    if (map->units[holder] > 0)
-        give(map, holder);
-    else
-        take(map, holder, units);
     int64_t free_units = 0, largest = 0;
     for (int64_t i = 0; i < map->space.units; i++) {
         free_units += map->held_by[i] == 0 ? 1 : 0;
@@ -130,4 +126,27 @@ void space_map_step(struct space_map *map, size_t holder, int64_t units)
     base_require(free_units == map->space.free_units);
     base_require(largest == kv_space_largest(&map->space));
     base_require(kv_space_is_sound(&map->space));
+}
+
+void space_map_step(struct space_map *map, size_t holder, int64_t units)
+{
+    if (map->units[holder] > 0)
+        give(map, holder);
+    else
+        take(map, holder, units);
+    check(map);
+}
+
+void space_map_slide(struct space_map *map, size_t holder)
+{
+    int64_t from = map->at[holder], to = from, units = map->units[holder];
+    if (units == 0 || map->space.placement == KV_BUDDY)
+        return;
+    while (to > 0 && map->held_by[to - 1] == 0)
+        to--;
+    kv_space_slide(&map->space, from, to, units);
+    memset(map->held_by + from, 0, (size_t)units);
+    memset(map->held_by + to, (int)holder + 1, (size_t)units);
+    map->at[holder] = to;
+    check(map);
 }

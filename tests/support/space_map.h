@@ -21,5 +21,7 @@ void space_map_release(struct space_map *map);
 /* The holder gives back what it holds, or takes `units`. Ends the process when the space did anything but what its placement
  * promises. */
 void space_map_step(struct space_map *map, size_t holder, int64_t units);
+/* First and best fit: what the holder has slides down to the end of what lies before it. */
+void space_map_slide(struct space_map *map, size_t holder);
 
 #endif

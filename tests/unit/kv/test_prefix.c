@@ -534,6 +534,35 @@ static int64_t none_hashed(void *context, const struct kv_prefix_seq *cache)
     return 0;
 }
 
+static bool next_is_pending(struct kv_prefix *prefix, const struct kv_content *content)
+{
+    struct kv_hits hits = {0};
+    kv_prefix_lookup(prefix, content, content->token_count / prefix->block_tokens, &hits);
+    base_vec_free(&hits);
+    return hits.next_is_pending;
+}
+
+START_TEST(a_block_that_is_being_computed_is_told_from_one_that_is_gone)
+{
+    struct kv_prefix prefix;
+    struct kv_prefix_seq first = {0};
+    struct spec_token_run same[1] = {{0, 16}}, parts[2] = {{0, 8}, {500, 8}};
+    struct kv_content whole = one_run(same), other = {parts, 2, 16};
+    kv_prefix_init(&prefix, 4, 9, KV_EVICT_LRU, false);
+    prefix.hashed_blocks = none_hashed;
+    ck_assert(!next_is_pending(&prefix, &whole));
+    attach(&prefix, &first, &whole, 0, 4);
+    ck_assert(next_is_pending(&prefix, &whole));
+    ck_assert(next_is_pending(&prefix, &other));
+    kv_prefix_detach(&prefix, &first, 2, 2); // two were hashed, two never will be
+    prefix.hashed_blocks = all_hashed;
+    ck_assert(!next_is_pending(&prefix, &whole));
+    ck_assert(!next_is_pending(&prefix, &other));
+    kv_prefix_release(&prefix);
+    base_vec_free(&first.holds);
+}
+END_TEST
+
 START_TEST(a_second_copy_that_is_cut_is_still_eaten_from_its_end)
 {
     struct kv_prefix prefix;
@@ -568,4 +597,5 @@ CHECK_MAIN("kv.prefix", every_block_is_where_a_block_by_block_model_has_it,
            the_last_blocks_of_the_oldest_content_go_first,
            each_order_takes_from_another_content_first,
            contents_that_part_in_a_block_share_what_lies_before_it,
+           a_block_that_is_being_computed_is_told_from_one_that_is_gone,
            a_second_copy_that_is_cut_is_still_eaten_from_its_end)

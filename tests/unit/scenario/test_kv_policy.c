@@ -103,6 +103,8 @@ END_TEST
 
 START_TEST(what_does_not_go_together_is_refused)
 {
+    refuse("profile: orca-exact, kv_compaction: true", "engine.kv_compaction", "unused-key");
+    refuse("profile: vllm-0.19, kv_compaction: false", "engine.kv_compaction", "unused-key");
     refuse("profile: vllm-0.19, kv_placement: buddy", "engine.kv_placement", "unused-key");
     refuse("profile: vllm-0.19, kv_policy: reserved_max, enable_prefix_caching: true",
            "engine.enable_prefix_caching", "conflict");
