@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 enum report_style { REPORT_TEXT, REPORT_MARKDOWN };
-enum { REPORT_WIDTH = 100, REPORT_COLUMNS_MAX = 12 };
+enum { REPORT_WIDTH = 100, REPORT_COLUMNS_MAX = 16 };
 
 struct report_page {
     FILE *out;

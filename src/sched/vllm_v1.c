@@ -254,7 +254,7 @@ static int64_t needed_blocks(int64_t required, const struct kv_hits *hits)
 static int64_t most_blocks(const struct sched *sched, int64_t known)
 {
     const struct sched_options *options = sched->options;
-    int64_t blocks = kv_paged_blocks_for(sched->pool, known);
+    int64_t blocks = kv_reserve_held_blocks(sched->pool, known);
     if (options->window_tokens == 0) {
         return blocks;
     }
@@ -279,7 +279,7 @@ static bool prompt_fits(const struct sched *sched, const struct sched_seq *seq, 
         needed_blocks(most_blocks(sched, known) - held_blocks, &sched->hits) > free_blocks) {
         return false;
     }
-    return needed_blocks(kv_paged_blocks_for(sched->pool, end) - held_blocks, &sched->hits) <=
+    return needed_blocks(kv_reserve_held_blocks(sched->pool, end) - held_blocks, &sched->hits) <=
            free_blocks;
 }
 
