@@ -36,7 +36,7 @@ enum random_feature {
     RANDOM_ORCA =
         1u << 16, /* Orca or a static batch, any reservation and placement; no cache or windows */
     RANDOM_EVICTION = 1u << 17,   /* beside RANDOM_CACHE: any order of eviction but lru */
-    RANDOM_COMPACTION = 1u << 18, /* beside RANDOM_ORCA: contiguous reservations that are moved */
+    RANDOM_COMPACTION = 1u << 19, /* beside RANDOM_ORCA: contiguous reservations that are moved */
 };
 
 /* Without the features that need a prefix cache or windows. */
