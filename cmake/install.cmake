@@ -19,6 +19,10 @@ install(FILES
     "${CMAKE_CURRENT_BINARY_DIR}/kvsimConfigVersion.cmake"
     DESTINATION "${kvsim_package_dir}")
 
+set(KVSIM_PC_MPI "")
+if(KVSIM_MPI)
+    set(KVSIM_PC_MPI " mpi-c")
+endif()
 configure_file(cmake/kvsim.pc.in "${CMAKE_CURRENT_BINARY_DIR}/kvsim.pc" @ONLY)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/kvsim.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
