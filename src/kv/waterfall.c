@@ -226,9 +226,10 @@ static int64_t blocks_of(const struct kv_pages *pages, int64_t available_bytes)
 }
 
 static void set_pool(const struct kv_waterfall_inputs *inputs, struct kv_waterfall *out,
-                     int64_t blocks)
+                     int64_t blocks_of_all_layers)
 {
     const struct kv_pages *pages = &out->pages;
+    int64_t blocks = kv_window_pool_split(inputs, out, blocks_of_all_layers);
     int64_t usable = blocks > inputs->reserved_blocks ? blocks - inputs->reserved_blocks : 0;
     out->kv_pool_blocks = blocks;
     out->kv_pool_tokens = blocks / pages->table_count * pages->block_tokens;
@@ -238,6 +239,7 @@ static void set_pool(const struct kv_waterfall_inputs *inputs, struct kv_waterfa
     out->kv_pool_bytes = held * (int64_t)pages->block_bytes;
     out->kv_pool_bytes_per_gpu = held * (int64_t)pages->block_bytes_per_gpu;
     out->kv_pool_blocks_low = out->kv_pool_blocks_high = blocks;
+    kv_window_pool_set(inputs, out, blocks);
 }
 
 static void set_concurrency(const struct kv_waterfall_inputs *inputs, struct kv_waterfall *out)
@@ -249,6 +251,11 @@ static void set_concurrency(const struct kv_waterfall_inputs *inputs, struct kv_
     if (blocks > 0) {
         out->max_concurrency = (double)out->kv_pool_blocks / (double)blocks;
         out->concurrency_guaranteed = out->kv_usable_blocks / blocks;
+    }
+    if (out->kv_window_tokens != 0) {
+        int64_t windows = kv_window_pool_sequences(out, inputs->max_model_len);
+        if (windows < out->concurrency_guaranteed)
+            out->concurrency_guaranteed = windows;
     }
     if (inputs->sizing.concurrency_by_tokens)
         out->max_concurrency = (double)out->kv_pool_tokens / (double)inputs->max_model_len;
@@ -342,8 +349,8 @@ static void make_sized_pool(const struct kv_waterfall_inputs *inputs, const stru
     if (hardware->memory_is_derived) {
         int64_t low = available_bytes(inputs, parts, hardware->memory_low_bytes);
         int64_t high = available_bytes(inputs, parts, hardware->memory_high_bytes);
-        out->kv_pool_blocks_low = blocks_of(&out->pages, low);
-        out->kv_pool_blocks_high = blocks_of(&out->pages, high);
+        out->kv_pool_blocks_low = kv_window_pool_split(inputs, out, blocks_of(&out->pages, low));
+        out->kv_pool_blocks_high = kv_window_pool_split(inputs, out, blocks_of(&out->pages, high));
     }
     out->weights_bytes = parts->of[KV_PART_WEIGHTS].bytes * (int64_t)out->layout.gpu_count;
     add_card_rows(hardware, out);

@@ -14,4 +14,13 @@ enum kvsim_status kv_waterfall_compute(const struct kv_waterfall_inputs *inputs,
 /* Fills refusal.changes of a waterfall that does not start. */
 void kv_waterfall_find_changes(const struct kv_waterfall_inputs *inputs, struct kv_waterfall *out);
 
+/* window_pool.c: blocks of the full layers' pool out of `blocks` of all layers; `blocks` where there is one kind. */
+int64_t kv_window_pool_split(const struct kv_waterfall_inputs *inputs,
+                             const struct kv_waterfall *out, int64_t blocks);
+/* Bytes and tokens of the two pools, of `blocks` of full layers; changes nothing where there is one kind. */
+void kv_window_pool_set(const struct kv_waterfall_inputs *inputs, struct kv_waterfall *out,
+                        int64_t blocks);
+/* Sequences of `tokens` in the windowed layers' pool: each takes its window, and all of it while it is shorter. */
+int64_t kv_window_pool_sequences(const struct kv_waterfall *out, int64_t tokens);
+
 #endif

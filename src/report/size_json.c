@@ -102,6 +102,8 @@ static void put_pool(struct report_json *json, const struct record_size *size)
     report_json_integer(json, "kv_pool_tokens", size->kv_pool_tokens);
     report_json_integer(json, "kv_usable_blocks", size->kv_usable_blocks);
     report_json_integer(json, "kv_usable_tokens", size->kv_usable_tokens);
+    if (size->kv_window_tokens != 0)
+        report_json_integer(json, "kv_window_tokens", size->kv_window_tokens);
     if (size->kv_slots != 0) {
         report_json_integer(json, "kv_slots", size->kv_slots);
         report_json_integer(json, "kv_slot_tokens", size->kv_slot_tokens);

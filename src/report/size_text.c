@@ -123,6 +123,9 @@ static void print_pool(struct report_page *page, const struct record_size *size)
         (long long)size->block_bytes_per_gpu,
         base_print_count((double)size->kv_pool_tokens, tokens, sizeof tokens),
         base_print_count((double)size->kv_usable_tokens, usable, sizeof usable));
+    if (size->kv_window_tokens != 0)
+        report_page_line(page, "%lld tokens in the pool of the windowed layers",
+                         (long long)size->kv_window_tokens);
     if (size->kv_slots != 0)
         report_page_line(page, "%lld slots, the longest sequence has %lld tokens",
                          (long long)size->kv_slots, (long long)size->kv_slot_tokens);

@@ -46,7 +46,7 @@ struct scenario_engine_opts {
     int64_t quantization_group_size;
     int64_t kv_cache_memory_bytes, num_gpu_blocks_override, kv_cache_tokens, reserved_blocks,
         ctx_size, swap_space_bytes;
-    struct base_rational gpu_memory_utilization, watermark;
+    struct base_rational gpu_memory_utilization, watermark, swa_full_tokens_ratio;
     bool enable_chunked_prefill, enable_prefix_caching, async_scheduling, enforce_eager,
         startup_check, disable_hybrid_kv_cache_manager, enable_expert_parallel, kv_unified,
         swa_full;
@@ -70,7 +70,7 @@ struct scenario_sizing_opts {
     bool windows, loads_vision, spare_page, latent_with_value, by_tokens, clamps;
     int64_t state_blocks, state_blocks_cached, request_table_bytes, latent_block, index_block,
         latent_align, cell_padding, chunked_above;
-    struct base_rational wiggle;
+    struct base_rational wiggle, window_share;
     struct scenario_reserve_opts reserve;
 };
 

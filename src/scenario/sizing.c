@@ -256,6 +256,13 @@ static const struct base_field sizing_fields[] = {
      .min_open = true,
      .def = "1",
      .help = "share of what is free that becomes the pool, whatever the fraction"},
+    {.key = "window_share",
+     .type = BASE_RATIONAL,
+     .unit = BASE_RATIO,
+     SIZING(window_share),
+     .max = 1,
+     .min_open = true,
+     .help = "windowed layers have a pool of their own with so many tokens for one of the others"},
     {.key = "reserve",
      .type = BASE_SUB,
      SIZING(reserve),
@@ -607,6 +614,10 @@ void scenario_sizing_fill(struct scenario_load *load, struct kv_waterfall_inputs
     if (kv_policy_concatenates((enum kv_policy)opts->kv_policy))
         inputs->pages.transient_bytes_per_token = transient_bytes(load);
     inputs->sizing = load->sizing_rule;
+    if (!opts->disable_hybrid_kv_cache_manager)
+        inputs->sizing.window_share = opts->swa_full_tokens_ratio.den != 0
+                                          ? opts->swa_full_tokens_ratio
+                                          : sizing->window_share;
     inputs->weights.without_vision = !sizing->loads_vision;
     inputs->weights.count = (enum spec_weights_count)sizing->weights_counted;
     inputs->weights.latent_copies = (enum spec_latent_copies)sizing->latent_copies;

@@ -288,6 +288,7 @@ static void add_pool(const struct serve_config *config, struct record_size *out)
     out->kv_pool_tokens = waterfall->kv_pool_tokens;
     out->kv_usable_blocks = waterfall->kv_usable_blocks;
     out->kv_usable_tokens = waterfall->kv_usable_tokens;
+    out->kv_window_tokens = waterfall->kv_window_tokens;
     out->kv_pool_blocks_low = waterfall->kv_pool_blocks_low;
     out->kv_pool_blocks_high = waterfall->kv_pool_blocks_high;
     out->kv_slots = waterfall->cells.slots;

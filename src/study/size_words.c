@@ -77,6 +77,12 @@ static void log_sglang(const struct record_size *size, struct lines *lines)
     double bytes = (double)size->kv_pool_bytes_per_gpu;
     int64_t both = size->k_bytes + size->v_bytes;
     double k = both > 0 ? bytes * (double)size->k_bytes / (double)both / gib : 0;
+    if (size->kv_window_tokens != 0)
+        add_line(lines, base_arena_printf(lines->arena,
+                                          "Use sliding window memory pool. full_layer_tokens=%lld, "
+                                          "swa_layer_tokens=%lld",
+                                          (long long)size->kv_pool_tokens,
+                                          (long long)size->kv_window_tokens));
     if (size->v_bytes == 0)
         add_line(lines, base_arena_printf(lines->arena,
                                           "KV Cache is allocated. #tokens: %lld, KV size: %.2f GB",
