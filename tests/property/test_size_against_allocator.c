@@ -39,11 +39,20 @@ static struct kv_pages pages_of(const struct spec_kv_layout *layout, bool hybrid
 
 START_TEST(agrees_with_the_engines_pool)
 {
-    static const struct spec_model *const models[] = {&model_llama_8b, &model_llama_70b,
-                                                      &model_deepseek_v3};
+    // GQA, MHA, MQA, MLA, MLA with index keys, and layers of which a third reuse another's cache.
+    struct spec_model one_head = model_llama_8b, all_heads = model_llama_8b,
+                      indexed = model_deepseek_v3, shared = model_llama_8b;
+    all_heads.groups[0].kv_head_count = all_heads.kv_head_count = 32;
+    one_head.groups[0].kv_head_count = one_head.kv_head_count = 1;
+    indexed.groups[indexed.group_count++] = (struct spec_kv_group){
+        .kind = SPEC_KV_INDEX, .layer_count = 61, .kv_head_count = 1, .k_dim = 128};
+    shared.groups[0].layer_count = 21;
+    const struct spec_model *const models[] = {
+        &model_llama_8b, &model_llama_70b, &model_deepseek_v3, &all_heads, &one_head,
+        &indexed,        &shared};
     static const char *const dtypes[] = {"bf16", "fp8", "int4", "nvfp4"};
     static const uint32_t blocks[] = {1, 16, 64}, ranks[] = {1, 8, 16};
-    for (size_t m = 0; m < 3; m++) {
+    for (size_t m = 0; m < sizeof models / sizeof models[0]; m++) {
         for (size_t d = 0; d < 4; d++) {
             for (size_t b = 0; b < 3; b++) {
                 struct spec_kv_layout layout =
