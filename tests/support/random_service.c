@@ -285,6 +285,29 @@ static void roll_policy(struct dice *dice, struct service *service)
     }
 }
 
+// Memory behind the pool where there is a prefix cache, much or little of it.
+static void roll_tier(struct dice *dice, struct serve_config *config)
+{
+    struct sched_options *sched = &config->sched;
+    if (!sched->enable_prefix_caching || sched->block_size == 1 || !one_in(dice, 2)) {
+        return;
+    }
+    sched->unchunked_misfit = SCHED_MISFIT_STOP;
+    sched->tier = (struct sched_tier_options){.chunk_blocks = between(dice, 1, 3),
+                                              .capacity_chunks = between(dice, 1, 400),
+                                              .order = one_in(dice, 2) ? KV_TIER_ARC : KV_TIER_LRU,
+                                              .store_threshold = between(dice, 0, 2),
+                                              .prompt_only = one_in(dice, 3),
+                                              .is_sync = one_in(dice, 3),
+                                              .reserves_for_prefills = one_in(dice, 2)};
+    config->tier = (struct serve_tier){.name = "host",
+                                       .block_bytes = (int64_t)config->layout.block_bytes,
+                                       .capacity_bytes = 1,
+                                       .latency_ticks = between(dice, 1, 1 << 30),
+                                       .read_ticks_per_block = between(dice, 0, 1 << 30),
+                                       .write_ticks_per_block = between(dice, 0, 1 << 30)};
+}
+
 void random_service_init(struct random_service *random, uint64_t seed)
 {
     struct dice dice = {seed * UINT64_C(0x2545f4914f6cdd1d)};
@@ -297,6 +320,7 @@ void random_service_init(struct random_service *random, uint64_t seed)
     roll_workload(&dice, random);
     roll_statistics(&dice, random);
     roll_policy(&dice, &random->service);
+    roll_tier(&dice, &random->service.config);
 }
 
 void random_service_release(struct random_service *random)
