@@ -58,6 +58,9 @@ enum kvsim_status base_parse_seconds(const char *text, int64_t *out_ns,
 /* Name of the unit for messages, manual and run_param: "tokens", "bytes", "ns", "1/s", ... "" for NONE. */
 const char *base_unit_name(enum base_unit unit);
 
+/* The suffix that makes a bare number of the base unit acceptable: "B", "ns", "/s", or "". */
+const char *base_unit_suffix(enum base_unit unit);
+
 /* What a user may write, for messages: "a time such as 250ms (ns, us, ms, s, min, h)". */
 const char *base_unit_help(enum base_unit unit);
 

@@ -29,7 +29,4 @@ enum kvsim_status base_number_to_int(const struct base_number *number, bool roun
 enum kvsim_status base_number_fail(struct kvsim_error *err, const char *code, const char *text,
                                    const char *fmt, ...) KVSIM_PRINTF(4, 5);
 
-/* The suffix that makes a bare number of the base unit acceptable: "B", "ns", "/s", or "". */
-const char *base_unit_suffix(enum base_unit unit);
-
 #endif

@@ -55,11 +55,15 @@ struct cli_args {
     } groups;                     /* --group NAME */
     const char *model, *hardware; /* also in overrides */
     const char *metric, *shard;
-    const char *confidence, *precision, *demand, *growth; /* of a plan */
+    const char *confidence, *precision, *demand, *growth, *start; /* of a plan */
+    struct {
+        const char **at;
+        size_t count, capacity;
+    } uncertain; /* --uncertain KEY=SPREAD */
     const char *output_path;
     const char *scenario_path, *first_text; /* of `calibrate` */
     const char *db_path, *steps_path, *table_path;
-    int64_t jobs, spare;
+    int64_t jobs, spare, samples;
     int64_t batch, context_tokens, sequences;
     const char *contexts;            /* --context LIST of `size` */
     int format;                      /* enum cli_format; CLI_UNSET: the command's own default */

@@ -50,6 +50,19 @@ static const struct base_choice kernels[] = {
         .value = names, .choices = (formats),                                              \
         .help = "how the result is written; text unless given"                             \
     }
+#define OPTION_REPORT_FORMAT                                                                \
+    {                                                                                       \
+        .name = "format", .kind = CLI_CHOICE, .offset = offsetof(struct cli_args, format),  \
+        .value = "text|json|markdown|csv|html", .choices = report_formats,                  \
+        .help = "how the result is written; unless given, as the ending of --output says, " \
+                "else text"                                                                 \
+    }
+#define OPTION_OUTPUT                                                            \
+    {                                                                            \
+        .name = "output", .letter = 'o', .kind = CLI_TEXT,                       \
+        .offset = offsetof(struct cli_args, output_path), .value = "FILE",       \
+        .help = "where it is written, whole or not at all; - is standard output" \
+    }
 #define OPTION_QUIET                                                                         \
     {                                                                                        \
         .name = "quiet", .letter = 'q', .kind = CLI_FLAG,                                    \
@@ -194,6 +207,27 @@ static const struct cli_option plan_options[] = {
      .offset = offsetof(struct cli_args, growth),
      .value = "SHARE",
      .help = "growth of the demand in a month: after how many it breaks the targets"},
+    {.name = "start",
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct cli_args, start),
+     .value = "YYYY-MM[-DD]",
+     .help = "the day on which the demand is what it is; growth then breaks the targets on a date"},
+    {.name = "uncertain",
+     .kind = CLI_TEXTS,
+     .offset = offsetof(struct cli_args, uncertain),
+     .value = "KEY=SHARE[:normal]",
+     .help = "an input that is known within so much each way, such as demand=20% or "
+             "workload.output_tokens=10%: evenly spread, or with :normal 95 % of it within; may be "
+             "repeated"},
+    {.name = "samples",
+     .kind = CLI_NUMBER,
+     .unit = BASE_COUNT,
+     .min = 0,
+     .max = 100000,
+     .offset = offsetof(struct cli_args, samples),
+     .value = "N",
+     .help = "runs with the uncertain inputs drawn at random, for the probability of meeting the "
+             "targets; 100 unless given"},
     {.name = "spare",
      .kind = CLI_NUMBER,
      .unit = BASE_COUNT,
@@ -207,7 +241,8 @@ static const struct cli_option plan_options[] = {
     OPTION_SEED,
     OPTION_REPLICATIONS,
     OPTION_JOBS,
-    OPTION_FORMAT(all_formats, "text|json|markdown|csv"),
+    OPTION_REPORT_FORMAT,
+    OPTION_OUTPUT,
     OPTION_DB,
     OPTION_NO_STORE,
     OPTION_QUIET,
@@ -216,16 +251,9 @@ static const struct cli_option plan_options[] = {
 };
 
 static const struct cli_option compare_options[] = {
-    OPTION_SET,
-    OPTION_SEED,
-    OPTION_REPLICATIONS,
-    OPTION_JOBS,
-    OPTION_FORMAT(all_formats, "text|json|markdown|csv"),
-    OPTION_DB,
-    OPTION_NO_STORE,
-    OPTION_QUIET,
-    OPTION_HELP,
-    {.name = NULL},
+    OPTION_SET,           OPTION_SEED,   OPTION_REPLICATIONS, OPTION_JOBS,
+    OPTION_REPORT_FORMAT, OPTION_OUTPUT, OPTION_DB,           OPTION_NO_STORE,
+    OPTION_QUIET,         OPTION_HELP,   {.name = NULL},
 };
 
 static const struct cli_option merge_options[] = {
@@ -429,21 +457,7 @@ static const struct cli_option help_options[] = {
 };
 
 static const struct cli_option report_options[] = {
-    {.name = "format",
-     .kind = CLI_CHOICE,
-     .offset = offsetof(struct cli_args, format),
-     .value = "text|json|markdown|csv|html",
-     .choices = report_formats,
-     .help = "how the result is written; unless given, as the ending of --output says, else text"},
-    {.name = "output",
-     .letter = 'o',
-     .kind = CLI_TEXT,
-     .offset = offsetof(struct cli_args, output_path),
-     .value = "FILE",
-     .help = "where it is written, whole or not at all; - is standard output"},
-    OPTION_DB,
-    OPTION_HELP,
-    {.name = NULL},
+    OPTION_REPORT_FORMAT, OPTION_OUTPUT, OPTION_DB, OPTION_HELP, {.name = NULL},
 };
 
 #define EXAMPLES(...)     \
@@ -507,15 +521,23 @@ const struct cli_command cli_commands[] = {
          "SLO and requirement is found by root finding on runs that share their random numbers, "
          "with the interval that the replications give; without an SLO it is the highest stable "
          "load. Then the fewest replicas for the demand, shown by a run up to 16 of them.\n"
-         "With --axis every combination of values is a candidate; they are ordered by GPUs, then "
-         "dollars. Runs are stored and taken up like points of a sweep. The exit status is 1 when "
-         "no load meets the targets.",
+         "With --axis every combination of values is a candidate; they are ordered by dollars an "
+         "hour where prices are known, then by GPUs. --growth tells after how many months the "
+         "demand breaks the targets, with --start on which date. --uncertain moves an input to "
+         "both ends of its spread (how the answer changes, the largest effect first) and draws all "
+         "of them together: the probability that the replicas for the demand meet the targets, "
+         "with its interval. A KEY is 'demand', a number of the scenario, a length "
+         "(workload.output_tokens: its mean) or hardware.efficiency as a whole.\n"
+         "Runs are stored and taken up like points of a sweep. The exit status is 1 when no load "
+         "meets the targets.",
      .options = plan_options,
      .examples = EXAMPLES(
          "kvsim plan scenarios/chat-8k.yaml", "requests/s that one replica carries",
          "kvsim plan chat.yaml --demand 60/s --spare 1 --growth 5%", "what to buy",
          "kvsim plan chat.yaml --axis hardware=h100-sxm,l40s --axis engine.kv_cache_dtype=auto,fp8",
-         "the cheapest of four"),
+         "the cheapest of four",
+         "kvsim plan chat.yaml --growth 6% --start 2027-01 --uncertain demand=20% -o plan.html",
+         "how long it lasts, how sure that is, as a page"),
      .is_shared = true,
      .run = cli_plan},
     {.name = "compare",

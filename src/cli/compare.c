@@ -1,5 +1,8 @@
 #include "cli/cli_int.h"
+#include "cli/result.h"
+#include "report/command.h"
 #include "report/compare.h"
+#include "report/compare_html.h"
 #include "store/comparison.h"
 #include "store/store.h"
 #include "study/cell.h"
@@ -10,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#define DOING "write the comparison"
 
 /* One side: a stored run, or a scenario with overrides. */
 struct side {
@@ -226,20 +231,55 @@ static enum kvsim_status get_run(struct session *session, struct side *side,
 
 /* ---- the whole ---- */
 
-static void print(const struct session *session, const struct record_comparison *comparison)
+/* What is written, and what it is written of. */
+struct written {
+    const struct session *session;
+    const struct record_comparison *comparison;
+};
+
+static void put_command(const struct cli_args *args, struct base_text *out)
 {
-    switch (session->args->format) {
+    struct base_text word = {0};
+    base_text_add(out, "kvsim compare");
+    for (size_t i = 0; i < args->operands.count; i++)
+        report_command_word(out, args->operands.at[i]);
+    for (size_t i = 0; i < args->overrides.count; i++) {
+        base_text_clear(&word);
+        base_text_printf(&word, "%s=%s", args->overrides.at[i].key, args->overrides.at[i].value);
+        base_text_add(out, " --set");
+        report_command_word(out, word.at);
+    }
+    base_text_free(&word);
+}
+
+static void write_html(const struct written *written, FILE *out)
+{
+    struct base_text command = {0};
+    put_command(written->session->args, &command);
+    report_compare_html(out, written->comparison, &written->session->sides[0].run,
+                        &written->session->sides[1].run, command.at, "gnuplot");
+    base_text_free(&command);
+}
+
+static void write_comparison(const void *context, FILE *out)
+{
+    const struct written *written = context;
+    switch (cli_result_format(written->session->args)) {
     case CLI_JSON:
-        report_compare_json(stdout, comparison);
+        report_compare_json(out, written->comparison);
         break;
     case CLI_CSV:
-        report_compare_csv(stdout, comparison);
+        report_compare_csv(out, written->comparison);
         break;
     case CLI_MARKDOWN:
-        report_compare_page(stdout, REPORT_MARKDOWN, comparison);
+        report_compare_page(out, REPORT_MARKDOWN, written->comparison);
         break;
+    case CLI_HTML:
+        write_html(written, out);
+        break;
+    case CLI_TEXT_FORMAT:
     default:
-        report_compare_page(stdout, REPORT_TEXT, comparison);
+        report_compare_page(out, REPORT_TEXT, written->comparison);
     }
 }
 
@@ -255,8 +295,9 @@ static enum kvsim_status compare(struct session *session, struct kvsim_error *er
     study_compare(&session->sides[0].run, &session->sides[1].run, &comparison);
     if (is_storing(session))
         status = store_write_comparison(session->store, &comparison, err);
+    struct written written = {session, &comparison};
     if (status == KVSIM_OK)
-        print(session, &comparison);
+        status = cli_result_put(session->args, DOING, write_comparison, &written, err);
     record_comparison_free(&comparison);
     return status;
 }
@@ -270,7 +311,9 @@ static int run_session(struct session *session, struct base_arena *arena)
     int code = resolve(session);
     if (code != 0)
         return code;
-    status = open_store(session, &err);
+    status = cli_result_check(session->args, DOING, &err);
+    if (status == KVSIM_OK)
+        status = open_store(session, &err);
     if (status == KVSIM_OK)
         status = compare(session, &err);
     return status == KVSIM_OK ? 0 : cli_fail(&err);

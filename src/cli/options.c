@@ -13,6 +13,7 @@ void cli_args_init(struct cli_args *args)
 {
     *args = (struct cli_args){.jobs = CLI_UNSET,
                               .spare = CLI_UNSET,
+                              .samples = CLI_UNSET,
                               .batch = CLI_UNSET,
                               .context_tokens = CLI_UNSET,
                               .sequences = CLI_UNSET,
@@ -27,6 +28,7 @@ void cli_args_free(struct cli_args *args)
     base_vec_free(&args->overrides);
     base_vec_free(&args->chunks);
     base_vec_free(&args->axes);
+    base_vec_free(&args->uncertain);
     base_vec_free(&args->groups);
     base_arena_release(&args->arena);
 }

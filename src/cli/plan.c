@@ -1,6 +1,10 @@
 #include "cli/cli_int.h"
 #include "cli/progress.h"
+#include "cli/result.h"
+#include "base/text.h"
+#include "report/command.h"
 #include "report/plan.h"
+#include "report/plan_html.h"
 #include "store/store.h"
 #include "study/plan.h"
 #include "study/sweep.h"
@@ -14,6 +18,11 @@ struct session {
     struct record_plan plan;
     struct store *store;
     double confidence, half_width, demand, growth;
+    struct record_date start;
+    struct {
+        struct study_uncertain *at;
+        size_t count, capacity;
+    } uncertain;
     struct cli_progress progress;
 };
 
@@ -53,6 +62,69 @@ static enum kvsim_status read_demand(struct session *session, struct kvsim_error
     return read_real("demand", text, BASE_RATE, 0, HUGE_VAL, &session->demand, err);
 }
 
+static enum kvsim_status read_start(struct session *session, struct kvsim_error *err)
+{
+    const char *text = session->args->start;
+    if (text == NULL)
+        return KVSIM_OK;
+    if (session->args->growth == NULL)
+        return fail_usage(err, "start", "is the first day of --growth, which is not given");
+    return record_date_read(text, &session->start)
+               ? KVSIM_OK
+               : fail_usage(err, "start", "a day such as 2027-01-15 or a month such as 2027-01");
+}
+
+/* Behind an optional plus-minus sign, written as one character or as two. */
+static const char *skip_sign(const char *text)
+{
+    static const char *const signs[] = {"\xC2\xB1", "+-", "+/-"};
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
+        if (base_starts_with(text, signs[i]))
+            return text + strlen(signs[i]);
+    }
+    return text;
+}
+
+/* KEY=20%, KEY=20%:normal */
+static enum kvsim_status read_uncertain(struct session *session, struct base_arena *arena,
+                                        const char *text, struct kvsim_error *err)
+{
+    static const char form[] = "KEY=SHARE[:uniform|:normal], such as demand=20%";
+    struct study_uncertain input = {.distribution = RECORD_SPREAD_UNIFORM};
+    const char *equals = strchr(text, '=');
+    if (equals == NULL || equals == text)
+        return fail_usage(err, "uncertain", form);
+    const char *share = skip_sign(equals + 1), *colon = strchr(share, ':');
+    size_t length = colon == NULL ? strlen(share) : (size_t)(colon - share);
+    input.key = base_arena_copy_n(arena, text, (size_t)(equals - text));
+    if (colon != NULL && strcmp(colon + 1, record_spread_name(RECORD_SPREAD_NORMAL)) == 0)
+        input.distribution = RECORD_SPREAD_NORMAL;
+    else if (colon != NULL && strcmp(colon + 1, record_spread_name(RECORD_SPREAD_UNIFORM)) != 0)
+        return fail_usage(err, "uncertain", form);
+    // A normal spread reaches twice as far, and no input may become negative.
+    double most = input.distribution == RECORD_SPREAD_NORMAL ? 0.5 : 1;
+    enum kvsim_status status = read_real("uncertain", base_arena_copy_n(arena, share, length),
+                                         BASE_RATIO, 0, most, &input.spread, err);
+    for (size_t i = 0; i < session->uncertain.count && status == KVSIM_OK; i++) {
+        if (strcmp(session->uncertain.at[i].key, input.key) == 0)
+            status = fail_usage(err, "uncertain", "a key stands there twice");
+    }
+    if (status == KVSIM_OK)
+        base_vec_push(&session->uncertain, input);
+    return status;
+}
+
+static enum kvsim_status read_doubts(struct session *session, struct kvsim_error *err)
+{
+    const struct cli_args *args = session->args;
+    enum kvsim_status status = KVSIM_OK;
+    if (args->samples != CLI_UNSET && args->uncertain.count == 0)
+        return fail_usage(err, "samples", "are of the inputs of --uncertain, which is not given");
+    for (size_t i = 0; i < args->uncertain.count && status == KVSIM_OK; i++)
+        status = read_uncertain(session, &session->plan.arena, args->uncertain.at[i], err);
+    return status;
+}
+
 static enum kvsim_status read_options(struct session *session, struct kvsim_error *err)
 {
     const struct cli_args *args = session->args;
@@ -68,6 +140,10 @@ static enum kvsim_status read_options(struct session *session, struct kvsim_erro
             read_real("precision", args->precision, BASE_RATIO, 0, 1, &session->half_width, err);
     if (status == KVSIM_OK)
         status = read_real("growth", args->growth, BASE_RATIO, 0, 100, &session->growth, err);
+    if (status == KVSIM_OK)
+        status = read_start(session, err);
+    if (status == KVSIM_OK)
+        status = read_doubts(session, err);
     for (size_t i = 0; i < args->axes.count && status == KVSIM_OK; i++)
         status = study_axes_add(&session->axes, args->axes.at[i], err);
     if (status == KVSIM_OK && study_axes_has(&session->axes, STUDY_AXIS_CONCURRENCY))
@@ -95,21 +171,26 @@ static enum kvsim_status make_plan(struct session *session, struct kvsim_diags *
 {
     const struct cli_args *args = session->args;
     const char *path = args->operands.at[0];
-    struct study_plan_request request = {.path = strcmp(path, "-") == 0 ? "/dev/stdin" : path,
-                                         .overrides = args->overrides.at,
-                                         .override_count = args->overrides.count,
-                                         .axes = session->axes.count > 0 ? &session->axes : NULL,
-                                         .jobs = args->jobs == CLI_UNSET ? 0 : (unsigned)args->jobs,
-                                         .executor = args->executor,
-                                         .store = session->store,
-                                         .confidence = session->confidence,
-                                         .half_width = session->half_width,
-                                         .demand = session->demand,
-                                         .growth_per_month = session->growth,
-                                         .spare_replicas =
-                                             args->spare == CLI_UNSET ? 0 : args->spare,
-                                         .progress = show_progress,
-                                         .progress_context = session};
+    struct study_plan_request request = {
+        .path = strcmp(path, "-") == 0 ? "/dev/stdin" : path,
+        .overrides = args->overrides.at,
+        .override_count = args->overrides.count,
+        .axes = session->axes.count > 0 ? &session->axes : NULL,
+        .jobs = args->jobs == CLI_UNSET ? 0 : (unsigned)args->jobs,
+        .executor = args->executor,
+        .store = session->store,
+        .confidence = session->confidence,
+        .half_width = session->half_width,
+        .demand = session->demand,
+        .growth_per_month = session->growth,
+        .start = session->start,
+        .spare_replicas = args->spare == CLI_UNSET ? 0 : args->spare,
+        .uncertain = session->uncertain.at,
+        .uncertain_count = session->uncertain.count,
+        .samples = args->samples == CLI_UNSET ? 100 : args->samples,
+        .run_wanted = cli_result_format(args) == CLI_HTML,
+        .progress = show_progress,
+        .progress_context = session};
     cli_progress_begin(&session->progress, !args->is_quiet);
     if (session->store != NULL)
         session->progress.after_interrupt = "the runs so far are stored and will be used again";
@@ -118,20 +199,68 @@ static enum kvsim_status make_plan(struct session *session, struct kvsim_diags *
     return status;
 }
 
-static void print(const struct session *session)
+static void add_option(struct base_text *command, const char *option, const char *value)
 {
-    switch (session->args->format) {
+    if (value == NULL)
+        return;
+    base_text_printf(command, " --%s", option);
+    report_command_word(command, value);
+}
+
+static void add_number(struct base_text *command, const char *option, int64_t value)
+{
+    if (value != CLI_UNSET)
+        base_text_printf(command, " --%s %lld", option, (long long)value);
+}
+
+/* The words that matter to the answer. */
+static void note_command(struct session *session)
+{
+    const struct cli_args *args = session->args;
+    struct base_text command = {0}, word = {0};
+    base_text_add(&command, "kvsim plan");
+    report_command_word(&command, args->operands.at[0]);
+    for (size_t i = 0; i < args->overrides.count; i++) {
+        base_text_clear(&word);
+        base_text_printf(&word, "%s=%s", args->overrides.at[i].key, args->overrides.at[i].value);
+        add_option(&command, "set", word.at);
+    }
+    for (size_t i = 0; i < args->axes.count; i++)
+        add_option(&command, "axis", args->axes.at[i]);
+    base_text_add(&command, args->is_zipped ? " --zip" : "");
+    add_option(&command, "demand", args->demand);
+    add_option(&command, "confidence", args->confidence);
+    add_option(&command, "precision", args->precision);
+    add_option(&command, "growth", args->growth);
+    add_option(&command, "start", args->start);
+    add_number(&command, "spare", args->spare);
+    for (size_t i = 0; i < args->uncertain.count; i++)
+        add_option(&command, "uncertain", args->uncertain.at[i]);
+    add_number(&command, "samples", args->samples);
+    session->plan.command = base_arena_copy(&session->plan.arena, command.at);
+    base_text_free(&word);
+    base_text_free(&command);
+}
+
+static void write_plan(const void *context, FILE *out)
+{
+    const struct session *session = context;
+    switch (cli_result_format(session->args)) {
     case CLI_JSON:
-        report_plan_json(stdout, &session->plan);
+        report_plan_json(out, &session->plan);
         break;
     case CLI_CSV:
-        report_plan_csv(stdout, &session->plan);
+        report_plan_csv(out, &session->plan);
         break;
     case CLI_MARKDOWN:
-        report_plan_page(stdout, REPORT_MARKDOWN, &session->plan);
+        report_plan_page(out, REPORT_MARKDOWN, &session->plan);
         break;
+    case CLI_HTML:
+        report_plan_html(out, &session->plan, "gnuplot");
+        break;
+    case CLI_TEXT_FORMAT:
     default:
-        report_plan_page(stdout, REPORT_TEXT, &session->plan);
+        report_plan_page(out, REPORT_TEXT, &session->plan);
     }
 }
 
@@ -140,13 +269,18 @@ static int run_session(struct session *session)
     struct kvsim_error err;
     struct kvsim_diags diags = {0};
     enum kvsim_status status = read_options(session, &err);
+    if (status == KVSIM_OK)
+        status = cli_result_check(session->args, "write the plan", &err);
     if (status == KVSIM_OK && !session->args->is_unstored)
         status = store_open(db_path_of(session->args), STORE_WRITE, &session->store, &err);
     if (status == KVSIM_OK)
         status = make_plan(session, &diags, &err);
     if (status != KVSIM_OK)
         return diags.total > 0 ? cli_fail_all(&diags, status) : cli_fail(&err);
-    print(session);
+    note_command(session);
+    status = cli_result_put(session->args, "write the plan", write_plan, session, &err);
+    if (status != KVSIM_OK)
+        return cli_fail(&err);
     return session->plan.candidates[0].status == RECORD_CANDIDATE_NONE ? CLI_EXIT_MISSED : 0;
 }
 
@@ -157,6 +291,7 @@ int cli_plan(const struct cli_args *args)
     record_plan_init(&session.plan);
     int code = run_session(&session);
     study_axes_free(&session.axes);
+    base_vec_free(&session.uncertain);
     record_plan_free(&session.plan);
     store_close(session.store);
     return code;

@@ -1,8 +1,7 @@
 #include "cli/cli_int.h"
+#include "cli/result.h"
 
-#include "base/text.h"
 #include "base/units.h"
-#include "report/file.h"
 #include "report/run.h"
 #include "report/run_html.h"
 #include "report/sweep.h"
@@ -32,31 +31,6 @@ enum { RUNS_MAX = 400, FIRST_RUNS = 40 };
 static const char *db_path_of(const struct cli_args *args)
 {
     return args->db_path == NULL ? "results/kvsim.db" : args->db_path;
-}
-
-static bool goes_to_stdout(const struct cli_args *args)
-{
-    return args->output_path == NULL || strcmp(args->output_path, "-") == 0;
-}
-
-/* As --format says, else as the file is called. */
-static enum cli_format format_of(const struct cli_args *args)
-{
-    static const struct {
-        const char *ending;
-        enum cli_format format;
-    } endings[] = {{".html", CLI_HTML},
-                   {".htm", CLI_HTML},
-                   {".md", CLI_MARKDOWN},
-                   {".json", CLI_JSON},
-                   {".csv", CLI_CSV}};
-    if (args->format != CLI_UNSET)
-        return (enum cli_format)args->format;
-    for (size_t i = 0; i < sizeof endings / sizeof *endings && !goes_to_stdout(args); i++) {
-        if (base_ends_with(args->output_path, endings[i].ending))
-            return endings[i].format;
-    }
-    return CLI_TEXT_FORMAT;
 }
 
 /* A sweep_id is an "s" with hexadecimal digits. */
@@ -225,41 +199,26 @@ static void write_sweep(const struct session *session, FILE *out)
     }
 }
 
-static void write_result(const struct session *session, FILE *out)
+static void write_result(const void *context, FILE *out)
 {
+    const struct session *session = context;
     if (session->sweep_id != NULL)
         write_sweep(session, out);
     else
         write_run(session, out);
 }
 
-/* The file is opened when there is something to write; stdout is looked at by cli_main(). */
-static enum kvsim_status put_result(const struct session *session, struct kvsim_error *err)
-{
-    if (goes_to_stdout(session->args)) {
-        write_result(session, stdout);
-        return KVSIM_OK;
-    }
-    struct report_file file;
-    enum kvsim_status status =
-        report_file_open(&file, session->args->output_path, "write the report", err);
-    if (status != KVSIM_OK)
-        return status;
-    write_result(session, file.out);
-    return report_file_finish(&file, err);
-}
-
 int cli_report(const struct cli_args *args)
 {
     struct kvsim_error err;
-    struct session session = {.args = args, .format = format_of(args)};
+    struct session session = {.args = args, .format = cli_result_format(args)};
     record_run_init(&session.run);
     record_sweep_init(&session.sweep);
     enum kvsim_status status = read_operand(&session, &err);
     if (status == KVSIM_OK)
         status = load(&session, &err);
     if (status == KVSIM_OK)
-        status = put_result(&session, &err);
+        status = cli_result_put(args, "write the report", write_result, &session, &err);
     store_close(session.store);
     free_runs(&session);
     record_sweep_free(&session.sweep);

@@ -12,6 +12,12 @@
 enum record_load { RECORD_LOAD_RATE, RECORD_LOAD_CONCURRENCY, RECORD_LOAD_SPEEDUP };
 const char *record_load_name(enum record_load load); /* "rate", "concurrency", "speedup" */
 
+/* A target's figure at one load, with Student's t interval over the replications (NaN: one replication, or none). */
+struct record_target {
+    const char *text; /* "ttft p99 <= 2 s" */
+    double bound_ms, value_ms, ci_low_ms, ci_high_ms;
+};
+
 /* A run that was asked on the way, at one load. */
 struct record_probe {
     double load;
@@ -19,8 +25,10 @@ struct record_probe {
     bool is_met;        /* every target holds for the mean over replications */
     bool is_met_surely; /* ... and for the bound of its one-sided interval */
     bool is_overloaded;
-    double margin;     /* log of the worst figure over its bound; below 0 = met */
-    int64_t run_id;    /* 0: not stored */
+    double margin;                       /* log of the worst figure over its bound; below 0 = met */
+    int64_t run_id;                      /* 0: not stored */
+    const struct record_target *targets; /* in the scenario's order */
+    size_t target_count;
     const char *worst; /* the target that is nearest to its bound, or furthest beyond */
     struct record_value summary[RECORD_SUMMARY_COUNT];
 };
@@ -55,12 +63,64 @@ struct record_candidate {
     bool is_verified;       /* by a run of so many replicas; else calculated from one */
     double usd_per_hour, usd_per_mtok_output, headroom; /* NaN: unknown */
     double gpu_hours_elastic, gpu_hours_static;         /* over a profile; NaN without one */
-    double months_to_breach;                            /* at the stated growth; NaN without one */
+    double months_to_breach, months_low, months_high;   /* at the stated growth; NaN without one */
 
     struct {
         struct record_probe *at;
         size_t count, capacity;
     } probes; /* in the order in which they were asked */
+};
+
+/* How an uncertain input is spread about its stated value. */
+enum record_spread {
+    RECORD_SPREAD_UNIFORM, /* anywhere within, nothing outside */
+    RECORD_SPREAD_NORMAL,  /* within with 95 % */
+    RECORD_SPREAD_COUNT
+};
+const char *record_spread_name(enum record_spread distribution); /* "uniform", "normal" */
+
+/* The answer with one input at an end of its spread and all others as stated. */
+struct record_input_end {
+    double factor;   /* of the input: 1 - spread, 1 + spread */
+    double max_load; /* 0: none meets the targets, or it cannot start; NaN: not found */
+    double headroom; /* over the demand; NaN without one */
+};
+
+struct record_input {
+    const char *key;
+    const char *value; /* as the scenario has it; "" for several numbers at once */
+    enum record_spread distribution;
+    double spread; /* 0.2 = from 20 % below to 20 % above */
+    struct record_input_end low, high;
+};
+
+/* Whether the replicas for the demand meet the targets when the inputs are drawn from their spreads. */
+struct record_odds {
+    int64_t samples, met; /* 0: not asked */
+    int64_t undecided; /* of them, where the run's own interval lies on both sides of the target */
+    double probability, ci_low, ci_high; /* the interval holds the undecided ones, too */
+    const char *limit;                   /* what is missed most often; "" */
+    int64_t limit_count;
+};
+
+/* A day of the calendar; year 0: none. */
+struct record_date {
+    int year, month, day;
+};
+enum { RECORD_DATE_BYTES = 16 };
+/* "2026-12-01". */
+char *record_date_print(struct record_date date, char *text, size_t bytes);
+/* False unless `text` is YYYY-MM-DD, or YYYY-MM for the first day, of a day that there is. */
+bool record_date_read(const char *text, struct record_date *out);
+/* So many months later; a part of a month as that part of its days. */
+struct record_date record_date_after(struct record_date from, double months);
+
+/* What growth makes of the demand, calculated from what a replica carries. */
+struct record_forecast {
+    int months;
+    double demand;
+    int64_t replicas, gpus;
+    double usd_per_hour; /* NaN: unknown */
 };
 
 /* A part of a profile: the demand at its peak, and what it takes. */
@@ -75,6 +135,7 @@ struct record_plan {
     enum record_load load;
     double demand; /* requests per second; NaN: none */
     double confidence, growth_per_month;
+    struct record_date start; /* of the growth */
     int64_t spare_replicas;
     bool is_zipped;
     size_t axis_count;
@@ -85,8 +146,23 @@ struct record_plan {
         struct record_plan_stage *at;
         size_t count, capacity;
     } stages; /* of a profile, with the best candidate */
+    struct {
+        struct record_forecast *at;
+        size_t count, capacity;
+    } forecast; /* with the best candidate */
+    struct {
+        struct record_input *at;
+        size_t count, capacity;
+    } inputs; /* of the best candidate, the one with the largest effect first */
+    struct record_odds odds;
+    struct record_run run; /* of the best candidate, where one was asked for */
+    bool has_run;
+    const char *command; /* that gives the plan again; "" */
     size_t runs_simulated, runs_taken_up;
 };
+
+/* What an input does to the answer, the absolute difference between its ends; 0 where one was not found. */
+double record_input_effect(const struct record_input *input);
 
 void record_plan_init(struct record_plan *plan);
 void record_plan_free(struct record_plan *plan);

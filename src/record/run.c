@@ -67,12 +67,16 @@ void record_set_text(struct record_run *run, enum record_summary column, const c
                                                 .text = base_arena_copy(&run->arena, value)};
 }
 
-double record_get_real(const struct record_run *run, enum record_summary column)
+double record_value_real(const struct record_value *value)
 {
-    const struct record_value *value = &run->summary[column];
     if (value->kind == RECORD_REAL)
         return value->real;
     return value->kind == RECORD_INTEGER ? (double)value->integer : (double)NAN;
+}
+
+double record_get_real(const struct record_run *run, enum record_summary column)
+{
+    return record_value_real(&run->summary[column]);
 }
 
 const char *record_get_text(const struct record_run *run, enum record_summary column)

@@ -177,7 +177,8 @@ struct record_value {
     X(PREFIX_PENDING_BLOCKS, "prefix_pending_blocks", RECORD_REAL, "blocks",                       \
       "of prefix_lost_blocks: behind a block that another request was just computing")             \
     X(PREFIX_RECOMPUTED_BLOCKS, "prefix_recomputed_blocks", RECORD_REAL, "blocks",                 \
-      "of prefix_lost_blocks: the request's own, evicted after its preemption")
+      "of prefix_lost_blocks: the request's own, evicted after its preemption")                    \
+    X(UNFINISHED, "unfinished", RECORD_REAL, "", "still in the system when the run was ended")
 
 #define RECORD_SUMMARY_ENUM(identifier, column, kind, unit, help) RECORD_##identifier,
 enum record_summary { RECORD_SUMMARY_TABLE(RECORD_SUMMARY_ENUM) RECORD_SUMMARY_COUNT };
@@ -336,6 +337,7 @@ void record_set_text(struct record_run *run, enum record_summary column,
                      const char *value); /* copied */
 
 /* An integer as a double too; NaN for NULL and texts. The text, or "" for anything else. */
+double record_value_real(const struct record_value *value); /* NaN: NULL or text */
 double record_get_real(const struct record_run *run, enum record_summary column);
 const char *record_get_text(const struct record_run *run, enum record_summary column);
 

@@ -39,6 +39,37 @@ static const char *const shown[][2] = {
     {"energy_per_output_token", "value"},
 };
 
+size_t report_compare_count(void)
+{
+    return sizeof shown / sizeof *shown;
+}
+
+const struct record_difference *report_compare_row(const struct record_comparison *comparison,
+                                                   size_t at)
+{
+    return record_comparison_find(comparison, shown[at][0], shown[at][1]);
+}
+
+const char *report_compare_name(const struct record_difference *row, char *text, size_t bytes)
+{
+    bool has_statistic = strcmp(row->statistic, "value") != 0;
+    snprintf(text, bytes, "%s%s%s", row->name, has_statistic ? " " : "",
+             has_statistic ? row->statistic : "");
+    return text;
+}
+
+const char *report_compare_verdict(const struct record_difference *row, char *text, size_t bytes)
+{
+    base_copy(text, bytes, record_verdict_name(row->verdict));
+    for (char *at = text; *at != '\0'; at++)
+        *at = *at == '_' ? ' ' : *at;
+    size_t length = strlen(text);
+    if (row->more_replications > 0)
+        snprintf(text + length, bytes - length, " (%lld more replication%s would)",
+                 (long long)row->more_replications, row->more_replications == 1 ? "" : "s");
+    return text;
+}
+
 static const char *text_of(const struct record_side *side, enum record_summary column)
 {
     return side->summary[column].kind == RECORD_TEXT ? side->summary[column].text : "";
@@ -63,9 +94,9 @@ static void put_side(struct report_page *page, const char *name, const struct re
 
 static void add_figure_name(struct base_text *text, const struct record_difference *row)
 {
-    base_text_printf(text, "%s%s", text->count == 0 ? "" : ", ", row->name);
-    if (strcmp(row->statistic, "value") != 0)
-        base_text_printf(text, " %s", row->statistic);
+    char name[120];
+    base_text_printf(text, "%s%s", text->count == 0 ? "" : ", ",
+                     report_compare_name(row, name, sizeof name));
     if (!isnan(row->ratio))
         base_text_printf(text, " (%+.1f %%)", (row->ratio - 1) * 100);
 }
@@ -74,9 +105,8 @@ static void put_verdict_line(struct report_page *page, const struct record_compa
                              enum record_verdict verdict, const char *intro)
 {
     struct base_text text = {0};
-    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
-        const struct record_difference *row =
-            record_comparison_find(comparison, shown[i][0], shown[i][1]);
+    for (size_t i = 0; i < report_compare_count(); i++) {
+        const struct record_difference *row = report_compare_row(comparison, i);
         if (row != NULL && row->verdict == verdict)
             add_figure_name(&text, row);
     }
@@ -105,8 +135,9 @@ static void put_verdict(struct report_page *page, const struct record_comparison
 /* ---- parameters ---- */
 
 /* What follows from others, or names a source, is not what was changed. */
-static bool is_changed_by_hand(const char *key)
+bool report_compare_is_changed(const struct record_param_difference *row)
 {
+    const char *key = row->key;
     return !base_ends_with(key, ".resulting_mean") && !base_ends_with(key, ".rows") &&
            !base_ends_with(key, ".used");
 }
@@ -125,7 +156,7 @@ static void put_params(struct report_page *page, const struct record_comparison 
     report_page_cell(page, "B");
     for (size_t i = 0; i < comparison->params.count && count < PARAMS_MAX; i++) {
         const struct record_param_difference *row = &comparison->params.at[i];
-        if (!is_changed_by_hand(row->key))
+        if (!report_compare_is_changed(row))
             continue;
         report_page_cell(page, row->key);
         report_page_cell(page, row->a[0] == '\0' ? "-" : row->a);
@@ -147,7 +178,7 @@ static void put_number(struct report_page *page, double value)
 
 static void put_difference(struct report_page *page, const struct record_difference *row)
 {
-    char number[REPORT_NUMBER_BYTES], ratio[REPORT_NUMBER_BYTES], verdict[80];
+    char number[REPORT_NUMBER_BYTES], ratio[REPORT_NUMBER_BYTES], verdict[96];
     if (isnan(row->ci_low))
         report_print_rounded(row->difference, 3, number, sizeof number);
     else
@@ -158,13 +189,7 @@ static void put_difference(struct report_page *page, const struct record_differe
     else
         snprintf(ratio, sizeof ratio, "%+.2f %%", (row->ratio - 1) * 100);
     report_page_cell(page, ratio);
-    snprintf(verdict, sizeof verdict, "%s", record_verdict_name(row->verdict));
-    for (char *at = verdict; *at != '\0'; at++)
-        *at = *at == '_' ? ' ' : *at;
-    if (row->more_replications > 0)
-        snprintf(verdict + strlen(verdict), sizeof verdict - strlen(verdict),
-                 " (%lld more replications would)", (long long)row->more_replications);
-    report_page_cell(page, verdict);
+    report_page_cell(page, report_compare_verdict(row, verdict, sizeof verdict));
 }
 
 static void put_figures(struct report_page *page, const struct record_comparison *comparison)
@@ -174,15 +199,12 @@ static void put_figures(struct report_page *page, const struct record_comparison
     report_page_table_begin(page, "llrrrrl");
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         report_page_cell(page, heads[i]);
-    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
-        const struct record_difference *row =
-            record_comparison_find(comparison, shown[i][0], shown[i][1]);
+    for (size_t i = 0; i < report_compare_count(); i++) {
+        const struct record_difference *row = report_compare_row(comparison, i);
         if (row == NULL)
             continue;
         char name[120];
-        snprintf(name, sizeof name, "%s%s%s", row->name,
-                 strcmp(row->statistic, "value") == 0 ? "" : " ",
-                 strcmp(row->statistic, "value") == 0 ? "" : row->statistic);
+        report_compare_name(row, name, sizeof name);
         report_page_cell(page, name);
         report_page_cell(page, row->unit);
         put_number(page, row->a);

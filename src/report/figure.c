@@ -2,6 +2,8 @@
 
 #include "base/text.h"
 
+#include <math.h>
+
 char *report_words(const char *name, char *text, size_t bytes)
 {
     base_copy(text, bytes, name);
@@ -58,6 +60,17 @@ void report_figure_end(struct report_html *html, const char *caption)
     report_html_markup(html, "<figcaption>");
     report_html_text(html, caption);
     report_html_markup(html, "</figcaption>\n</figure>\n");
+}
+
+double report_plot_step(double span)
+{
+    enum { MARKS = 5 };
+    static const double steps[] = {1, 2, 5, 10};
+    double unit = pow(10, floor(log10(span / MARKS)));
+    size_t at = 0;
+    while (at < 3 && span > MARKS * steps[at] * unit)
+        at++;
+    return steps[at] * unit;
 }
 
 static void add_rows(struct report_plot *plot, const char *const *rows, size_t count)

@@ -37,6 +37,9 @@ void report_plot_bars(struct report_plot *plot, const char *const *rows, size_t 
                       const struct report_bar *bars, size_t bar_count, double high,
                       const char *axis);
 
+/* How far apart the marks of an axis over such a span lie, so that their labels find room: 1, 2 or 5 times a power of ten. */
+double report_plot_step(double span);
+
 /* "weight_bandwidth" as words: "weight bandwidth". Returns text. */
 char *report_words(const char *name, char *text, size_t bytes);
 

@@ -42,9 +42,12 @@ void report_html_text(struct report_html *html, const char *text)
     const unsigned char *at = (const unsigned char *)(text == NULL ? "" : text);
     while (*at != '\0') {
         size_t length = report_utf8_length(at);
+        bool is_before_percent = *at == ' ' && at[1] == '%'; // which stays with its number
         bool is_control = (*at < 0x20 && *at != '\n' && *at != '\t') || *at == 0x7f;
         if (length == 0 || is_control || is_noncharacter(at))
             fputs("\xEF\xBF\xBD", html->out);
+        else if (is_before_percent)
+            fputs("\xC2\xA0", html->out);
         else if (entity(*at) != NULL)
             fputs(entity(*at), html->out);
         else

@@ -115,6 +115,14 @@ char *report_print_share(double share, char *text, size_t bytes)
     return text;
 }
 
+char *report_print_usd(double value, char *text, size_t bytes)
+{
+    if (isnan(value) || value < 1 || value >= 1000)
+        return report_print_rounded(value, 3, text, bytes);
+    snprintf(text, bytes, "%.2f", value);
+    return text;
+}
+
 char *report_print_gib(double value_bytes, char *text, size_t bytes)
 {
     if (isnan(value_bytes))

@@ -26,6 +26,9 @@ char *report_print_interval(double value, double low, double high, char *text, s
 /* "12.3 %", "-" for NaN. */
 char *report_print_share(double share, char *text, size_t bytes);
 
+/* Dollars: 0.0512, 0.349, 7.50, 1,240; "-" for NaN. */
+char *report_print_usd(double value, char *text, size_t bytes);
+
 /* 62.41: bytes in GiB with two decimals, for columns headed GiB. */
 char *report_print_gib(double value_bytes, char *text, size_t bytes);
 

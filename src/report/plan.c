@@ -4,6 +4,7 @@
  */
 #include "report/plan.h"
 
+#include "base/mem.h"
 #include "base/text.h"
 #include "report/number.h"
 
@@ -12,7 +13,7 @@
 
 enum { CURVE_MAX = 40 };
 
-static const char *print_load(const struct record_plan *plan, double load, char *text, size_t bytes)
+const char *report_plan_load(const struct record_plan *plan, double load, char *text, size_t bytes)
 {
     char number[REPORT_NUMBER_BYTES];
     report_print_rounded(load, plan->load == RECORD_LOAD_CONCURRENCY ? 1 : 4, number,
@@ -22,6 +23,13 @@ static const char *print_load(const struct record_plan *plan, double load, char 
     return text;
 }
 
+void report_plan_values(const struct record_plan *plan, const struct record_candidate *candidate,
+                        struct base_text *out)
+{
+    for (size_t i = 0; i < plan->axis_count; i++)
+        base_text_printf(out, "%s%s %s", i == 0 ? "" : ", ", plan->axes[i], candidate->values[i]);
+}
+
 /* ---- the answer ---- */
 
 static void put_load(struct report_page *page, const struct record_plan *plan,
@@ -29,8 +37,8 @@ static void put_load(struct report_page *page, const struct record_plan *plan,
 {
     char load[REPORT_NUMBER_BYTES + 24], low[REPORT_NUMBER_BYTES], high[REPORT_NUMBER_BYTES],
         sure[REPORT_NUMBER_BYTES + 24], share[REPORT_NUMBER_BYTES];
-    print_load(plan, best->max_load, load, sizeof load);
-    report_print_share(plan->confidence, share, sizeof share);
+    report_plan_load(plan, best->max_load, load, sizeof load);
+    snprintf(share, sizeof share, "%.4g %%", plan->confidence * 100);
     if (isnan(best->ci_low)) {
         report_page_line(page, "highest load within the targets: %s (no interval: %s)", load,
                          best->status == RECORD_CANDIDATE_UNBOUNDED
@@ -44,7 +52,7 @@ static void put_load(struct report_page *page, const struct record_plan *plan,
     }
     if (best->sure_load > 0)
         report_page_line(page, "met at %s confidence: %s", share,
-                         print_load(plan, best->sure_load, sure, sizeof sure));
+                         report_plan_load(plan, best->sure_load, sure, sizeof sure));
     if (plan->load != RECORD_LOAD_RATE && !isnan(best->max_rate)) {
         report_print_rounded(best->max_rate, 4, low, sizeof low);
         report_page_line(page, "that is %s requests/s", low);
@@ -60,8 +68,8 @@ static void put_money(struct report_page *page, const struct record_candidate *b
     char hour[REPORT_NUMBER_BYTES], tokens[REPORT_NUMBER_BYTES];
     if (isnan(best->usd_per_hour))
         return;
-    report_print_rounded(best->usd_per_hour, 4, hour, sizeof hour);
-    report_print_rounded(best->usd_per_mtok_output, 3, tokens, sizeof tokens);
+    report_print_usd(best->usd_per_hour, hour, sizeof hour);
+    report_print_usd(best->usd_per_mtok_output, tokens, sizeof tokens);
     report_page_line(page, "cost: $ %s per hour, $ %s per million output tokens", hour, tokens);
 }
 
@@ -71,7 +79,7 @@ static void put_demand(struct report_page *page, const struct record_plan *plan,
     char demand[REPORT_NUMBER_BYTES + 24], headroom[REPORT_NUMBER_BYTES];
     if (!(plan->demand > 0))
         return;
-    print_load(plan, plan->demand, demand, sizeof demand);
+    report_plan_load(plan, plan->demand, demand, sizeof demand);
     if (best->replicas == 0) {
         report_page_line(page, "demand of %s: no number of replicas was found", demand);
         return;
@@ -83,9 +91,150 @@ static void put_demand(struct report_page *page, const struct record_plan *plan,
                      (long long)best->gpus, best->gpus == 1 ? "" : "s",
                      best->is_verified ? "simulated" : "calculated from one replica", headroom);
     put_money(page, best);
-    if (!isnan(best->months_to_breach))
-        report_page_line(page, "at %.3g %% more a month the targets break after %.1f months",
-                         plan->growth_per_month * 100, best->months_to_breach);
+}
+
+/* ---- growth ---- */
+
+/* "2027-08-11", or "14.3 months" where no first day was given. */
+static const char *print_when(const struct record_plan *plan, double months, char *text,
+                              size_t bytes)
+{
+    if (plan->start.year == 0 || !(months < REPORT_MONTHS_MAX))
+        snprintf(text, bytes, "%.1f months", months);
+    else
+        record_date_print(record_date_after(plan->start, months), text, bytes);
+    return text;
+}
+
+const char *report_plan_breach(const struct record_plan *plan, char *text, size_t bytes)
+{
+    const struct record_candidate *best = &plan->candidates[0];
+    char when[40], low[40], high[40];
+    text[0] = '\0';
+    if (isnan(best->months_to_breach))
+        return text;
+    bool is_day = plan->start.year != 0 && best->months_to_breach < REPORT_MONTHS_MAX;
+    snprintf(text, bytes, "%s %s", is_day ? "on" : "after",
+             print_when(plan, best->months_to_breach, when, sizeof when));
+    if (is_day)
+        snprintf(text + strlen(text), bytes - strlen(text), ", after %.1f months",
+                 best->months_to_breach);
+    if (!isnan(best->months_low))
+        snprintf(text + strlen(text), bytes - strlen(text), " (%.4g %% interval %s to %s)",
+                 plan->confidence * 100, print_when(plan, best->months_low, low, sizeof low),
+                 print_when(plan, best->months_high, high, sizeof high));
+    return text;
+}
+
+static void put_growth(struct report_page *page, const struct record_plan *plan)
+{
+    static const char *const heads[] = {"replicas", "GPUs", "$/h"};
+    char breach[200], text[REPORT_NUMBER_BYTES];
+    if (report_plan_breach(plan, breach, sizeof breach)[0] == '\0')
+        return;
+    report_page_heading(page, "GROWTH (calculated from what a replica carries)");
+    report_page_line(page, "at %.3g %% more a month the targets break %s",
+                     plan->growth_per_month * 100, breach);
+    report_page_table_begin(page, "lrrrr");
+    report_page_cell(page, plan->start.year == 0 ? "month" : "date");
+    report_page_cell(page, "demand");
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        report_page_cell(page, heads[i]);
+    for (size_t i = 0; i < plan->forecast.count; i++) {
+        const struct record_forecast *row = &plan->forecast.at[i];
+        if (plan->start.year == 0)
+            snprintf(text, sizeof text, "%d", row->months);
+        else
+            print_when(plan, row->months, text, sizeof text);
+        report_page_cell(page, text);
+        report_page_cell(page, report_print_rounded(row->demand, 4, text, sizeof text));
+        report_page_cell(page, report_print_rounded((double)row->replicas, 1, text, sizeof text));
+        report_page_cell(page, report_print_rounded((double)row->gpus, 1, text, sizeof text));
+        report_page_cell(page, report_print_usd(row->usd_per_hour, text, sizeof text));
+    }
+    report_page_table_end(page);
+}
+
+/* ---- what is not known exactly ---- */
+
+/* The words in which the odds are stated, here and on the page of HTML; "" where they were not asked. */
+const char *report_plan_odds(const struct record_plan *plan, char *text, size_t bytes)
+{
+    const struct record_odds *odds = &plan->odds;
+    char share[REPORT_NUMBER_BYTES], low[REPORT_NUMBER_BYTES], high[REPORT_NUMBER_BYTES];
+    text[0] = '\0';
+    if (odds->samples > 0)
+        snprintf(text, bytes, "%s (%.4g %% interval %s to %s, %lld samples)",
+                 report_print_share(odds->probability, share, sizeof share), plan->confidence * 100,
+                 report_print_share(odds->ci_low, low, sizeof low),
+                 report_print_share(odds->ci_high, high, sizeof high), (long long)odds->samples);
+    return text;
+}
+
+const char *report_plan_spread(const struct record_input *input, char *text, size_t bytes)
+{
+    bool is_normal = input->distribution == RECORD_SPREAD_NORMAL;
+    snprintf(text, bytes, "\xC2\xB1 %.4g %%, %s", input->spread * 100,
+             is_normal ? "normal (95 % within)" : "uniform");
+    return text;
+}
+
+static void put_odds(struct report_page *page, const struct record_plan *plan)
+{
+    const struct record_odds *odds = &plan->odds;
+    char text[200];
+    if (report_plan_odds(plan, text, sizeof text)[0] == '\0')
+        return;
+    report_page_line(page, "the targets are met with a probability of %s, all inputs drawn at once",
+                     text);
+    if (odds->undecided > 0)
+        report_page_line(page,
+                         "%lld of the samples lie too near to the target for their own run to "
+                         "decide; the interval holds both outcomes",
+                         (long long)odds->undecided);
+    if (odds->limit_count > 0)
+        report_page_line(page, "missed most often: %s (%lld of %lld samples)", odds->limit,
+                         (long long)odds->limit_count, (long long)odds->samples);
+}
+
+static void put_input_row(struct report_page *page, const struct record_plan *plan,
+                          const struct record_input *input, bool has_headroom)
+{
+    const struct record_input_end *ends[] = {&input->low, &input->high};
+    char text[REPORT_NUMBER_BYTES + 24];
+    report_page_cell(page, input->key);
+    report_page_cell(page, input->value[0] == '\0' ? "several" : input->value);
+    report_page_cell(page, report_plan_spread(input, text, sizeof text));
+    for (size_t i = 0; i < 2; i++)
+        report_page_cell(page, report_print_rounded(ends[i]->max_load,
+                                                    plan->load == RECORD_LOAD_CONCURRENCY ? 1 : 4,
+                                                    text, sizeof text));
+    for (size_t i = 0; i < 2 && has_headroom; i++)
+        report_page_cell(page, report_print_share(ends[i]->headroom, text, sizeof text));
+}
+
+static void put_inputs(struct report_page *page, const struct record_plan *plan)
+{
+    char head[48];
+    bool has_headroom = plan->inputs.count > 0 && !isnan(plan->inputs.at[0].low.headroom);
+    if (plan->inputs.count == 0)
+        return;
+    report_page_heading(page, "WHAT IS NOT KNOWN EXACTLY (the largest effect first)");
+    put_odds(page, plan);
+    report_page_table_begin(page, has_headroom ? "llrrrrr" : "llrrr");
+    report_page_cell(page, "input");
+    report_page_cell(page, "as stated");
+    report_page_cell(page, "known within");
+    snprintf(head, sizeof head, "max %s at low", record_load_name(plan->load));
+    report_page_cell(page, head);
+    report_page_cell(page, "at high");
+    if (has_headroom) {
+        report_page_cell(page, "headroom at low");
+        report_page_cell(page, "at high");
+    }
+    for (size_t i = 0; i < plan->inputs.count; i++)
+        put_input_row(page, plan, &plan->inputs.at[i], has_headroom);
+    report_page_table_end(page);
 }
 
 static void put_profile(struct report_page *page, const struct record_plan *plan,
@@ -119,9 +268,7 @@ static void put_answer(struct report_page *page, const struct record_plan *plan,
 {
     if (plan->axis_count > 0) {
         struct base_text values = {0};
-        for (size_t i = 0; i < plan->axis_count; i++)
-            base_text_printf(&values, "%s%s %s", i == 0 ? "" : ", ", plan->axes[i],
-                             best->values[i]);
+        report_plan_values(plan, best, &values);
         report_page_line(page, "best of %zu candidates: %s", plan->candidate_count, values.at);
         base_text_free(&values);
     }
@@ -172,22 +319,23 @@ static bool goes_before(const struct record_probe *a, const struct record_probe 
     return a->replications < b->replications;
 }
 
+const struct record_probe **report_plan_sort(const struct record_candidate *candidate)
+{
+    const struct record_probe **sorted =
+        base_alloc(base_mul_size(candidate->probes.count + 1, sizeof *sorted));
+    for (size_t i = 0; i < candidate->probes.count; i++) {
+        size_t at = i;
+        for (; at > 0 && goes_before(&candidate->probes.at[i], sorted[at - 1]); at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = &candidate->probes.at[i];
+    }
+    return sorted;
+}
+
 static void put_curve(struct report_page *page, const struct record_plan *plan,
                       const struct record_candidate *best)
 {
-    struct {
-        const struct record_probe **at;
-        size_t count, capacity;
-    } sorted = {0};
-    for (size_t i = 0; i < best->probes.count; i++) {
-        base_vec_push(&sorted, &best->probes.at[i]);
-        for (size_t k = sorted.count - 1; k > 0 && goes_before(sorted.at[k], sorted.at[k - 1]);
-             k--) {
-            const struct record_probe *moved = sorted.at[k];
-            sorted.at[k] = sorted.at[k - 1];
-            sorted.at[k - 1] = moved;
-        }
-    }
+    const struct record_probe **sorted = report_plan_sort(best);
     report_page_heading(page, "THE CURVE (every run that was asked)");
     report_page_table_begin(page, "rrrrrrrll");
     static const char *const heads[] = {"replicas",  "repl.",   "ttft p99 ms", "tpot p99 ms",
@@ -195,10 +343,10 @@ static void put_curve(struct report_page *page, const struct record_plan *plan,
     report_page_cell(page, record_load_name(plan->load));
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         report_page_cell(page, heads[i]);
-    for (size_t i = 0; i < sorted.count && i < CURVE_MAX; i++)
-        put_probe_row(page, sorted.at[i]);
+    for (size_t i = 0; i < best->probes.count && i < CURVE_MAX; i++)
+        put_probe_row(page, sorted[i]);
     report_page_table_end(page);
-    base_vec_free(&sorted);
+    base_free(sorted);
 }
 
 /* ---- candidates ---- */
@@ -226,9 +374,8 @@ static void put_candidate_row(struct report_page *page, const struct record_plan
     if (candidate->gpus > 0)
         snprintf(text, sizeof text, "%lld", (long long)candidate->gpus);
     report_page_cell(page, candidate->gpus > 0 ? text : "-");
-    report_page_cell(page, report_print_rounded(candidate->usd_per_hour, 3, text, sizeof text));
-    report_page_cell(page,
-                     report_print_rounded(candidate->usd_per_mtok_output, 3, text, sizeof text));
+    report_page_cell(page, report_print_usd(candidate->usd_per_hour, text, sizeof text));
+    report_page_cell(page, report_print_usd(candidate->usd_per_mtok_output, text, sizeof text));
     report_page_cell(page, report_print_share(candidate->headroom, text, sizeof text));
     report_page_cell(page,
                      candidate->status == RECORD_CANDIDATE_REFUSED ? "refused" : candidate->limit);
@@ -243,7 +390,8 @@ static void put_candidates(struct report_page *page, const struct record_plan *p
     struct base_text names = {0};
     for (size_t i = 0; i < plan->axis_count; i++)
         base_text_printf(&names, "%s%s", i == 0 ? "" : ", ", plan->axes[i]);
-    report_page_heading(page, "CANDIDATES (fewest GPUs for the demand first, then dollars)");
+    report_page_heading(page,
+                        "CANDIDATES (the cheapest for the demand first, then the fewest GPUs)");
     report_page_table_begin(page, "lrrrrrrrl");
     report_page_cell(page, names.at);
     base_text_free(&names);
@@ -272,6 +420,8 @@ void report_plan_page(FILE *out, enum report_style style, const struct record_pl
              plan->scenario);
     report_page_title(&page, title);
     put_answer(&page, plan, best);
+    put_growth(&page, plan);
+    put_inputs(&page, plan);
     put_profile(&page, plan, best);
     put_candidates(&page, plan);
     put_curve(&page, plan, best);

@@ -73,8 +73,25 @@ static void put_answer(struct report_json *json, const struct record_plan *plan,
     report_json_real(json, "usd_per_mtok_output", candidate->usd_per_mtok_output);
     report_json_real(json, "headroom", candidate->headroom);
     report_json_real(json, "months_to_breach", candidate->months_to_breach);
+    put_interval(json, "months_to_breach_ci", candidate->months_low, candidate->months_high);
     report_json_real(json, "gpu_hours_elastic", candidate->gpu_hours_elastic);
     report_json_real(json, "gpu_hours_static", candidate->gpu_hours_static);
+}
+
+static void put_targets(struct report_json *json, const struct record_probe *probe)
+{
+    report_json_begin_list(json, "targets");
+    for (size_t i = 0; i < probe->target_count; i++) {
+        const struct record_target *target = &probe->targets[i];
+        report_json_begin_object(json, NULL);
+        report_json_text(json, "target", target->text);
+        report_json_real(json, "bound_ms", target->bound_ms);
+        report_json_real(json, "value_ms", target->value_ms);
+        report_json_real(json, "ci_low", target->ci_low_ms);
+        report_json_real(json, "ci_high", target->ci_high_ms);
+        report_json_end_object(json);
+    }
+    report_json_end_list(json);
 }
 
 static void put_probe(struct report_json *json, const struct record_plan *plan,
@@ -96,6 +113,7 @@ static void put_probe(struct report_json *json, const struct record_plan *plan,
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         report_json_value(json, record_summary_columns[columns[i]].name,
                           &probe->summary[columns[i]]);
+    put_targets(json, probe);
     report_json_end_object(json);
 }
 
@@ -140,6 +158,73 @@ static void put_stages(struct report_json *json, const struct record_plan *plan)
     report_json_end_list(json);
 }
 
+/* A day as text, or null. */
+static void put_date(struct report_json *json, const char *key, const struct record_plan *plan,
+                     double months)
+{
+    char text[RECORD_DATE_BYTES];
+    if (plan->start.year == 0 || !(months < REPORT_MONTHS_MAX))
+        report_json_null(json, key);
+    else
+        report_json_text(
+            json, key,
+            record_date_print(record_date_after(plan->start, months), text, sizeof text));
+}
+
+static void put_growth(struct report_json *json, const struct record_plan *plan)
+{
+    put_date(json, "breach_date", plan, plan->candidates[0].months_to_breach);
+    put_date(json, "breach_date_earliest", plan, plan->candidates[0].months_low);
+    put_date(json, "breach_date_latest", plan, plan->candidates[0].months_high);
+    report_json_begin_list(json, "forecast");
+    for (size_t i = 0; i < plan->forecast.count; i++) {
+        const struct record_forecast *row = &plan->forecast.at[i];
+        report_json_begin_object(json, NULL);
+        report_json_integer(json, "months", row->months);
+        put_date(json, "date", plan, row->months);
+        report_json_real(json, "demand", row->demand);
+        report_json_integer(json, "replicas", row->replicas);
+        report_json_integer(json, "gpus", row->gpus);
+        report_json_real(json, "usd_per_hour", row->usd_per_hour);
+        report_json_end_object(json);
+    }
+    report_json_end_list(json);
+}
+
+static void put_input(struct report_json *json, const struct record_input *input)
+{
+    report_json_begin_object(json, NULL);
+    report_json_text(json, "key", input->key);
+    report_json_text(json, "value", input->value[0] == '\0' ? NULL : input->value);
+    report_json_text(json, "distribution", record_spread_name(input->distribution));
+    report_json_real(json, "spread", input->spread);
+    report_json_real(json, "max_load_low", input->low.max_load);
+    report_json_real(json, "max_load_high", input->high.max_load);
+    report_json_real(json, "headroom_low", input->low.headroom);
+    report_json_real(json, "headroom_high", input->high.headroom);
+    report_json_end_object(json);
+}
+
+static void put_uncertainty(struct report_json *json, const struct record_plan *plan)
+{
+    const struct record_odds *odds = &plan->odds;
+    double none = (double)NAN;
+    bool is_known = odds->samples > 0;
+    report_json_begin_object(json, "uncertainty");
+    report_json_real(json, "probability", is_known ? odds->probability : none);
+    put_interval(json, "probability_ci", is_known ? odds->ci_low : none,
+                 is_known ? odds->ci_high : none);
+    report_json_integer(json, "samples", odds->samples);
+    report_json_integer(json, "met", odds->met);
+    report_json_integer(json, "undecided", odds->undecided);
+    report_json_text(json, "missed_most", odds->limit_count > 0 ? odds->limit : NULL);
+    report_json_begin_list(json, "inputs");
+    for (size_t i = 0; i < plan->inputs.count; i++)
+        put_input(json, &plan->inputs.at[i]);
+    report_json_end_list(json);
+    report_json_end_object(json);
+}
+
 void report_plan_json(FILE *out, const struct record_plan *plan)
 {
     const struct record_candidate *best = &plan->candidates[0];
@@ -151,6 +236,10 @@ void report_plan_json(FILE *out, const struct record_plan *plan)
     report_json_real(&json, "demand", plan->demand);
     report_json_real(&json, "confidence", plan->confidence);
     put_answer(&json, plan, best);
+    if (plan->growth_per_month > 0)
+        put_growth(&json, plan);
+    if (plan->inputs.count > 0)
+        put_uncertainty(&json, plan);
     put_curve(&json, plan, best);
     put_candidates(&json, plan);
     if (plan->stages.count > 0)
@@ -193,6 +282,12 @@ static void put_row(FILE *out, const struct record_plan *plan,
     put_real(out, candidate->usd_per_hour);
     put_real(out, candidate->usd_per_mtok_output);
     put_real(out, candidate->headroom);
+    put_real(out, candidate->months_to_breach);
+    bool is_best = candidate == plan->candidates && plan->odds.samples > 0;
+    double none = (double)NAN;
+    put_real(out, is_best ? plan->odds.probability : none);
+    put_real(out, is_best ? plan->odds.ci_low : none);
+    put_real(out, is_best ? plan->odds.ci_high : none);
     put_text(out, candidate->reason);
     fputc('\n', out);
 }
@@ -204,7 +299,8 @@ void report_plan_csv(FILE *out, const struct record_plan *plan)
         put_text(out, plan->axes[i]);
     fprintf(out,
             ",model,hardware,max_%s,ci_low,ci_high,at_confidence,max_rate,limit,binding_limit,"
-            "replicas,gpus,usd_per_hour,usd_per_mtok_output,headroom,reason\n",
+            "replicas,gpus,usd_per_hour,usd_per_mtok_output,headroom,months_to_breach,"
+            "probability,probability_low,probability_high,reason\n",
             plan->load == RECORD_LOAD_RATE ? "load" : record_load_name(plan->load));
     for (size_t i = 0; i < plan->candidate_count; i++)
         put_row(out, plan, &plan->candidates[i]);

@@ -293,8 +293,6 @@ static void add_for_limit(struct lever_list *list, const struct record_run *run,
         add_doubled(list, run, "engine.max_num_batched_tokens",
                     "prompts enter sooner; steps that prefill last longer for those who decode");
     }
-    if (strcmp(limit, "arrival") != 0)
-        add_replica(list, run);
 }
 
 size_t report_levers_find(const struct record_run *run,
@@ -305,5 +303,15 @@ size_t report_levers_find(const struct record_run *run,
     if (met->kind != RECORD_NULL && met->integer != 0 && report_run_is(run, RECORD_STATUS, "done"))
         add_more_load(&list, run);
     add_for_limit(&list, run, record_get_text(run, RECORD_BINDING_LIMIT));
+    if (!report_run_is(run, RECORD_BINDING_LIMIT, "arrival"))
+        add_replica(&list, run);
+    return list.count;
+}
+
+size_t report_levers_against(const struct record_run *run, const char *limit,
+                             struct report_lever levers[REPORT_LEVERS_MAX])
+{
+    struct lever_list list = {.at = levers};
+    add_for_limit(&list, run, limit);
     return list.count;
 }

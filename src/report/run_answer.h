@@ -34,5 +34,8 @@ struct report_lever {
 enum { REPORT_LEVERS_MAX = 4 };
 size_t report_levers_find(const struct record_run *run,
                           struct report_lever levers[REPORT_LEVERS_MAX]);
+/* Against a limit that the run itself may not have met, the number of replicas as it is. */
+size_t report_levers_against(const struct record_run *run, const char *limit,
+                             struct report_lever levers[REPORT_LEVERS_MAX]);
 
 #endif

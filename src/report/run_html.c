@@ -64,6 +64,19 @@ static void put_binding(struct report_html *html, const struct record_run *run)
     report_html_markup(html, "</p>\n</div>\n");
 }
 
+void report_html_levers(struct report_html *html, const struct report_lever *levers, size_t count)
+{
+    report_html_markup(html, count > 0 ? "<ul class=\"levers\">\n" : "");
+    for (size_t i = 0; i < count; i++) {
+        report_html_markup(html, "<li>");
+        report_html_code(html, levers[i].setting);
+        report_html_markup(html, "<br />");
+        report_html_text(html, levers[i].effect);
+        report_html_markup(html, "</li>\n");
+    }
+    report_html_markup(html, count > 0 ? "</ul>\n" : "");
+}
+
 static void put_levers(struct report_html *html, const struct record_run *run,
                        const struct report_answer *answer)
 {
@@ -75,18 +88,9 @@ static void put_levers(struct report_html *html, const struct record_run *run,
                               ? "Nothing has to change for this load. Worth a run with --set:"
                           : count > 0 ? "Against this limit, each to be tried with --set:"
                                       : "No single setting is known to lift this limit.");
+    report_html_levers(html, levers, count);
     if (count > 0)
-        report_html_markup(html, "<ul class=\"levers\">\n");
-    for (size_t i = 0; i < count; i++) {
-        report_html_markup(html, "<li>");
-        report_html_code(html, levers[i].setting);
-        report_html_markup(html, "<br />");
-        report_html_text(html, levers[i].effect);
-        report_html_markup(html, "</li>\n");
-    }
-    if (count > 0)
-        report_html_markup(html, "</ul>\n<p class=\"note\">Their effect was not simulated here."
-                                 "</p>\n");
+        report_html_markup(html, "<p class=\"note\">Their effect was not simulated here.</p>\n");
     report_html_markup(html, "</div>\n");
 }
 

@@ -156,16 +156,21 @@ void report_html_assumptions(struct report_html *html, const struct record_run *
     report_html_section_end(html);
 }
 
-void report_html_caveats(struct report_html *html, const struct record_run *run)
+void report_html_caveat_items(struct report_html *html, const struct record_run *run)
 {
-    report_html_section(html, "caveats", "What these figures do not support");
-    report_html_markup(html, "<ul>\n");
     for (size_t i = 0; i < run->caveats.count; i++) {
         report_html_markup(html, "<li>");
         report_html_code(html, run->caveats.at[i].code);
         report_html_printf(html, " %s", run->caveats.at[i].text);
         report_html_markup(html, "</li>\n");
     }
+}
+
+void report_html_caveats(struct report_html *html, const struct record_run *run)
+{
+    report_html_section(html, "caveats", "What these figures do not support");
+    report_html_markup(html, "<ul>\n");
+    report_html_caveat_items(html, run);
     report_html_markup(html, "<li>Any other load, model, accelerator, engine release or setting "
                              "than the ones stated here.</li>\n</ul>\n");
     report_html_section_end(html);
@@ -214,7 +219,7 @@ static void spread_yaml(const char *yaml, struct base_text *out)
     }
 }
 
-static void put_scenario(struct report_html *html, const struct record_run *run)
+void report_html_scenario(struct report_html *html, const struct record_run *run)
 {
     if (run->scenario_yaml == NULL || run->scenario_yaml[0] == '\0')
         return;
@@ -275,6 +280,6 @@ void report_html_again(struct report_html *html, const struct record_run *run)
         report_html_cell(html, rows[i][1]);
     }
     report_html_table_end(html);
-    put_scenario(html, run);
+    report_html_scenario(html, run);
     report_html_section_end(html);
 }

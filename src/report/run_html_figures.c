@@ -125,13 +125,13 @@ static void put_failures(struct report_html *html, const struct record_run *run)
     char text[REPORT_NUMBER_BYTES], requests[REPORT_NUMBER_BYTES];
     double all = record_get_real(run, RECORD_REQUESTS),
            failed = record_get_real(run, RECORD_FAILED);
-    double unfinished = all - record_get_real(run, RECORD_COMPLETED) - failed;
+    double unfinished = record_get_real(run, RECORD_UNFINISHED);
     report_print_rounded(all, 4, requests, sizeof requests);
     if (failed > 0.0)
         report_html_paragraph(html, "",
                               "%s of %s requests failed; latencies are those of the others.",
                               report_print_rounded(failed, 3, text, sizeof text), requests);
-    if (unfinished > 1e-3)
+    if (unfinished > 0.0)
         report_html_paragraph(html, "",
                               "%s of %s requests were still in the system when the run ended.",
                               report_print_rounded(unfinished, 4, text, sizeof text), requests);

@@ -107,9 +107,8 @@ static void print_latency_notes(struct report_page *page, const struct record_ru
                          report_print_rounded(failed, 3, failures, sizeof failures),
                          report_print_rounded(record_get_real(run, RECORD_REQUESTS), 4, requests,
                                               sizeof requests));
-    double unfinished =
-        record_get_real(run, RECORD_REQUESTS) - record_get_real(run, RECORD_COMPLETED) - failed;
-    if (unfinished > 1e-3) // counts are means of whole numbers
+    double unfinished = record_get_real(run, RECORD_UNFINISHED);
+    if (unfinished > 0.0)
         report_page_line(page, "%s of %s requests were still in the system when the run ended",
                          report_print_rounded(unfinished, 4, failures, sizeof failures),
                          report_print_rounded(record_get_real(run, RECORD_REQUESTS), 4, requests,

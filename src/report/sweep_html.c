@@ -261,15 +261,7 @@ static void put_levers(struct report_html *html, const struct report_grid *grid)
             "Against %s, which binds at the first miss, each to be "
             "tried with --set:",
             limit_words(record_point_text(miss, RECORD_BINDING_LIMIT), words, sizeof words));
-    report_html_markup(html, count > 0 ? "<ul class=\"levers\">\n" : "");
-    for (size_t i = 0; i < count; i++) {
-        report_html_markup(html, "<li>");
-        report_html_code(html, levers[i].setting);
-        report_html_markup(html, "<br />");
-        report_html_text(html, levers[i].effect);
-        report_html_markup(html, "</li>\n");
-    }
-    report_html_markup(html, count > 0 ? "</ul>\n" : "");
+    report_html_levers(html, levers, count);
     report_html_markup(html, "</div>\n");
 }
 

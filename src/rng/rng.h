@@ -32,6 +32,7 @@ enum rng_purpose {
     RNG_ABORT,
     RNG_NOISE,
     RNG_SESSION,
+    RNG_INPUT, /* what a plan is not sure of */
 };
 
 uint64_t rng_key(uint64_t seed, uint32_t replication, enum rng_purpose purpose, uint64_t entity);

@@ -159,6 +159,13 @@ struct stats_interval stats_interval_percentile(const struct stats_percentile *o
     return interval;
 }
 
+void stats_share_interval(size_t hits, size_t count, double confidence, double *low, double *high)
+{
+    double k = (double)hits, n = (double)count, tail = (1 - confidence) / 2;
+    *low = hits == 0 ? 0 : gsl_cdf_beta_Pinv(tail, k, n - k + 1);
+    *high = hits >= count ? 1 : gsl_cdf_beta_Qinv(tail, k + 1, n - k);
+}
+
 bool stats_quantile_is_supported(size_t count, double q, size_t *needed)
 {
     double beyond = fmin(q, 1.0 - q);

@@ -58,6 +58,10 @@ struct stats_percentile {
 struct stats_interval stats_interval_percentile(const struct stats_percentile *of,
                                                 double confidence);
 
+/* A share of which `hits` of `count` independent trials were seen: the exact interval (Clopper, Pearson: The use of
+ * confidence or fiducial limits, Biometrika 26, 1934); 0 to 1 without trials. */
+void stats_share_interval(size_t hits, size_t count, double confidence, double *low, double *high);
+
 /* Effective sample for a percentile: false when a replication has fewer than 10 observations
  * beyond the quantile; `*needed` = observations per replication it takes. */
 bool stats_quantile_is_supported(size_t count, double q, size_t *needed);

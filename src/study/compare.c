@@ -82,6 +82,7 @@ static enum side good_side(const char *name)
         "unservable",
         "timed_out",
         "aborted",
+        "unfinished",
         "usd_per_mtok_input",
         "usd_per_mtok_output",
         "usd_per_mtok_total",

@@ -134,6 +134,7 @@ FIGURE(rejected, (double)r->outcomes[RECORD_OUTCOME_REJECTED])
 FIGURE(unservable, (double)r->outcomes[RECORD_OUTCOME_UNSERVABLE])
 FIGURE(timed_out, (double)r->outcomes[RECORD_OUTCOME_TIMED_OUT])
 FIGURE(aborted, (double)r->outcomes[RECORD_OUTCOME_ABORTED])
+FIGURE(unfinished, (double)r->outcomes[RECORD_OUTCOME_UNFINISHED])
 FIGURE(duration_s, study_seconds(r->end_ticks))
 FIGURE(window_s, study_window_s(r))
 FIGURE(prompt_tokens, (double)r->prompt_tokens)
@@ -345,6 +346,7 @@ static const struct figure figures[] = {
     {.column = RECORD_TIER_STALL_FRACTION, .of = tier_stall_fraction},
     {.column = RECORD_PREFIX_PENDING_BLOCKS, .of = pending_blocks},
     {.column = RECORD_PREFIX_RECOMPUTED_BLOCKS, .of = recomputed_blocks},
+    {.column = RECORD_UNFINISHED, .of = unfinished},
 };
 
 /* ---- from replications to a value with an interval ---- */

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TOLERANCE 0.004 /* of the bracket about the highest load, relative */
+
 /* What a candidate's scenario says. */
 struct facts {
     enum record_load load;
@@ -108,7 +110,9 @@ static void init_candidate(struct record_candidate *candidate)
                                            .headroom = none,
                                            .gpu_hours_elastic = none,
                                            .gpu_hours_static = none,
-                                           .months_to_breach = none};
+                                           .months_to_breach = none,
+                                           .months_low = none,
+                                           .months_high = none};
 }
 
 struct candidate_work {
@@ -227,6 +231,7 @@ static void begin_search(struct candidate_work *work, struct kvsim_diags *diags)
         .is_whole = work->facts.is_whole,
         .can_replicate = work->facts.can_replicate,
         .start = work->facts.start,
+        .tolerance = TOLERANCE,
         .most = work->facts.is_whole && work->facts.requests > 0
                     ? fmax(work->facts.start, (double)work->facts.requests)
                     : HUGE_VAL,
@@ -252,20 +257,29 @@ static void size_stages(struct candidate_work *work, struct record_candidate *ca
     candidate->gpu_hours_static = total_s * (double)candidate->gpus / 3600;
 }
 
-static enum kvsim_status do_candidate(struct candidate_work *work, struct kvsim_diags *diags,
-                                      struct kvsim_error *err)
+/* Ready to search, or refused. */
+static enum kvsim_status prepare(struct candidate_work *work, struct kvsim_diags *diags,
+                                 struct kvsim_error *err)
 {
-    struct record_plan *plan = work->plan;
-    struct record_candidate *candidate = &plan->candidates[work->index];
     const char *refusal;
     enum kvsim_status status = fill_overrides(work, diags, &refusal, err);
     if (status == KVSIM_OK && refusal != NULL)
         refuse(work, refusal);
     else if (status == KVSIM_OK)
         status = resolve(work, diags, err);
+    if (status == KVSIM_OK)
+        begin_search(work, diags);
+    return status;
+}
+
+static enum kvsim_status do_candidate(struct candidate_work *work, struct kvsim_diags *diags,
+                                      struct kvsim_error *err)
+{
+    struct record_plan *plan = work->plan;
+    struct record_candidate *candidate = &plan->candidates[work->index];
+    enum kvsim_status status = prepare(work, diags, err);
     if (status != KVSIM_OK || candidate->status == RECORD_CANDIDATE_REFUSED)
         return status;
-    begin_search(work, diags);
     plan->load = work->facts.load;
     if (isnan(plan->demand))
         plan->demand = work->facts.demand;
@@ -308,7 +322,10 @@ static int compare_doubles(double a, double b)
     return (a > b) - (a < b);
 }
 
-/* Those that carry the demand first: fewest GPUs, then dollars; without a demand the most load per GPU. */
+/*
+ * Those that carry the demand first: the fewest dollars an hour, those of known price before others, then the fewest GPUs;
+ * without a demand the most load per GPU.
+ */
 static int compare_candidates(const void *left, const void *right)
 {
     const struct record_candidate *a = left, *b = right;
@@ -317,9 +334,9 @@ static int compare_candidates(const void *left, const void *right)
         return a_serves ? -1 : 1;
     int order = 0;
     if (a_serves) {
-        order = (a->gpus > b->gpus) - (a->gpus < b->gpus);
+        order = compare_doubles(a->usd_per_hour, b->usd_per_hour);
         if (order == 0)
-            order = compare_doubles(a->usd_per_hour, b->usd_per_hour);
+            order = (a->gpus > b->gpus) - (a->gpus < b->gpus);
     }
     if (order == 0) {
         double gpus_a = (double)(a->base_replicas * a->gpus_per_replica),
@@ -345,6 +362,45 @@ static void describe_stages(struct record_plan *plan, const struct facts *facts)
     }
 }
 
+/* The run of the demand with its replicas, or of the highest load; taken up where runs are stored. */
+static enum kvsim_status show_run(const struct candidate_work *work, struct kvsim_diags *diags,
+                                  struct kvsim_error *err)
+{
+    struct record_plan *plan = work->plan;
+    const struct record_candidate *best = work->search.candidate;
+    struct study_probe_answer answer;
+    struct study_probe_ask ask = {.load = best->max_load > 0 ? best->max_load : work->facts.start,
+                                  .run = &plan->run};
+    if (best->is_verified) {
+        ask.load = plan->demand;
+        ask.replicas = best->replicas;
+    }
+    enum kvsim_status status =
+        study_probe(&work->search.base, &ask, &plan->arena, &answer, diags, err);
+    plan->has_run = status == KVSIM_OK && !answer.is_refused;
+    return status;
+}
+
+/* What is asked of the candidate that will be the first, and of no other. */
+static enum kvsim_status look_at_best(const struct study_plan_request *request,
+                                      struct record_plan *plan, struct kvsim_diags *diags,
+                                      struct kvsim_error *err)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < plan->candidate_count; i++) {
+        if (compare_candidates(&plan->candidates[i], &plan->candidates[best]) < 0)
+            best = i;
+    }
+    struct candidate_work work = {.request = request, .plan = plan, .index = best};
+    enum kvsim_status status = prepare(&work, diags, err);
+    if (status == KVSIM_OK && request->uncertain_count > 0)
+        status = study_plan_doubt(&work.search, plan->demand, err);
+    if (status == KVSIM_OK && request->run_wanted)
+        status = show_run(&work, diags, err);
+    base_vec_free(&work.overrides);
+    return status;
+}
+
 static enum kvsim_status refuse_all(const struct record_plan *plan, struct kvsim_error *err)
 {
     for (size_t i = 0; i < plan->candidate_count; i++) {
@@ -364,6 +420,7 @@ enum kvsim_status study_plan(const struct study_plan_request *request, struct re
     out->confidence = request->confidence;
     out->demand = request->demand;
     out->growth_per_month = request->growth_per_month;
+    out->start = request->start;
     out->spare_replicas = request->spare_replicas;
     name_values(request, out);
     for (size_t i = 0; i < out->candidate_count && status == KVSIM_OK; i++) {
@@ -375,9 +432,12 @@ enum kvsim_status study_plan(const struct study_plan_request *request, struct re
     }
     if (status == KVSIM_OK)
         status = refuse_all(out, err);
+    if (status == KVSIM_OK && (request->uncertain_count > 0 || request->run_wanted))
+        status = look_at_best(request, out, diags, err);
     if (status != KVSIM_OK)
         return status;
     qsort(out->candidates, out->candidate_count, sizeof *out->candidates, compare_candidates);
     describe_stages(out, &facts);
+    study_plan_forecast(out, &out->candidates[0]);
     return KVSIM_OK;
 }

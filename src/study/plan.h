@@ -4,6 +4,7 @@
  * The highest load is found by root finding on runs that share their random numbers: the load is doubled or halved until
  * the targets are met on one side only, then bracketed by secants and bisection. The spread between replications gives
  * the interval of the root; where it is wider than asked for, replications are added. Then the curve around the knee.
+ * What is uncertain is asked last, of the best candidate alone.
  */
 #ifndef KVSIM_STUDY_PLAN_H
 #define KVSIM_STUDY_PLAN_H
@@ -21,6 +22,14 @@ struct study_plan_progress {
     size_t probes;                     /* runs asked so far */
 };
 
+/* An input that is known within a spread: a number of the scenario, the load ("demand"), or several numbers at once: a
+ * length's mean or median and p95, a section of hardware.efficiency. */
+struct study_uncertain {
+    const char *key;
+    enum record_spread distribution;
+    double spread; /* 0.2 = 20 % each way */
+};
+
 struct study_plan_request {
     const char *path;
     const struct scenario_override *overrides;
@@ -33,7 +42,12 @@ struct study_plan_request {
     double half_width;               /* relative, of the interval: 0.03 */
     double demand;                   /* in the load's unit; NaN: the scenario's own */
     double growth_per_month;         /* 0.05 = 5 %; 0 = none */
+    struct record_date start;        /* of the growth; year 0: not said */
     int64_t spare_replicas;          /* for failures: counted in gpus and dollars */
+    const struct study_uncertain *uncertain;
+    size_t uncertain_count;
+    bool run_wanted; /* plan->run: for a page with assumptions and caveats */
+    int64_t samples; /* of the uncertain inputs, for the probability */
     void (*progress)(void *context, const struct study_plan_progress *progress); /* may be NULL */
     void *progress_context;
 };

@@ -25,6 +25,7 @@ struct study_plan_search {
     bool can_replicate;   /* more replications have other random numbers */
     int64_t replications; /* of the probes to come; 0: the scenario's */
     double start;         /* the scenario's own load */
+    double tolerance;     /* of the bracket, relative */
     double most;          /* beyond it nothing is asked: more clients than requests */
     struct {
         struct study_plan_point *at;
@@ -37,8 +38,18 @@ enum kvsim_status study_plan_ask(struct study_plan_search *search, double load, 
                                  struct study_plan_point *out, struct kvsim_error *err);
 /* The highest load: fills max_load, its interval, sure_load, limits, status. */
 enum kvsim_status study_plan_search(struct study_plan_search *search, struct kvsim_error *err);
+/* The load at which the targets are just met, near search->start, and nothing else; 0: none, NaN: every one. `factor` is
+ * that of the first steps. */
+enum kvsim_status study_plan_root(struct study_plan_search *search, double factor, double *root,
+                                  struct kvsim_error *err);
+void study_plan_tell(const struct study_plan_search *search); /* the progress */
 /* The fewest replicas for the demand, with what they cost. */
 enum kvsim_status study_plan_size(struct study_plan_search *search, double demand,
                                   struct kvsim_error *err);
+/* What the inputs that are not known exactly do to the answer of search->candidate: fills plan->inputs and odds. */
+enum kvsim_status study_plan_doubt(const struct study_plan_search *search, double demand,
+                                   struct kvsim_error *err);
+/* What growth takes: fills plan->forecast. */
+void study_plan_forecast(struct record_plan *plan, const struct record_candidate *best);
 
 #endif

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TOLERANCE 0.004 /* of the bracket, relative */
-#define FAR_LOG 0.12    /* probes within this of the root tell the slope */
+#define FAR_LOG 0.12 /* probes within this of the root tell the slope */
 
 /* A load 4,096 times below the scenario's leaves an engine idle: what it misses then it always misses. */
 enum { STEPS_MAX = 40, DOUBLINGS_MAX = 30, HALVINGS_MAX = 12, REPLICATIONS_FACTOR = 8 };
@@ -40,7 +39,7 @@ static const struct study_plan_point *find_point(const struct study_plan_search 
     return NULL;
 }
 
-static void tell_progress(const struct study_plan_search *search)
+void study_plan_tell(const struct study_plan_search *search)
 {
     const struct study_plan_request *request = search->request;
     if (request->progress == NULL)
@@ -54,7 +53,8 @@ static void tell_progress(const struct study_plan_search *search)
 enum kvsim_status study_plan_ask(struct study_plan_search *search, double load, int64_t replicas,
                                  struct study_plan_point *out, struct kvsim_error *err)
 {
-    struct study_probe_ask ask = {load, replicas, search->replications};
+    struct study_probe_ask ask = {
+        .load = load, .replicas = replicas, .replications = search->replications};
     struct study_probe_answer answer;
     if (replicas == search->candidate->base_replicas)
         replicas = 0;
@@ -70,7 +70,7 @@ enum kvsim_status study_plan_ask(struct study_plan_search *search, double load, 
     if (status != KVSIM_OK)
         return status;
     *(answer.was_taken_up ? &search->plan->runs_taken_up : &search->plan->runs_simulated) += 1;
-    tell_progress(search);
+    study_plan_tell(search);
     base_vec_push(&search->candidate->probes, answer.probe);
     *out = (struct study_plan_point){load,
                                      answer.probe.margin,
@@ -135,7 +135,7 @@ static bool is_closed(const struct study_plan_search *search, const struct brack
 {
     if (search->is_whole && bracket->missed.load - bracket->met.load < 1.5)
         return true;
-    return bracket->missed.load < bracket->met.load * (1 + TOLERANCE);
+    return bracket->missed.load < bracket->met.load * (1 + search->tolerance);
 }
 
 /* Where the straight line between both ends crosses; NaN where an end says no more than "beyond". */
@@ -152,12 +152,12 @@ static double secant(const struct bracket *bracket)
  * Secants straddle the root by half the tolerance, now on one side, now on the other, so that both ends of the bracket
  * move; every third step halves it whatever the secant says.
  */
-static double next_load(const struct bracket *bracket, int step)
+static double next_load(const struct bracket *bracket, double tolerance, int step)
 {
     double low = log(bracket->met.load), high = log(bracket->missed.load), width = high - low;
     double root = log(secant(bracket)), at = low + width / 2;
     if (!isnan(root) && step % 3 != 2)
-        at = root + (step % 2 == 0 ? 0.45 : -0.45) * TOLERANCE;
+        at = root + (step % 2 == 0 ? 0.45 : -0.45) * tolerance;
     return exp(fmin(fmax(at, low + 0.05 * width), high - 0.05 * width));
 }
 
@@ -167,7 +167,7 @@ static enum kvsim_status close_bracket(struct study_plan_search *search, struct 
     enum kvsim_status status = KVSIM_OK;
     for (int step = 0; step < STEPS_MAX && status == KVSIM_OK && !is_closed(search, bracket);
          step++) {
-        double load = round_load(search, next_load(bracket, step));
+        double load = round_load(search, next_load(bracket, search->tolerance, step));
         struct study_plan_point point;
         if (!(load > bracket->met.load) || !(load < bracket->missed.load)) {
             load = round_load(search, sqrt(bracket->met.load * bracket->missed.load));
@@ -293,6 +293,18 @@ static enum kvsim_status find_sure_load(struct study_plan_search *search,
             point->replications == bracket->met.replications)
             search->candidate->sure_load = fmax(search->candidate->sure_load, point->load);
     }
+    return status;
+}
+
+enum kvsim_status study_plan_root(struct study_plan_search *search, double factor, double *root,
+                                  struct kvsim_error *err)
+{
+    struct bracket bracket = {.has_met = false};
+    enum kvsim_status status = find_bracket(search, search->start, factor, &bracket, err);
+    bool is_between = bracket.has_met && bracket.has_missed;
+    if (status == KVSIM_OK && is_between)
+        status = close_bracket(search, &bracket, err);
+    *root = is_between ? root_of(search, &bracket) : bracket.has_met ? (double)NAN : 0;
     return status;
 }
 

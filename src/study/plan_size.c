@@ -99,6 +99,12 @@ static double headroom(const struct study_plan_search *search, double demand)
            1;
 }
 
+/* Months of growth until the demand is `factor` times what it is. */
+static double months_until(double factor, double growth)
+{
+    return log(fmax(factor, 1)) / log1p(growth);
+}
+
 static void price(struct study_plan_search *search, double demand)
 {
     struct record_candidate *candidate = search->candidate;
@@ -107,8 +113,15 @@ static void price(struct study_plan_search *search, double demand)
     candidate->usd_per_hour = candidate->usd_per_gpu_hour * (double)candidate->gpus;
     candidate->headroom = headroom(search, demand);
     double growth = search->request->growth_per_month;
-    if (growth > 0)
-        candidate->months_to_breach = log1p(fmax(candidate->headroom, 0)) / log1p(growth);
+    if (!(growth > 0))
+        return;
+    double carried = 1 + candidate->headroom;
+    candidate->months_to_breach = months_until(carried, growth);
+    if (isnan(candidate->ci_low) || !(candidate->max_load > 0))
+        return;
+    candidate->months_low = months_until(carried * candidate->ci_low / candidate->max_load, growth);
+    candidate->months_high =
+        months_until(carried * candidate->ci_high / candidate->max_load, growth);
 }
 
 /* Dollars per million output tokens as the demand's own run has them, spare replicas included. */
@@ -146,4 +159,23 @@ enum kvsim_status study_plan_size(struct study_plan_search *search, double deman
         price_tokens(search, demand);
     }
     return status;
+}
+
+void study_plan_forecast(struct record_plan *plan, const struct record_candidate *best)
+{
+    static const int months[] = {0, 1, 2, 3, 6, 9, 12, 18, 24, 36};
+    if (!(plan->growth_per_month > 0) || best->replicas == 0)
+        return;
+    double per_replica = plan->demand * (1 + best->headroom) / (double)best->replicas;
+    for (size_t i = 0; i < sizeof months / sizeof *months; i++) {
+        struct record_forecast row = {.months = months[i]};
+        row.demand = plan->demand * pow(1 + plan->growth_per_month, months[i]);
+        double needed = ceil(row.demand / per_replica - 1e-9);
+        if (!(needed < 1e6))
+            return;
+        row.replicas = needed > (double)best->replicas ? (int64_t)needed : best->replicas;
+        row.gpus = (row.replicas + plan->spare_replicas) * best->gpus_per_replica;
+        row.usd_per_hour = best->usd_per_gpu_hour * (double)row.gpus;
+        base_vec_push(&plan->forecast, row);
+    }
 }

@@ -129,6 +129,28 @@ static void judge_slo(const struct spec_slo *slo, const struct record_run *run, 
     out->standard_error = figure.standard_error / figure.mean;
 }
 
+/* The figures of all targets, for the curve. */
+static void take_targets(const struct serve_config *config, const struct record_run *run,
+                         double confidence, struct base_arena *arena, struct record_probe *out)
+{
+    struct record_target *targets = base_arena_array(arena, config->slo_count + 1, sizeof *targets);
+    for (size_t i = 0; i < config->slo_count; i++) {
+        const struct spec_slo *slo = &config->slos[i];
+        struct figure figure = find_figure(run, slo);
+        double half = (double)NAN;
+        if (figure.count > 1)
+            half = figure.standard_error *
+                   stats_t_quantile(0.5 + 0.5 * confidence, (double)(figure.count - 1));
+        targets[i] = (struct record_target){.text = base_arena_copy(arena, slo->text),
+                                            .bound_ms = (double)slo->bound_ns / 1e6,
+                                            .value_ms = figure.mean,
+                                            .ci_low_ms = figure.mean - half,
+                                            .ci_high_ms = figure.mean + half};
+    }
+    out->targets = targets;
+    out->target_count = config->slo_count;
+}
+
 static bool is_stuck(const struct record_run *run)
 {
     const char *status = record_get_text(run, RECORD_STATUS);
@@ -159,6 +181,7 @@ static void judge(const struct serve_config *config, const struct record_run *ru
     out->standard_error = (double)NAN;
     for (size_t i = 0; i < config->slo_count; i++)
         judge_slo(&config->slos[i], run, confidence, out);
+    take_targets(config, run, confidence, arena, probe);
     probe->is_overloaded = strcmp(record_get_text(run, RECORD_STABILITY), "overloaded") == 0;
     const char *require = missed_require(config, run);
     out->is_hard = probe->is_overloaded || require != NULL || is_stuck(run);
@@ -198,19 +221,16 @@ static enum kvsim_status get_run(const struct study_probe_base *base, struct stu
 }
 
 static enum kvsim_status ask_cell(const struct study_probe_base *base, struct study_cell *cell,
-                                  struct base_arena *arena, struct study_probe_answer *out,
-                                  struct kvsim_error *err)
+                                  struct record_run *run, struct base_arena *arena,
+                                  struct study_probe_answer *out, struct kvsim_error *err)
 {
-    struct record_run run;
-    record_run_init(&run);
-    enum kvsim_status status = get_run(base, cell, &run, out, err);
-    if (status == KVSIM_OK) {
-        judge(scenario_config(cell->scenario), &run, base->confidence, arena, out);
-        out->probe.run_id = run.run_id;
-        out->probe.replications = run.summary[RECORD_REPLICATIONS].integer;
-        out->probe.replicas = run.summary[RECORD_REPLICAS].integer;
-    }
-    record_run_free(&run);
+    enum kvsim_status status = get_run(base, cell, run, out, err);
+    if (status != KVSIM_OK)
+        return status;
+    judge(scenario_config(cell->scenario), run, base->confidence, arena, out);
+    out->probe.run_id = run->run_id;
+    out->probe.replications = run->summary[RECORD_REPLICATIONS].integer;
+    out->probe.replicas = run->summary[RECORD_REPLICAS].integer;
     return status;
 }
 
@@ -237,7 +257,10 @@ enum kvsim_status study_probe(const struct study_probe_base *base,
         out->is_refused = true;
         out->reason = base_arena_copy(arena, cell.reason);
     } else {
-        status = ask_cell(base, &cell, arena, out, err);
+        struct record_run own;
+        record_run_init(&own);
+        status = ask_cell(base, &cell, ask->run != NULL ? ask->run : &own, arena, out, err);
+        record_run_free(&own);
     }
     study_cell_release(&cell);
     base_vec_free(&overrides);

@@ -35,8 +35,9 @@ struct study_probe_base {
 
 struct study_probe_ask {
     double load;
-    int64_t replicas;     /* 0: the base's */
-    int64_t replications; /* 0: the scenario's */
+    int64_t replicas;       /* 0: the base's */
+    int64_t replications;   /* 0: the scenario's */
+    struct record_run *run; /* initialized, to be kept by the caller; NULL: the answer is enough */
 };
 
 struct study_probe_answer {

@@ -44,6 +44,16 @@ expect 0 '^run_a,run_b,name,statistic,class,unit,a,b,difference,ci_low,ci_high,r
 expect 0 '^## FIGURES' "$kvsim" compare 1 2 --db x.db --format markdown
 expect 0 . "$kvsim" compare 1 2 --db x.db --no-store
 
+# The page: the question names the change; nothing from elsewhere; where it goes and in what form.
+"$kvsim" compare small.yaml cost.step=9ms --db x.db --quiet -o page.html || fault 'the page'
+grep -q 'What changes for small when cost.step goes from' page.html || fault 'the question'
+grep -q 'B is better: ' page.html || fault 'the answer'
+grep -q '<script' page.html && fault 'the page has a script'
+grep -q 'kvsim compare small.yaml cost.step=9ms' page.html || fault 'how to get it again'
+expect 0 '^<!DOCTYPE html>' "$kvsim" compare 1 2 --db x.db --format html
+expect 4 'write the comparison' "$kvsim" compare small.yaml cost.step=9ms --db y.db -o nowhere/page.html
+expect 4 'the database' "$kvsim" compare 1 2 --db x.db -o x.db
+
 expect 2 'B is missing' "$kvsim" compare small.yaml
 expect 2 'one word too many' "$kvsim" compare 1 2 3 --db x.db
 expect 2 'cannot be changed' "$kvsim" compare 1 run.seed=3 --db x.db

@@ -4,9 +4,9 @@ set -euo pipefail
 # shellcheck source=tests/cli/lib.bash
 . "$(dirname "$0")/lib.bash"
 
-# A figure of the plan's JSON at the top level.
+# A figure of the plan's JSON, by its path.
 figure() {
-    sed -n "s/^  \"$1\": \(.*\),\$/\1/p" plan.json
+    sqlite3 :memory: "SELECT json_extract(readfile('plan.json'), '\$.$1')"
 }
 
 plan() {
@@ -19,7 +19,7 @@ check() {
 }
 
 
-# M/M/4: four seats, geometric answers of 200 steps of 10 ms; mean wait of 1 s. Erlang C gives the rate.
+# M/M/c: seats, geometric answers of 200 steps of 10 ms; a mean wait of 0.2 s. Erlang C gives the rate.
 cat >mmc.yaml <<'END'
 name: mmc
 model: llama-3.1-8b
@@ -29,56 +29,103 @@ workload:
   arrival: {process: poisson, rate: 1/s}
   prompt_tokens: 1
   output_tokens: {distribution: geometric, mean: 200}
-run: {requests: 10000, replications: 5, seed: 1}
-slo: ["queue mean <= 1 s"]
+run: {requests: 2000, replications: 10, seed: 1}
+slo: ["queue mean <= 200 ms"]
+price: {usd_per_gpu_hour: 2}
 END
-plan mmc.yaml --db mmc.db
-erlang=$(awk 'function wait(rate,  a, rho, sum, term, k, top) {
-    a = rate * 2; rho = a / 4; sum = 0; term = 1
-    for (k = 0; k < 4; k++) { sum += term; term *= a / (k + 1) }
-    top = term / (1 - rho)
-    return top / (sum + top) / (4 / 2 - rate)
-} BEGIN { low = 0.1; high = 1.999; for (i = 0; i < 60; i++) { mid = (low + high) / 2; if (wait(mid) < 1) low = mid; else high = mid } print low }')
-found=$(figure max_rate)
-low=$(grep -m1 -A1 '"max_rate_ci"' plan.json | tail -n 1 | tr -d ' ,')
-high=$(grep -m1 -A2 '"max_rate_ci"' plan.json | tail -n 1 | tr -d ' ,')
-check "$low * 0.995 <= $erlang && $erlang <= $high * 1.005" "Erlang C says $erlang, the plan $found ($low to $high)"
-check "$high / $low < 1.075" "the interval is wide"
-[ "$(figure limit)" = '"queue mean <= 1 s"' ] || fault 'what breaks first'
+erlang() {
+    awk -v seats="$1" 'function wait(rate,  a, sum, term, k, top) {
+        a = rate * 2; sum = 0; term = 1
+        for (k = 0; k < seats; k++) { sum += term; term *= a / (k + 1) }
+        top = term / (1 - a / seats)
+        return top / (sum + top) / (seats / 2 - rate)
+    } BEGIN { low = 0; high = seats / 2 * 0.9999
+        for (i = 0; i < 60; i++) { mid = (low + high) / 2; if (wait(mid) < 0.2) low = mid; else high = mid } print low }'
+}
+for seats in 16 4; do
+    plan mmc.yaml --db mmc.db --set engine.max_num_seqs=$seats
+    theory=$(erlang $seats) low=$(figure max_rate_ci[0]) high=$(figure max_rate_ci[1])
+    check "$low <= $theory && $theory <= $high" "Erlang C for $seats seats against $(figure max_rate)"
+    check "$high / $low < 1.07" "the interval for $seats seats is wide"
+    [ "$(figure limit)" = 'queue mean <= 200 ms' ] || fault 'what breaks first'
+done
 
 # The fine sweep of the same seeds changes from met to missed within the interval.
-expect 0 . "$kvsim" sweep mmc.yaml --axis "workload.arrival.rate=1.46/s..1.56/s+0.02/s" --db mmc.db --quiet
+expect 0 . "$kvsim" sweep mmc.yaml --axis "workload.arrival.rate=1.00/s..1.06/s+0.01/s" --db mmc.db --quiet
 last_met=$(sqlite3 mmc.db "SELECT max(value_1) FROM sweep_grid WHERE status = 'ok'")
 check "$low <= $last_met && $last_met <= $high" "the sweep says $last_met"
 
-# The demand: two replicas carry what one does not; candidates in the order of GPUs; growth and spare ones.
-quick=(--set run.requests=3000 --precision 20%)
-plan mmc.yaml --db mmc.db --demand 2.2/s --growth 10% --spare 1 "${quick[@]}"
+# The demand: two replicas carry what one does not; growth to a date, and spare ones.
+quick=(--set run.requests=1000 --set run.replications=4 --precision 20%)
+plan mmc.yaml --db mmc.db --demand 1.9/s --growth 10% --start 2027-01-31 --spare 1 "${quick[@]}"
 [ "$(figure replicas)" = 2 ] || fault "replicas: $(figure replicas)"
 [ "$(figure gpus)" = 3 ] || fault "gpus: $(figure gpus)"
-check "$(figure headroom) > 0.1 && $(figure months_to_breach) > 1" headroom
-expect 0 '^status,engine.max_num_seqs,' "$kvsim" plan mmc.yaml --db mmc.db --demand 2.2/s --axis engine.max_num_seqs=2,8 "${quick[@]}" --format csv --quiet
-[ "$(sed -n 2p "$said/out" | cut -d, -f2)" = 8 ] || fault 'the better candidate is not the first'
+[ "$(figure usd_per_hour)" = 6 ] || fault "dollars: $(figure usd_per_hour)"
+months=$(figure months_to_breach) headroom=$(figure headroom)
+check "$headroom > 0.1 && (1.1 ^ $months) / (1 + $headroom) < 1.0001 && (1.1 ^ $months) / (1 + $headroom) > 0.9999" months
+day=$(figure breach_date)
+[[ "$day" > 2027-02-2 && "$day" < 2027-06 ]] || fault "the day $day after $months months"
+[[ ! "$(figure breach_date_earliest)" > "$day" && ! "$day" > "$(figure breach_date_latest)" ]] || fault 'the days of the interval'
+expect 0 'break after [0-9.]+ months' "$kvsim" plan mmc.yaml --db mmc.db --demand 1.9/s --growth 10% "${quick[@]}" --quiet
+
+# Candidates: the cheapest first, not the one of fewest GPUs.
+expect 0 '^status,engine.max_num_seqs,price' "$kvsim" plan mmc.yaml --db mmc.db --demand 1.9/s --zip --axis engine.max_num_seqs=8,4 --axis price.usd_per_gpu_hour=5,2 "${quick[@]}" --format csv --quiet
+[ "$(sed -n 2p "$said/out" | cut -d, -f2)" = 4 ] || fault 'the cheaper candidate is not the first'
+[ "$(sed -n 3p "$said/out" | cut -d, -f13)" = 1 ] || fault 'the other one has fewer GPUs'
+
+# What is not known exactly: seats and rate are M/M/c again; twice the service time halves the rate.
+uncertain=(--demand 0.9/s --uncertain demand=±30% --uncertain workload.output_tokens=20%:normal --samples 8)
+plan mmc.yaml --db mmc.db "${quick[@]}" "${uncertain[@]}"
+[ "$(figure uncertainty.inputs[0].key)" = demand ] || fault 'the largest effect is not the first'
+check "$(figure uncertainty.inputs[1].headroom_low) > $(figure headroom)" 'shorter answers, more headroom'
+check "$(figure uncertainty.inputs[1].max_load_high) < $(figure max_rate)" 'longer answers, less load'
+check "$(figure uncertainty.inputs[0].max_load_high) == $(figure max_rate)" 'the demand does not move what is carried'
+probability=$(figure uncertainty.probability)
+check "$(figure uncertainty.probability_ci[0]) <= $probability && $probability <= $(figure uncertainty.probability_ci[1])" 'the probability and its interval'
+check "$probability > 0.1 && $probability < 0.95" "the probability $probability"
+# As many again are taken from the database.
+expect 0 'known within' "$kvsim" plan mmc.yaml --db mmc.db "${quick[@]}" "${uncertain[@]}" --quiet
+grep -q '0 runs simulated' "$said/out" || fault 'the samples were not taken up'
+expect 3 "^--uncertain: error: 'workload.output_token' is not a number" "$kvsim" plan mmc.yaml --no-store "${quick[@]}" --uncertain workload.output_token=20%
+expect 2 'KEY=SHARE' "$kvsim" plan mmc.yaml --db y.db --uncertain demand
+expect 2 'twice' "$kvsim" plan mmc.yaml --db y.db --uncertain demand=1% --uncertain demand=2%
+expect 2 'not between' "$kvsim" plan mmc.yaml --db y.db --uncertain demand=60%:normal
+expect 2 'samples' "$kvsim" plan mmc.yaml --db y.db --samples 5
+expect 2 'start' "$kvsim" plan mmc.yaml --db y.db --start 2027-01
+expect 2 'start' "$kvsim" plan mmc.yaml --db y.db --growth 5% --start 2027-02-30
+
+# The page stands alone and has the answer first; Markdown by the file's name; a file that cannot be made.
+"$kvsim" plan mmc.yaml --db mmc.db "${quick[@]}" "${uncertain[@]}" --growth 5% --start 2027-01 --quiet --output page.html || fault 'the page'
+
+grep -q 'What does it take to carry 0.9' page.html || fault 'the question'
+grep -q '<strong>1 × GPUs, [$]2.00 an hour' page.html || fault 'the answer'
+grep -qE 'https?://' <(grep -v 'www.w3.org' page.html | grep -oE '(src|href)="[^"]*"') && fault 'the page needs the network'
+grep -q '<script' page.html && fault 'the page has a script'
+grep -q 'kvsim plan mmc.yaml --set run.requests=1000' page.html || fault 'how to get it again'
+"$kvsim" plan mmc.yaml --db mmc.db "${quick[@]}" --quiet -o page.md || fault 'Markdown' 
+grep -q '^## THE CURVE' page.md || fault 'Markdown by the name of the file'
+expect 4 'write the plan' "$kvsim" plan mmc.yaml --db y.db -o nowhere/page.html
+expect 4 'the database' "$kvsim" plan mmc.yaml --db mmc.db -o mmc.db
 
 # The same again asks the database alone.
 sqlite3 mmc.db .dump >before.sql
 expect 0 '0 runs simulated' "$kvsim" plan mmc.yaml --db mmc.db --quiet
 sqlite3 mmc.db .dump | cmp -s before.sql - || fault 'the same plan changed the database'
 # Nor does the number of threads matter.
-expect 0 . "$kvsim" plan small.yaml --db j1.db --precision 20% -j1 --format json --quiet
+expect 0 . "$kvsim" plan small.yaml --db j1.db --set run.requests=150 --precision 20% --uncertain workload.output_tokens=20% --samples 4 -j1 --format json --quiet
 cp "$said/out" j1.json
-expect 0 . "$kvsim" plan small.yaml --db j4.db --precision 20% -j4 --format json --quiet
+expect 0 . "$kvsim" plan small.yaml --db j4.db --set run.requests=150 --precision 20% --uncertain workload.output_tokens=20% --samples 4 -j4 --format json --quiet
 cmp -s "$said/out" j1.json || fault 'the plan depends on the number of threads'
 
 # A closed loop: clients. A trace: its speed. A profile: replicas by stage.
-expect 0 '"max_concurrency": [0-9]+,' "$kvsim" plan small.yaml --no-store --format json --set 'workload.arrival={process: closed_loop, concurrency: 4}' --set 'slo=["e2e mean <= 800 ms"]'
-awk 'BEGIN { print "arrival_s,input_tokens,output_tokens"; for (i = 0; i < 400; i++) print i * 0.2 ",100,50" }' >trace.csv
+expect 0 '"max_concurrency": [0-9]+,' "$kvsim" plan small.yaml --no-store --format json --set run.requests=150 --set 'workload.arrival={process: closed_loop, concurrency: 4}' --set 'slo=["e2e mean <= 800 ms"]'
+awk 'BEGIN { print "arrival_s,input_tokens,output_tokens"; for (i = 0; i < 200; i++) print i * 0.2 ",100,50" }' >trace.csv
 grep -v '_tokens:' small.yaml | sed 's/arrival:.*/arrival: {process: trace, file: trace.csv}/; s/^run:.*//; s/^slo:.*/slo: ["ttft p99 <= 200 ms"]/' >trace.yaml
 expect 0 '"max_speedup": [0-9.]+,' "$kvsim" plan trace.yaml --no-store --format json
 expect 0 '^ +20 +7,200 +[0-9]+$' "$kvsim" plan mmc.yaml --no-store "${quick[@]}" --set 'workload.arrival={process: profile, stages: [{rate: 1/s, duration: 1h}, {rate: 20/s, duration: 2h}]}'
 
 # No load meets the targets: 1. It cannot start: 5. What is no rate: 3. Forms: 2.
-expect 1 'no load meets the targets' "$kvsim" plan small.yaml --no-store --set 'slo=["tpot mean <= 9 ms"]'
+expect 1 'no load meets the targets' "$kvsim" plan small.yaml --no-store --set run.requests=100 --set 'slo=["tpot mean <= 9 ms"]'
 expect 5 'cannot start' "$kvsim" plan small.yaml --db y.db --set engine.num_gpu_blocks_override=3
 expect 3 'rate to be changed' "$kvsim" plan small.yaml --db y.db --set 'workload.arrival={process: all_at_once}'
 expect 2 'confidence' "$kvsim" plan small.yaml --confidence 40% --db y.db

@@ -71,7 +71,7 @@ START_TEST(figures_and_their_kinds)
 {
     setup();
     must_have("20,000 requests");
-    must_have("half of a 95 % interval");
+    must_have("half of a 95\xC2\xA0% interval");
     must_have("the weakest input is <span class=\"claim assumed\">");
     must_have("27,953 blocks of 2 MiB");
     must_have("<span class=\"claim measured\">measured</span></td><td>nvidia-smi, driver 550.54");

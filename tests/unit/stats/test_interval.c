@@ -277,6 +277,36 @@ START_TEST(equal_parts_have_a_sharp_percentile)
 }
 END_TEST
 
+/* The chance that at most `hits` of `count` trials of chance `p` are seen. */
+static double at_most(int hits, int count, double p)
+{
+    double term = pow(1 - p, count), sum = 0;
+    for (int k = 0; k <= hits; k++) {
+        sum += term;
+        term *= (count - k) / (k + 1.0) * p / (1 - p);
+    }
+    return sum;
+}
+
+START_TEST(shares_have_the_ends_that_their_chances_define)
+{
+    double low, high;
+    for (int hits = 1; hits < 20; hits++) {
+        stats_share_interval((size_t)hits, 20, 0.95, &low, &high);
+        ck_assert_double_eq_tol(at_most(hits, 20, high), 0.025, 1e-9);
+        ck_assert_double_eq_tol(1 - at_most(hits - 1, 20, low), 0.025, 1e-9);
+    }
+    stats_share_interval(0, 20, 0.95, &low, &high);
+    ck_assert_double_eq(low, 0);
+    ck_assert_double_eq_tol(pow(1 - high, 20), 0.025, 1e-9);
+    stats_share_interval(20, 20, 0.95, &low, &high);
+    ck_assert_double_eq_tol(pow(low, 20), 0.025, 1e-9);
+    ck_assert_double_eq(high, 1);
+    stats_share_interval(0, 0, 0.95, &low, &high);
+    ck_assert(low <= 0 && high >= 1);
+}
+END_TEST
+
 int main(void)
 {
     return unit_run("stats.interval", (const TTest *const[]){
@@ -294,6 +324,7 @@ int main(void)
                                           ratios_of_sums,
                                           percentiles_are_covered,
                                           equal_parts_have_a_sharp_percentile,
+                                          shares_have_the_ends_that_their_chances_define,
                                           NULL,
                                       });
 }

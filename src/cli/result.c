@@ -1,0 +1,65 @@
+#include "cli/result.h"
+
+#include "base/text.h"
+#include "report/file.h"
+
+#include <string.h>
+
+static bool goes_to_stdout(const struct cli_args *args)
+{
+    return args->output_path == NULL || strcmp(args->output_path, "-") == 0;
+}
+
+enum cli_format cli_result_format(const struct cli_args *args)
+{
+    static const struct {
+        const char *ending;
+        enum cli_format format;
+    } endings[] = {{".html", CLI_HTML},
+                   {".htm", CLI_HTML},
+                   {".md", CLI_MARKDOWN},
+                   {".json", CLI_JSON},
+                   {".csv", CLI_CSV}};
+    if (args->format != CLI_UNSET)
+        return (enum cli_format)args->format;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings && !goes_to_stdout(args); i++) {
+        if (base_ends_with(args->output_path, endings[i].ending))
+            return endings[i].format;
+    }
+    return CLI_TEXT_FORMAT;
+}
+
+enum kvsim_status cli_result_check(const struct cli_args *args, const char *doing,
+                                   struct kvsim_error *err)
+{
+    const char *db_path = args->db_path == NULL ? "results/kvsim.db" : args->db_path;
+    struct report_file file;
+    if (goes_to_stdout(args))
+        return KVSIM_OK;
+    if (!args->is_unstored && report_file_is(args->output_path, db_path))
+        return report_file_fail_kept(args->output_path, doing, "the database", err);
+    for (size_t i = 0; i < args->operands.count; i++) {
+        if (report_file_is(args->output_path, args->operands.at[i]))
+            return report_file_fail_kept(args->output_path, doing, "the scenario", err);
+    }
+    enum kvsim_status status = report_file_open(&file, args->output_path, doing, err);
+    if (status == KVSIM_OK)
+        report_file_abandon(&file);
+    return status;
+}
+
+enum kvsim_status cli_result_put(const struct cli_args *args, const char *doing,
+                                 void (*write)(const void *context, FILE *out), const void *context,
+                                 struct kvsim_error *err)
+{
+    struct report_file file;
+    if (goes_to_stdout(args)) {
+        write(context, stdout);
+        return KVSIM_OK;
+    }
+    enum kvsim_status status = report_file_open(&file, args->output_path, doing, err);
+    if (status != KVSIM_OK)
+        return status;
+    write(context, file.out);
+    return report_file_finish(&file, err);
+}

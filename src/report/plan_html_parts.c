@@ -1,0 +1,302 @@
+/*
+ * The sections of a plan's page with the figures behind the answer.
+ */
+#include "report/plan_html_int.h"
+
+#include "base/mem.h"
+#include "report/number.h"
+#include "report/plan.h"
+#include "report/plan_plots.h"
+
+#include <math.h>
+#include <string.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+enum { TARGETS_MAX = 4, CURVE_MAX = 60 };
+
+static const struct record_candidate *best_of(const struct record_plan *plan)
+{
+    return &plan->candidates[0];
+}
+
+static void put_heads(struct report_html *html, const char *const *heads, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        report_html_cell(html, heads[i]);
+}
+
+static void put_number(struct report_html *html, double value, int digits)
+{
+    char text[REPORT_NUMBER_BYTES];
+    report_html_cell(html, report_print_rounded(value, digits, text, sizeof text));
+}
+
+static void put_usd(struct report_html *html, double usd)
+{
+    char text[REPORT_NUMBER_BYTES];
+    report_html_cell(html, report_print_usd(usd, text, sizeof text));
+}
+
+static void put_count(struct report_html *html, int64_t count)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)count);
+    report_html_cell(html, count > 0 ? text : "-");
+}
+
+static void put_share(struct report_html *html, double share)
+{
+    char text[REPORT_NUMBER_BYTES];
+    report_html_cell(html, report_print_share(share, text, sizeof text));
+}
+
+/* "ttft p99, ms" of "ttft p99 <= 2 s" */
+static void put_target_head(struct report_html *html, const char *target)
+{
+    char head[96];
+    base_copy(head, sizeof head - 4, target);
+    char *end = strstr(head, " <=");
+    if (end != NULL)
+        *end = '\0';
+    strcat(head, ", ms");
+    report_html_cell(html, head);
+}
+
+static void put_probe_row(struct report_html *html, const struct record_probe *probe,
+                          size_t target_count)
+{
+    char text[REPORT_NUMBER_BYTES];
+    put_number(html, probe->load, 4);
+    put_count(html, probe->replicas);
+    put_count(html, probe->replications);
+    for (size_t i = 0; i < target_count; i++) {
+        const struct record_target *target = &probe->targets[i];
+        report_html_cell(html, probe->is_overloaded
+                                   ? "grows"
+                                   : report_print_interval(target->value_ms, target->ci_low_ms,
+                                                           target->ci_high_ms, text, sizeof text));
+    }
+    put_number(html, record_value_real(&probe->summary[RECORD_OUTPUT_THROUGHPUT]), 4);
+    put_share(html, record_value_real(&probe->summary[RECORD_KV_USAGE_PEAK]));
+    report_html_cell(html, probe->is_met_surely   ? "met surely"
+                           : probe->is_met        ? "met"
+                           : probe->is_overloaded ? "overloaded"
+                                                  : "missed");
+}
+
+static void put_curve_table(struct report_html *html, const struct record_plan *plan)
+{
+    static const char aligns[] = "rrrrrrrrl";
+    const struct record_candidate *best = best_of(plan);
+    size_t targets = best->probes.at[0].target_count;
+    targets = targets < TARGETS_MAX - 1 ? targets : TARGETS_MAX - 1;
+    const struct record_probe **sorted = report_plan_sort(best);
+    report_html_table(html, "Every run that was asked of this candidate, by load", "simulated",
+                      "assumed", aligns + (TARGETS_MAX - 1 - targets));
+    report_html_cell(html, record_load_name(plan->load));
+    report_html_cell(html, "replicas");
+    report_html_cell(html, "replications");
+    for (size_t i = 0; i < targets; i++)
+        put_target_head(html, best->probes.at[0].targets[i].text);
+    static const char *const heads[] = {"output tokens/s", "KV used, peak", "targets"};
+    put_heads(html, heads, COUNT_OF(heads));
+    report_html_table_body(html);
+    for (size_t i = 0; i < best->probes.count && i < CURVE_MAX; i++)
+        put_probe_row(html, sorted[i], targets);
+    report_html_table_end(html);
+    base_free(sorted);
+}
+
+void report_html_curve(struct report_html *html, struct report_plotter *plotter,
+                       const struct record_plan *plan)
+{
+    const struct record_candidate *best = best_of(plan);
+    if (best->probes.count == 0)
+        return;
+    report_html_section(html, "curve", "The targets along the load");
+    report_html_markup(html, "<div class=\"figures\">\n");
+    for (size_t i = 0; i < best->probes.at[0].target_count && i < TARGETS_MAX; i++)
+        report_figure_target(html, plotter, plan, i);
+    report_html_markup(html, "</div>\n");
+    put_curve_table(html, plan);
+    report_html_section_end(html);
+}
+
+void report_html_growth(struct report_html *html, struct report_plotter *plotter,
+                        const struct record_plan *plan)
+{
+    static const char *const heads[] = {"demand", "replicas", "GPUs", "$ an hour"};
+    if (plan->forecast.count == 0)
+        return;
+    report_html_section(html, "growth", "How long it lasts");
+    report_html_markup(html, "<div class=\"figures\">\n");
+    report_figure_growth(html, plotter, plan);
+    report_html_markup(html, "<div>\n");
+    report_html_table(html, "What growth takes", "calculated", "assumed", "lrrrr");
+    report_html_cell(html, plan->start.year == 0 ? "month" : "date");
+    put_heads(html, heads, COUNT_OF(heads));
+    report_html_table_body(html);
+    for (size_t i = 0; i < plan->forecast.count; i++) {
+        const struct record_forecast *row = &plan->forecast.at[i];
+        char text[RECORD_DATE_BYTES];
+        if (plan->start.year == 0)
+            snprintf(text, sizeof text, "%d", row->months);
+        else
+            record_date_print(record_date_after(plan->start, row->months), text, sizeof text);
+        report_html_cell(html, text);
+        put_number(html, row->demand, 4);
+        put_count(html, row->replicas);
+        put_count(html, row->gpus);
+        put_usd(html, row->usd_per_hour);
+    }
+    report_html_table_end(html);
+    report_html_markup(html, "</div>\n</div>\n");
+    report_html_section_end(html);
+}
+
+static void put_input_row(struct report_html *html, const struct record_plan *plan,
+                          const struct record_input *input)
+{
+    char spread[64];
+    int digits = plan->load == RECORD_LOAD_CONCURRENCY ? 1 : 4;
+    report_html_cell(html, input->key);
+    report_html_cell(html, input->value[0] == '\0' ? "several" : input->value);
+    report_html_cell(html, report_plan_spread(input, spread, sizeof spread));
+    put_number(html, input->low.max_load, digits);
+    put_number(html, input->high.max_load, digits);
+    put_share(html, input->low.headroom);
+    put_share(html, input->high.headroom);
+}
+
+static void put_odds(struct report_html *html, const struct record_plan *plan)
+{
+    const struct record_odds *odds = &plan->odds;
+    char text[200];
+    if (report_plan_odds(plan, text, sizeof text)[0] == '\0')
+        return;
+    report_html_markup(html, "<p><b>");
+    report_html_printf(html, "Probability of meeting every target: %s.", text);
+    report_html_markup(html, "</b> ");
+    report_html_printf(html, "Each sample draws all inputs at once, independently of one another, "
+                             "and runs the demand on its replicas. ");
+    if (odds->undecided > 0)
+        report_html_printf(html,
+                           "%lld of them lie too near to a target for their own run to "
+                           "decide; the interval holds both outcomes. ",
+                           (long long)odds->undecided);
+    if (odds->limit_count > 0)
+        report_html_printf(html, "Missed most often: %s (%lld of %lld).", odds->limit,
+                           (long long)odds->limit_count, (long long)odds->samples);
+    report_html_markup(html, "</p>\n");
+}
+
+void report_html_inputs(struct report_html *html, struct report_plotter *plotter,
+                        const struct record_plan *plan)
+{
+    static const char *const heads[] = {
+        "input",           "as stated",     "known within", "at its low end",
+        "at its high end", "headroom, low", "high"};
+    if (plan->inputs.count == 0)
+        return;
+    report_html_section(html, "inputs", "What is not known exactly");
+    put_odds(html, plan);
+    report_html_markup(html, "<div class=\"figures\">\n");
+    report_figure_tornado(html, plotter, plan);
+    report_html_markup(html, "</div>\n");
+    report_html_table(html,
+                      "The highest load within the targets with one input at an end, the "
+                      "largest effect first",
+                      "simulated", "assumed", "lllrrrr");
+    put_heads(html, heads, COUNT_OF(heads));
+    report_html_table_body(html);
+    for (size_t i = 0; i < plan->inputs.count; i++)
+        put_input_row(html, plan, &plan->inputs.at[i]);
+    report_html_table_end(html);
+    report_html_section_end(html);
+}
+
+static void put_candidate_row(struct report_html *html, const struct record_plan *plan,
+                              const struct record_candidate *candidate)
+{
+    char text[REPORT_NUMBER_BYTES];
+    for (size_t i = 0; i < plan->axis_count; i++)
+        report_html_cell(html, candidate->values[i]);
+    put_number(html, candidate->max_load > 0 ? candidate->max_load : (double)NAN, 4);
+    snprintf(text, sizeof text, "%.4g to %.4g", candidate->ci_low, candidate->ci_high);
+    report_html_cell(html, isnan(candidate->ci_low) ? "-" : text);
+    put_count(html, candidate->replicas);
+    put_count(html, candidate->gpus);
+    put_usd(html, candidate->usd_per_hour);
+    put_usd(html, candidate->usd_per_mtok_output);
+    put_share(html, candidate->headroom);
+    report_html_cell(html,
+                     candidate->status == RECORD_CANDIDATE_REFUSED ? "refused" : candidate->limit);
+}
+
+static void put_refusals(struct report_html *html, const struct record_plan *plan)
+{
+    for (size_t i = 0; i < plan->candidate_count; i++) {
+        const struct record_candidate *candidate = &plan->candidates[i];
+        struct base_text values = {0};
+        if (candidate->status != RECORD_CANDIDATE_REFUSED)
+            continue;
+        report_plan_values(plan, candidate, &values);
+        report_html_paragraph(html, "note", "%s: %s.", values.at == NULL ? "" : values.at,
+                              candidate->reason);
+        base_text_free(&values);
+    }
+}
+
+void report_html_candidates(struct report_html *html, struct report_plotter *plotter,
+                            const struct record_plan *plan)
+{
+    static const char *const heads[] = {
+        "interval", "replicas",    "GPUs", "$ an hour", "$ per M output tokens",
+        "headroom", "breaks first"};
+    char align[RECORD_AXES_MAX + 16], head[40];
+    if (plan->axis_count == 0)
+        return;
+    report_html_section(html, "candidates", "Candidates");
+    report_html_markup(html, "<div class=\"figures\">\n");
+    report_figure_candidates(html, plotter, plan);
+    report_html_markup(html, "</div>\n");
+    memset(align, 'l', plan->axis_count);
+    memcpy(align + plan->axis_count, "rrrrrrrl", sizeof "rrrrrrrl");
+    report_html_table(html, "The cheapest for the demand first", "simulated", "assumed", align);
+    put_heads(html, plan->axes, plan->axis_count);
+    snprintf(head, sizeof head, "highest %s", record_load_name(plan->load));
+    report_html_cell(html, head);
+    put_heads(html, heads, COUNT_OF(heads));
+    report_html_table_body(html);
+    for (size_t i = 0; i < plan->candidate_count; i++)
+        put_candidate_row(html, plan, &plan->candidates[i]);
+    report_html_table_end(html);
+    put_refusals(html, plan);
+    report_html_section_end(html);
+}
+
+void report_html_stages(struct report_html *html, struct report_plotter *plotter,
+                        const struct record_plan *plan)
+{
+    static const char *const heads[] = {"stage", "hours", "peak requests/s", "replicas"};
+    if (plan->stages.count == 0)
+        return;
+    report_html_section(html, "profile", "Over the profile");
+    report_html_markup(html, "<div class=\"figures\">\n");
+    report_figure_stages(html, plotter, plan);
+    report_html_markup(html, "<div>\n");
+    report_html_table(html, "Each stage by its peak", "calculated", "assumed", "rrrr");
+    put_heads(html, heads, COUNT_OF(heads));
+    report_html_table_body(html);
+    for (size_t i = 0; i < plan->stages.count; i++) {
+        const struct record_plan_stage *stage = &plan->stages.at[i];
+        put_count(html, (int64_t)i + 1);
+        put_number(html, stage->duration_s / 3600, 3);
+        put_number(html, stage->peak_rate, 3);
+        put_count(html, stage->replicas);
+    }
+    report_html_table_end(html);
+    report_html_markup(html, "</div>\n</div>\n");
+    report_html_section_end(html);
+}
