@@ -12,8 +12,17 @@
 
 #define FAR_LOG 0.12 /* probes within this of the root tell the slope */
 
+/* Whoever asks for less precision than this wants a quick answer. */
+#define QUICK 0.05
+
 /* A load 4,096 times below the scenario's leaves an engine idle: what it misses then it always misses. */
-enum { STEPS_MAX = 40, DOUBLINGS_MAX = 30, HALVINGS_MAX = 12, REPLICATIONS_FACTOR = 8 };
+enum {
+    STEPS_MAX = 40,
+    DOUBLINGS_MAX = 30,
+    HALVINGS_MAX = 12,
+    REPLICATIONS_FACTOR = 8,
+    REPLICATIONS_LEAST = 10
+};
 
 /* ---- asking ---- */
 
@@ -244,16 +253,24 @@ static double two_sided(const struct study_plan_search *search)
     return 0.5 + 0.5 * search->request->confidence;
 }
 
-/* More replications where the interval is wider than asked for: the root is looked for again near the first one. */
+/*
+ * More replications where the interval is wider than asked for, or rests on so few that it may be narrow by luck: the root
+ * is looked for again near the first one.
+ */
 static enum kvsim_status sharpen(struct study_plan_search *search, struct bracket *bracket,
                                  double *root, double *half, struct kvsim_error *err)
 {
     double wanted = search->request->half_width;
     enum kvsim_status status = KVSIM_OK;
-    if (!search->can_replicate || isnan(*half) || *half <= wanted)
-        return status;
     int64_t now = bracket->met.replications, most = now * REPLICATIONS_FACTOR;
-    double needed = ceil((double)now * (*half / (0.9 * wanted)) * (*half / (0.9 * wanted)));
+    if (!search->can_replicate || isnan(*half))
+        return status;
+    double needed = wanted < QUICK ? REPLICATIONS_LEAST : 0;
+    if (*half > wanted)
+        needed =
+            fmax(needed, ceil((double)now * (*half / (0.9 * wanted)) * (*half / (0.9 * wanted))));
+    if (needed <= (double)now)
+        return status;
     search->replications = needed < (double)most ? (int64_t)needed : most;
     *bracket = (struct bracket){.has_met = false};
     status = find_bracket(search, *root, 1 + fmin(*half, 0.5), bracket, err);

@@ -165,5 +165,6 @@ int main(void)
 {
     return unit_run("report.compare_html",
                     (const TTest *const[]){a_change_that_helps, a_trade_and_a_loss, nothing_differs,
-                                           plots_stand_in_the_page, NULL});
+                                           an_overload_is_said_first, plots_stand_in_the_page,
+                                           NULL});
 }
