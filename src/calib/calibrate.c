@@ -505,8 +505,8 @@ static enum kvsim_status calibrate_rows(struct calib_result *result,
 {
     struct work *work = base_alloc(sizeof *work);
     work_init(work, table);
-    enum kvsim_status status =
-        calib_model_init(&work->model, result->hardware, table, COST_CALIBRATED, err);
+    enum kvsim_status status = calib_model_init(&work->model, result->hardware, table,
+                                                COST_CALIBRATED, COST_KERNELS_CURRENT, err);
     if (status == KVSIM_OK)
         status = fit_rows(work, result, err);
     work_free(work);
@@ -524,7 +524,7 @@ enum kvsim_status calib_fit_rows(const char *hardware, const struct calib_measur
     base_arena_init(&result->arena);
     work_init(work, table);
     enum kvsim_status status =
-        calib_model_init(&work->model, hardware, table, COST_CALIBRATED, err);
+        calib_model_init(&work->model, hardware, table, COST_CALIBRATED, COST_KERNELS_CURRENT, err);
     if (status == KVSIM_OK) {
         add_coefficients(work, result);
         add_collectives(work);

@@ -200,14 +200,14 @@ static void rough_spreads(struct search *search, const gsl_vector *x)
     gsl_matrix_free(jacobian);
 }
 
-static int rough_run(struct search *search, gsl_vector *x)
+/* One descent from x, which becomes the best point found; *loss its loss. */
+static int rough_descend(struct search *search, gsl_vector *x, double *loss)
 {
     enum { STEPS = 150 };
     gsl_multimin_function function = {.f = rough_loss, .n = x->size, .params = search};
     gsl_multimin_fminimizer *work =
         gsl_multimin_fminimizer_alloc(gsl_multimin_fminimizer_nmsimplex2, x->size);
     gsl_vector *size = gsl_vector_alloc(x->size);
-    search->noise = 0.04;
     gsl_vector_set_all(size, 0.5);
     int status = gsl_multimin_fminimizer_set(work, &function, x, size);
     for (int i = 0; i < STEPS && status == GSL_SUCCESS; i++) {
@@ -216,8 +216,23 @@ static int rough_run(struct search *search, gsl_vector *x)
             break;
     }
     gsl_vector_memcpy(x, gsl_multimin_fminimizer_x(work));
+    *loss = gsl_multimin_fminimizer_minimum(work);
     gsl_multimin_fminimizer_free(work);
     gsl_vector_free(size);
+    return status == GSL_ENOPROG ? GSL_SUCCESS : status;
+}
+
+/* A simplex that has collapsed along a valley stops short of its bottom: a new one goes on from there. */
+static int rough_run(struct search *search, gsl_vector *x)
+{
+    enum { DESCENTS = 6 };
+    double before = INFINITY, loss = 0;
+    search->noise = 0.04;
+    int status = rough_descend(search, x, &loss);
+    for (int i = 1; i < DESCENTS && status == GSL_SUCCESS && loss < before * (1 - 1e-3); i++) {
+        before = loss;
+        status = rough_descend(search, x, &loss);
+    }
     values_fill(search, x);
     search->problem->predict(search->problem->context, search->values, search->predicted);
     search->noise = robust_noise(search);
@@ -225,7 +240,7 @@ static int rough_run(struct search *search, gsl_vector *x)
     values_fill(search, x);
     search->problem->predict(search->problem->context, search->values, search->predicted);
     weights_set(search);
-    return status == GSL_ENOPROG ? GSL_SUCCESS : status;
+    return status;
 }
 
 enum kvsim_status calib_fit_run(struct calib_problem *problem, struct calib_fit *out,

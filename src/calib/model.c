@@ -54,10 +54,10 @@ static uint32_t decodes_max(const struct calib_measurements *table, size_t engin
 
 enum kvsim_status calib_model_init(struct calib_model *model, const char *hardware_name,
                                    const struct calib_measurements *table, enum cost_level level,
-                                   struct kvsim_error *err)
+                                   enum cost_kernels kernels, struct kvsim_error *err)
 {
     *model = (struct calib_model){.table = table, .hardware_name = hardware_name};
-    model->options = (struct cost_options){.level = level, .has_level = true};
+    model->options = (struct cost_options){.level = level, .has_level = true, .kernels = kernels};
     base_arena_init(&model->arena);
     enum kvsim_status status =
         scenario_load_hardware(&model->arena, hardware_name, &model->hardware, err);
@@ -65,7 +65,7 @@ enum kvsim_status calib_model_init(struct calib_model *model, const char *hardwa
         return status;
     if (level == COST_CALIBRATED)
         model->hardware.has_calibration = true;
-    status = cost_rates_init(&model->rates, &model->hardware, err);
+    status = cost_rates_init(&model->rates, &model->hardware, kernels, err);
     if (status == KVSIM_OK && level == COST_CALIBRATED)
         cost_rates_calibrate(&model->rates, &model->hardware.calibration);
     model->engines =
@@ -93,7 +93,7 @@ double calib_model_initial(const struct calib_model *model, enum spec_coefficien
     const struct spec_calibration nothing = {0};
     struct cost_rates rates;
     struct kvsim_error err;
-    if (cost_rates_init(&rates, &model->hardware, &err) != KVSIM_OK)
+    if (cost_rates_init(&rates, &model->hardware, model->options.kernels, &err) != KVSIM_OK)
         return NAN;
     cost_rates_calibrate(&rates, &nothing);
     const double values[SPEC_COEFFICIENT_COUNT] = {
@@ -130,7 +130,8 @@ void calib_model_set(struct calib_model *model, const struct spec_calibration *c
 {
     struct kvsim_error err;
     model->hardware.calibration = *calibration;
-    enum kvsim_status status = cost_rates_init(&model->rates, &model->hardware, &err);
+    enum kvsim_status status =
+        cost_rates_init(&model->rates, &model->hardware, model->options.kernels, &err);
     base_require(status == KVSIM_OK); // it was, at the start
     cost_rates_calibrate(&model->rates, &model->hardware.calibration);
     for (size_t i = 0; i < model->engine_count; i++)

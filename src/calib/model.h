@@ -37,6 +37,7 @@ struct calib_model {
  */
 enum kvsim_status calib_model_init(struct calib_model *model, const char *hardware_name,
                                    const struct calib_measurements *table, enum cost_level level,
+                                   enum cost_kernels kernels,
                                    struct kvsim_error *err) KVSIM_MUST_CHECK;
 void calib_model_free(struct calib_model *model);
 

@@ -365,7 +365,8 @@ static size_t add_parameters(const struct run *run, const struct calib_result *r
             parameters[i].initial = result->calibration.value[host_coefficients[i]];
     }
     uint32_t gpu_count = run->config.tensor_parallel;
-    if (gpu_count < 2 || cost_rates_init(&rates, &run->hardware, &err) != KVSIM_OK)
+    if (gpu_count < 2 ||
+        cost_rates_init(&rates, &run->hardware, COST_KERNELS_CURRENT, &err) != KVSIM_OK)
         return HOST_COUNT;
     cost_rates_calibrate(&rates, &result->calibration);
     double at_small = cost_all_reduce(&rates, gpu_count, small).s,

@@ -59,10 +59,10 @@ static enum kvsim_status parts_read(struct parts *parts, const char *path, struc
 }
 
 static enum kvsim_status model_make(struct part *part, enum cost_level level,
-                                    struct kvsim_error *err)
+                                    enum cost_kernels kernels, struct kvsim_error *err)
 {
     enum kvsim_status status =
-        calib_model_init(&part->model, part->device, &part->table, level, err);
+        calib_model_init(&part->model, part->device, &part->table, level, kernels, err);
     part->has_model = true;
     return status;
 }
@@ -89,6 +89,7 @@ struct counting {
     bool (*counts)(const struct calib_row *row);
     bool (*is_scored)(const struct calib_row *row);
     const char *what;
+    enum cost_kernels kernels;
 };
 
 static const char *family_of(const struct part *part, const struct calib_row *row,
@@ -144,7 +145,7 @@ static enum kvsim_status plain(const char *path, struct base_arena *arena,
     struct parts parts = {0};
     enum kvsim_status status = parts_read(&parts, path, arena, err);
     for (size_t i = 0; i < parts.count && status == KVSIM_OK; i++) {
-        status = model_make(&parts.at[i], COST_DATASHEET, err);
+        status = model_make(&parts.at[i], COST_DATASHEET, counting->kernels, err);
         if (status == KVSIM_OK)
             cases_add(&parts.at[i], counting, arena, out);
     }
@@ -176,7 +177,7 @@ static enum kvsim_status fit_part(struct part *part, bool (*is_scored)(const str
         calib_fit_rows(part->device, &part->table, is_left_out, &calibration, err);
     base_free(is_left_out);
     if (status == KVSIM_OK)
-        status = model_make(part, COST_CALIBRATED, err);
+        status = model_make(part, COST_CALIBRATED, COST_KERNELS_CURRENT, err);
     if (status == KVSIM_OK)
         calib_model_set(&part->model, &calibration);
     return status;
@@ -273,35 +274,34 @@ static enum kvsim_status pool_fit(struct pool *pool, struct calib_parameter *par
     return status;
 }
 
-/* Coefficients of kernels that layers of dense models have. */
+struct coefficients {
+    const enum spec_coefficient *at;
+    size_t count;
+};
+
 static void pool_init(struct pool *pool, struct parts *parts, size_t left_out,
-                      struct calib_parameter *parameters)
+                      const struct coefficients *fitted, struct calib_parameter *parameters)
 {
-    static const enum spec_coefficient kernels[] = {
-        SPEC_GEMM_BF16,         SPEC_GEMM_FP8,           SPEC_WEIGHTS_BF16,
-        SPEC_WEIGHTS_FP8,       SPEC_WEIGHTS_FIXED_BF16, SPEC_WEIGHTS_FIXED_FP8,
-        SPEC_DECODE_BF16,       SPEC_DECODE_FP8,         SPEC_PREFILL,
-        SPEC_DECODE_FIXED_BF16, SPEC_DECODE_FIXED_FP8,   SPEC_DECODE_TILE_BYTES,
-        SPEC_PREFILL_ROW,       SPEC_PREFILL_FIXED};
     *pool = (struct pool){.parts = parts, .left_out = left_out};
-    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
-        const struct spec_coefficient_row *row = &spec_coefficients[kernels[i]];
-        double first = calib_model_initial(&parts->at[left_out].model, kernels[i]);
-        pool->coefficients[pool->coefficient_count] = kernels[i];
+    for (size_t i = 0; i < fitted->count; i++) {
+        const struct spec_coefficient_row *row = &spec_coefficients[fitted->at[i]];
+        double first = calib_model_initial(&parts->at[left_out].model, fitted->at[i]);
+        pool->coefficients[pool->coefficient_count] = fitted->at[i];
         parameters[pool->coefficient_count++] = (struct calib_parameter){
             .name = row->name, .initial = first, .min = row->min, .max = row->max, .prior = 1};
     }
 }
 
 static enum kvsim_status leave_out(struct parts *parts, size_t left_out,
-                                   const struct counting *counting, struct base_arena *arena,
+                                   const struct counting *counting,
+                                   const struct coefficients *fitted, struct base_arena *arena,
                                    struct record_validation_cases *out, struct kvsim_error *err)
 {
     struct calib_parameter parameters[POOLED_MAX];
     struct spec_calibration calibration;
     struct pool pool;
     double values[POOLED_MAX];
-    pool_init(&pool, parts, left_out, parameters);
+    pool_init(&pool, parts, left_out, fitted, parameters);
     enum kvsim_status status = pool_fit(&pool, parameters, err);
     if (status != KVSIM_OK)
         return status;
@@ -318,47 +318,93 @@ static enum kvsim_status leave_out(struct parts *parts, size_t left_out,
 enum kvsim_status calib_times_kernels(const char *path, struct base_arena *arena,
                                       struct record_validation_cases *out, struct kvsim_error *err)
 {
-    static const struct counting counting = {counts_always, counts_always, "kernel_ms"};
+    static const struct counting counting = {
+        .counts = counts_always, .is_scored = counts_always, .what = "kernel_ms"};
     return plain(path, arena, &counting, out, err);
 }
 
 enum kvsim_status calib_times_layers(const char *path, struct base_arena *arena,
                                      struct record_validation_cases *out, struct kvsim_error *err)
 {
-    static const struct counting counting = {counts_in_layer, counts_always, "layer_ms"};
+    static const struct counting counting = {
+        .counts = counts_in_layer, .is_scored = counts_always, .what = "layer_ms"};
     return plain(path, arena, &counting, out, err);
 }
 
-enum kvsim_status calib_times_layers_left_out(const char *path, struct base_arena *arena,
-                                              struct record_validation_cases *out,
-                                              struct kvsim_error *err)
+static enum kvsim_status left_out(const char *path, struct base_arena *arena,
+                                  const struct counting *counting,
+                                  const struct coefficients *coefficients,
+                                  struct record_validation_cases *out, struct kvsim_error *err)
 {
-    static const struct counting counting = {counts_in_layer, counts_always, "layer_ms"};
     struct parts parts = {0};
     enum kvsim_status status = parts_read(&parts, path, arena, err);
     for (size_t i = 0; i < parts.count && status == KVSIM_OK; i++) {
-        status = model_make(&parts.at[i], COST_CALIBRATED, err);
+        status = model_make(&parts.at[i], COST_CALIBRATED, counting->kernels, err);
         if (status == KVSIM_OK)
             strip(&parts.at[i].model);
     }
     for (size_t i = 0; i < parts.count && status == KVSIM_OK; i++)
-        status = leave_out(&parts, i, &counting, arena, out, err);
+        status = leave_out(&parts, i, counting, coefficients, arena, out, err);
     parts_free(&parts);
     return status;
+}
+
+/* Coefficients of kernels that layers of dense models have. */
+enum kvsim_status calib_times_layers_left_out(const char *path, struct base_arena *arena,
+                                              struct record_validation_cases *out,
+                                              struct kvsim_error *err)
+{
+    static const struct counting counting = {
+        .counts = counts_in_layer, .is_scored = counts_always, .what = "layer_ms"};
+    static const enum spec_coefficient kernels[] = {
+        SPEC_GEMM_BF16,         SPEC_GEMM_FP8,           SPEC_WEIGHTS_BF16,
+        SPEC_WEIGHTS_FP8,       SPEC_WEIGHTS_FIXED_BF16, SPEC_WEIGHTS_FIXED_FP8,
+        SPEC_DECODE_BF16,       SPEC_DECODE_FP8,         SPEC_PREFILL,
+        SPEC_DECODE_FIXED_BF16, SPEC_DECODE_FIXED_FP8,   SPEC_DECODE_TILE_BYTES,
+        SPEC_PREFILL_ROW,       SPEC_PREFILL_FIXED};
+    static const struct coefficients fitted = {kernels, sizeof kernels / sizeof kernels[0]};
+    return left_out(path, arena, &counting, &fitted, out, err);
+}
+
+enum kvsim_status calib_times_layers_old(const char *path, struct base_arena *arena,
+                                         struct record_validation_cases *out,
+                                         struct kvsim_error *err)
+{
+    static const struct counting counting = {.counts = counts_in_layer,
+                                             .is_scored = counts_always,
+                                             .what = "layer_ms",
+                                             .kernels = COST_KERNELS_2024};
+    return plain(path, arena, &counting, out, err);
+}
+
+enum kvsim_status calib_times_layers_old_left_out(const char *path, struct base_arena *arena,
+                                                  struct record_validation_cases *out,
+                                                  struct kvsim_error *err)
+{
+    static const struct counting counting = {.counts = counts_in_layer,
+                                             .is_scored = counts_always,
+                                             .what = "layer_ms",
+                                             .kernels = COST_KERNELS_2024};
+    static const enum spec_coefficient products[] = {SPEC_GEMM_BF16, SPEC_WEIGHTS_BF16,
+                                                     SPEC_WEIGHTS_FIXED_BF16, SPEC_ACTIVATIONS};
+    static const struct coefficients fitted = {products, sizeof products / sizeof products[0]};
+    return left_out(path, arena, &counting, &fitted, out, err);
 }
 
 enum kvsim_status calib_times_layers_calibrated(const char *path, struct base_arena *arena,
                                                 struct record_validation_cases *out,
                                                 struct kvsim_error *err)
 {
-    static const struct counting counting = {counts_in_layer, is_second, "layer_ms"};
+    static const struct counting counting = {
+        .counts = counts_in_layer, .is_scored = is_second, .what = "layer_ms"};
     return fitted(path, arena, &counting, out, err);
 }
 
 enum kvsim_status calib_times_steps(const char *path, struct base_arena *arena,
                                     struct record_validation_cases *out, struct kvsim_error *err)
 {
-    static const struct counting counting = {counts_in_step, counts_always, "step_ms"};
+    static const struct counting counting = {
+        .counts = counts_in_step, .is_scored = counts_always, .what = "step_ms"};
     return plain(path, arena, &counting, out, err);
 }
 
@@ -366,6 +412,7 @@ enum kvsim_status calib_times_steps_calibrated(const char *path, struct base_are
                                                struct record_validation_cases *out,
                                                struct kvsim_error *err)
 {
-    static const struct counting counting = {counts_in_step, is_not_fifth, "step_ms"};
+    static const struct counting counting = {
+        .counts = counts_in_step, .is_scored = is_not_fifth, .what = "step_ms"};
     return fitted(path, arena, &counting, out, err);
 }

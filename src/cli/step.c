@@ -97,6 +97,25 @@ static void put_operators(struct report_json *json, const struct view *view)
     report_json_end_list(json);
 }
 
+static void pipeline_of(const struct view *view, struct cost_pipeline *out)
+{
+    uint32_t stages = view->engine->config->pipeline_parallel;
+    cost_pipeline_of(view->step, stages, stages, out);
+}
+
+static void put_pipeline(struct report_json *json, const struct view *view)
+{
+    struct cost_pipeline pipeline;
+    pipeline_of(view, &pipeline);
+    report_json_begin_object(json, "pipeline");
+    report_json_integer(json, "stages", pipeline.stage_count);
+    report_json_integer(json, "in_flight", pipeline.in_flight);
+    report_json_real(json, "slowest_stage_ms", pipeline.slowest_s * 1e3);
+    report_json_real(json, "interval_ms", pipeline.interval_s * 1e3);
+    report_json_real(json, "bubble_share", pipeline.bubble_share);
+    report_json_end_object(json);
+}
+
 static void print_json(const struct view *view)
 {
     struct report_json json;
@@ -112,6 +131,8 @@ static void print_json(const struct view *view)
     report_json_text(&json, "bound", cost_bound_name(view->step->bound));
     report_json_real(&json, "flop_share", view->step->flop_share);
     report_json_real(&json, "bandwidth_share", view->step->bandwidth_share);
+    if (view->engine->config->pipeline_parallel > 1)
+        put_pipeline(&json, view);
     put_operators(&json, view);
     report_json_end_object(&json);
     report_json_finish(&json);
@@ -224,6 +245,19 @@ static void print_batch(struct report_page *page, const struct cli_args *args)
                          (long long)batch_of(args), (long long)context_of(args));
 }
 
+static void print_pipeline(struct report_page *page, const struct view *view)
+{
+    struct cost_pipeline pipeline;
+    char share[REPORT_NUMBER_BYTES];
+    pipeline_of(view, &pipeline);
+    report_page_line(page,
+                     "%u stages, the slowest %.6g ms; with %u steps in flight one ends every %.6g "
+                     "ms, and bubbles are %s of the GPUs' time",
+                     pipeline.stage_count, pipeline.slowest_s * 1e3, pipeline.in_flight,
+                     pipeline.interval_s * 1e3,
+                     report_print_share(pipeline.bubble_share, share, sizeof share));
+}
+
 static void print_totals(struct report_page *page, const struct view *view)
 {
     const struct cost_explanation *step = view->step;
@@ -235,6 +269,8 @@ static void print_totals(struct report_page *page, const struct view *view)
                          "used over the whole step: %s of peak FLOP/s, %s of memory bandwidth",
                          report_print_share(step->flop_share, flops, sizeof flops),
                          report_print_share(step->bandwidth_share, bandwidth, sizeof bandwidth));
+    if (view->engine->config->pipeline_parallel > 1)
+        print_pipeline(page, view);
     report_page_line(page,
                      "FLOP and bytes are of one GPU; cost level %s; calculated, from inputs "
                      "that are %s at the weakest",

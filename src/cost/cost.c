@@ -15,6 +15,12 @@ const struct base_choice cost_level_choices[] = {
     {NULL, 0, NULL},
 };
 
+const struct base_choice cost_kernels_choices[] = {
+    {"current", COST_KERNELS_CURRENT, "vLLM 0.14-0.24: CUDA 12.8 and later"},
+    {"2024", COST_KERNELS_2024, "PyTorch 2.0-2.4, CUDA 11.8-12.1: slower products, sums apart"},
+    {NULL, 0, NULL},
+};
+
 const char *cost_level_name(enum cost_level level)
 {
     for (const struct base_choice *choice = cost_level_choices; choice->name; choice++)

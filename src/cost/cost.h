@@ -76,6 +76,9 @@ struct cost_result {
         bound; /* class with the largest time in the step; ties: the order of the enum */
 };
 
+/* Whose kernels: today's, or those of 2023 and 2024 (defaults.c). */
+enum cost_kernels { COST_KERNELS_CURRENT, COST_KERNELS_2024 };
+
 enum cost_level { COST_DATASHEET, COST_CALIBRATED, COST_AFFINE, COST_FIXED, COST_TABLE };
 
 /* `cost:` of a scenario. Durations in ns as doubles (affine coefficients may be below 1 ns). */
@@ -103,6 +106,8 @@ struct cost_table;
 struct cost_options {
     enum cost_level level;
     bool has_level;
+    enum cost_kernels kernels;
+    double expert_skew; /* of a router's choices, moe.h; 0 = even */
     int64_t fixed_step_ns;
     struct cost_affine_options affine;
     bool has_host_per_step, has_host_per_sequence, has_host_per_layer, has_host_exposed,

@@ -6,9 +6,10 @@
  *
  * FLOPs: 2 m n k per product (all), 4 H_q d per query-key pair of MHA and GQA, 2 H_q (d_nope + d_rope + d_v) of MLA; MLA
  * decode absorbed 2 H_q (2 r + d_rope) per token of context (DeepSeek-V2, section 2.1), unabsorbed the up-projection
- * 2 r H_q (d_nope + d_v) of every token of context on top. Experts touched by n tokens: E (1 - (1 - k/E)^n).
+ * 2 r H_q (d_nope + d_v) of every token of context on top. Experts: moe.h.
  */
 #include "base/field.h"
+#include "cost/moe.h"
 #include "cost/ops.h"
 #include "cost/rates.h"
 
@@ -34,6 +35,7 @@ struct sheet {
     double tp, pp, ep, dp;
     double q_heads, kv_heads; /* of one GPU */
     double attention_layers, linear_layers, dense_layers, moe_layers;
+    struct cost_moe moe;
     double kv_bytes_per_token;   /* written per new token, all layers */
     double state_bytes;          /* recurrent state of a sequence, all layers on one GPU */
     double kv_write_s_per_token; /* stated by cost.kv_dtype, all layers */
@@ -229,17 +231,10 @@ static void add_mlp(struct work *work, double tokens)
                     sheet->dense_layers);
 }
 
-/* Distinct experts of n tokens that choose k of E independently and evenly: E (1 - (1 - k/E)^n). */
-static double experts_touched(double experts, double chosen, double tokens)
-{
-    if (chosen >= experts)
-        return experts;
-    return -experts * expm1(tokens * log1p(-chosen / experts));
-}
-
 /*
  * With expert parallelism the experts lie whole on tp * dp GPUs and each serves all replicas' tokens; without it every
- * GPU holds a slice of each expert. Routers are even; `expert_padding_rows` stands for what blocks waste.
+ * GPU holds a slice of each expert. Time is that of the busiest rank (moe.h); `expert_padding_rows` stands for what
+ * blocks waste.
  */
 static void add_experts(struct work *work, double tokens)
 {
@@ -249,12 +244,11 @@ static void add_experts(struct work *work, double tokens)
     double served = sheet->ep > 1 ? tokens * sheet->dp : tokens;
     double width =
         sheet->ep > 1 ? model->expert_intermediate : per_gpu(model->expert_intermediate, sheet->tp);
-    double pairs = served * model->experts_per_token / sheet->ep;
-    double touched =
-        experts_touched(model->expert_count, model->experts_per_token, served) / sheet->ep;
+    struct cost_moe_load load = cost_moe_busiest(&sheet->moe, served);
     double weights = (inputs + 1) * hidden * width;
-    struct cost_time experts = cost_gemm_grouped(&sheet->rates, &sheet->expert, pairs, touched,
-                                                 weights, 2 * hidden + (inputs + 1) * width, 2);
+    struct cost_time experts =
+        cost_gemm_grouped(&sheet->rates, &sheet->expert, load.rows, load.touched, weights,
+                          2 * hidden + (inputs + 1) * width, 2);
     work_add_layers(work, COST_OP_ROUTER,
                     cost_gemm(&sheet->rates, &sheet->plain, tokens, model->expert_count, hidden),
                     sheet->moe_layers);
@@ -262,7 +256,7 @@ static void add_experts(struct work *work, double tokens)
     work_add_layers(work, COST_OP_ROUTER, activations(sheet, 2 * tokens * model->expert_count),
                     sheet->moe_layers);
     work_add_layers(work, COST_OP_EXPERTS, experts, sheet->moe_layers);
-    work_add_layers(work, COST_OP_ACT, activations(sheet, (inputs + 1) * pairs * width),
+    work_add_layers(work, COST_OP_ACT, activations(sheet, (inputs + 1) * load.rows * width),
                     sheet->moe_layers);
     if (model->shared_intermediate > 0) {
         double shared = per_gpu(model->shared_intermediate, sheet->tp);
@@ -290,8 +284,11 @@ static void add_communication(struct work *work, double tokens)
     work_add_layers(work, COST_OP_ALL_REDUCE,
                     cost_all_reduce(&sheet->rates, (uint32_t)sheet->tp, message), reductions);
     if (exchanges) {
-        double sent = message / sheet->tp * model->experts_per_token * (sheet->ep - 1) / sheet->ep;
-        work_add_layers(work, COST_OP_ALL_TO_ALL, cost_link_move(&sheet->rates, sent),
+        // A GPU sends its tokens out; the busiest one gets more copies than it sends.
+        double sent = message / sheet->tp * cost_moe_targets(&sheet->moe);
+        double mean = tokens * sheet->dp * model->experts_per_token / sheet->ep;
+        double got = sent * cost_moe_busiest(&sheet->moe, tokens * sheet->dp).rows / mean;
+        work_add_layers(work, COST_OP_ALL_TO_ALL, cost_link_move(&sheet->rates, got),
                         2 * sheet->moe_layers);
     }
     if (sheet->pp > 1)
@@ -319,6 +316,20 @@ static void add_head(struct work *work, double rows)
     work_add(work, COST_OP_SAMPLER, sampler);
 }
 
+/* Residual added and normalized in one kernel: two rows read, two written; apart: a row more. */
+static void add_norms(struct work *work, double tokens)
+{
+    const struct sheet *sheet = work->sheet;
+    double row = tokens * sheet->model->hidden;
+    double count =
+        sheet->attention_layers + sheet->linear_layers + sheet->dense_layers + sheet->moe_layers;
+    struct cost_time norm = activations(sheet, (sheet->rates.adds_apart ? 2 : 4) * row);
+    work_add_layers(work, COST_OP_NORM, norm, count);
+    if (sheet->rates.adds_apart)
+        work_add_layers(work, COST_OP_NORM, activations(sheet, 3 * row), count);
+    work_add(work, COST_OP_NORM, norm);
+}
+
 /* Everything that depends neither on contexts nor on how many tokens are sampled. */
 static void add_body(struct work *work, const struct demand *demand)
 {
@@ -328,12 +339,7 @@ static void add_body(struct work *work, const struct demand *demand)
     add_mlp(work, demand->tokens);
     if (sheet->moe_layers > 0)
         add_experts(work, demand->tokens);
-    // Residual added and normalized in one kernel: two rows read, two written.
-    struct cost_time norm = activations(sheet, 4 * demand->tokens * sheet->model->hidden);
-    work_add_layers(work, COST_OP_NORM, norm,
-                    sheet->attention_layers + sheet->linear_layers + sheet->dense_layers +
-                        sheet->moe_layers);
-    work_add(work, COST_OP_NORM, norm);
+    add_norms(work, demand->tokens);
     add_communication(work, demand->tokens);
 }
 
@@ -689,7 +695,8 @@ static enum kvsim_status matrices_make(struct sheet *sheet, const struct cost_co
     return KVSIM_OK;
 }
 
-static void layers_make(struct sheet *sheet, const struct cost_config *config)
+static void layers_make(struct sheet *sheet, const struct cost_config *config,
+                        struct base_arena *arena)
 {
     const struct spec_model *model = config->model;
     sheet->tp = config->tensor_parallel ? config->tensor_parallel : 1;
@@ -703,6 +710,9 @@ static void layers_make(struct sheet *sheet, const struct cost_config *config)
     sheet->attention_layers = model->attention_layer_count;
     sheet->linear_layers = model->linear_layer_count;
     sheet->moe_layers = model->moe_layer_count;
+    if (sheet->moe_layers > 0)
+        cost_moe_init(&sheet->moe, model->expert_count, model->experts_per_token, sheet->ep,
+                      config->options->expert_skew, arena);
     sheet->dense_layers = spec_model_dense_layer_count(model);
 }
 
@@ -721,14 +731,15 @@ static enum kvsim_status datasheet_init(struct cost *cost, struct kvsim_error *e
                          cost_level_name(cost->level), sheet->model->name);
     if (cost->level == COST_CALIBRATED && !config->hardware->has_calibration)
         return base_fail(err, KVSIM_ERR_SCENARIO, "%s has no calibration", config->hardware->name);
-    enum kvsim_status status = cost_rates_init(&sheet->rates, config->hardware, err);
+    enum kvsim_status status =
+        cost_rates_init(&sheet->rates, config->hardware, config->options->kernels, err);
     if (status == KVSIM_OK && cost->level == COST_CALIBRATED)
         cost_rates_calibrate(&sheet->rates, &config->hardware->calibration);
     if (status == KVSIM_OK)
         status = matrices_make(sheet, config, err);
     if (status != KVSIM_OK)
         return status;
-    layers_make(sheet, config);
+    layers_make(sheet, config, cost->arena);
     groups_make(cost);
     const struct cost_kv_dtype_options *options = kv_options_of(config);
     if (options)

@@ -27,6 +27,14 @@
  * - waves: a product is cut into tiles, here 64 x 128, and the last wave of tiles fills the chip only in part. A kernel
  *   that splits the inner dimension wins most of that back: a quarter of what is not filled is lost. Least error over
  *   the bf16 GEMM tables of A100, H200 and B200 together, for few and for many rows.
+ * - overlap: a product loads weights while it multiplies. Where copies are the threads' own work (before Hopper, and the
+ *   kernels of Ada and of Blackwell's RTX parts), the two cover each other in part only: p = 2 has the least error on the
+ *   bf16 GEMM tables of A100 (p 2-2.5) and on products of 2023-24 of A100, A40 and H100 (vidur's profiles). With bulk
+ *   copies and warps of their own for them (Hopper's and Blackwell's tensor memory accelerator) p = 4 has (H200, B200).
+ * - kernels of 2024: 16-bit products of PyTorch 2.0-2.4 (CUDA 11.8-12.1) reach 0.71-0.77 of peak for large shapes on
+ *   A100, H100 and A40 alike, elementwise kernels 0.5-0.6 of the bandwidth (A40 0.7) and no less than 2.3-3.5 us each, and
+ *   residuals are added in kernels of their own (microsoft/vidur data/profiling/compute). H100's bulk copies were not
+ *   used yet: p = 2.
  * - latents: FlashMLA reaches 0.54 (H800) to 0.65 (H200) of the 16-bit peak with 128 heads. Where it does not run
  *   (before Hopper) the kernel of TensorRT-LLM gives a whole sequence to one block of threads for each 64 heads: 115-123
  *   ns for every token of context, however few sequences there are, and 0.36 of the bandwidth when they are many.
@@ -71,6 +79,9 @@ const struct cost_defaults cost_defaults = {
     .graph_launch_s = 1.3e-6,
     .wave_share = 0.25,
     .stream_fraction = 0.89,
+    .old_gemm_fraction = 0.75,
+    .old_stream_fraction = 0.58,
+    .old_stream_s = 3e-6,
     .quantize_bytes_per_element = 5 / 0.6,
     .quantize_row_s = 2e-9,
     .attention_mixed_reads = 4,

@@ -1,6 +1,8 @@
 #include "cost/explain.h"
 #include "cost/ops.h"
 
+#include <math.h>
+
 static const double ticks_per_s = 1e9 * (double)BASE_TICKS_PER_NS;
 
 const char *cost_operator_name(enum cost_operator op)
@@ -54,4 +56,30 @@ void cost_explain(struct cost *cost, const struct cost_shape *shape, struct cost
     struct cost_result result = cost_step(cost, shape);
     out->step_ticks = result.ticks;
     out->bound = result.bound;
+}
+
+void cost_pipeline_of(const struct cost_explanation *step, uint32_t stage_count, uint32_t in_flight,
+                      struct cost_pipeline *out)
+{
+    double first_s = step->rows[COST_OP_EMBED].total_s;
+    double last_s = step->rows[COST_OP_LM_HEAD].total_s + step->rows[COST_OP_SAMPLER].total_s;
+    double step_s = (double)step->step_ticks / ticks_per_s, layers_s = 0;
+    uint32_t layer_count = 0;
+    base_require(stage_count > 0 && in_flight > 0);
+    for (size_t i = 0; i < step->row_count; i++) {
+        if (step->rows[i].layer_count == 0 || step->rows[i].op == COST_OP_P2P)
+            continue;
+        layers_s += step->rows[i].total_s;
+        layer_count = step->rows[i].layer_count;
+    }
+    // What a layer takes holds for the smaller stages, too; those that are left over go to stages in the middle.
+    double layer_s = layer_count > 0 ? layers_s / layer_count : 0;
+    double fewest = floor((double)layer_count / stage_count);
+    bool has_middle = stage_count > 2;
+    double most = ceil((double)layer_count / stage_count);
+    double ends_s = (has_middle ? fewest : most) * layer_s + fmax(first_s, last_s);
+    *out = (struct cost_pipeline){.stage_count = stage_count, .in_flight = in_flight};
+    out->slowest_s = fmin(step_s, fmax(most * layer_s, ends_s));
+    out->interval_s = fmax(out->slowest_s, step_s / in_flight);
+    out->bubble_share = 1 - (layers_s + first_s + last_s) / (stage_count * out->interval_s);
 }

@@ -52,6 +52,20 @@ struct cost_explanation {
     enum cost_bound bound;
     double flop_share, bandwidth_share; /* of the peaks, over the whole step */
 };
+/*
+ * A pipeline of p stages with m steps in flight (vLLM: m = p, each with sequences of its own, none of which can go on
+ * before its own step has ended): a step ends every max(slowest stage, whole step / m), and a GPU idles for what its stage
+ * does not fill of that. Stages hold whole layers, the first one the embedding, the last one head and sampler.
+ */
+struct cost_pipeline {
+    uint32_t stage_count, in_flight;
+    double slowest_s;    /* the slowest stage */
+    double interval_s;   /* between the ends of steps */
+    double bubble_share; /* of the time of all GPUs */
+};
+void cost_pipeline_of(const struct cost_explanation *step, uint32_t stage_count, uint32_t in_flight,
+                      struct cost_pipeline *out);
+
 void cost_explain(struct cost *cost, const struct cost_shape *shape, struct cost_explanation *out);
 
 /* One kernel alone on the GPU, without launch and host, in seconds (`kvsim step --operator`). 0 rows are errors. */

@@ -158,7 +158,7 @@ enum kvsim_status cost_kernel_seconds(const struct spec_hardware *hardware,
     struct cost_rates rates;
     if (level == COST_CALIBRATED && !hardware->has_calibration)
         return base_fail(err, KVSIM_ERR_SCENARIO, "%s has no calibration", hardware->name);
-    enum kvsim_status status = cost_rates_init(&rates, hardware, err);
+    enum kvsim_status status = cost_rates_init(&rates, hardware, options->kernels, err);
     if (status != KVSIM_OK)
         return status;
     if (level == COST_CALIBRATED)

@@ -101,14 +101,31 @@ static bool packs_decodes_alone(const struct spec_hardware *hardware)
     return is_one_of(hardware, names);
 }
 
+/* Copies are made by the threads that multiply. */
+static bool lacks_bulk_copies(const struct spec_hardware *hardware)
+{
+    static const char *const names[] = {"volta", "turing", "ampere", "ada", NULL};
+    return is_one_of(hardware, names);
+}
+
 static bool is_before_hopper(const struct spec_hardware *hardware)
 {
     static const char *const names[] = {"volta", "turing", "ampere", NULL};
     return is_one_of(hardware, names);
 }
 
+static void take_old_kernels(struct cost_rates *rates)
+{
+    for (int i = 0; i < SPEC_DTYPE_COUNT; i++)
+        rates->gemm_fraction[i] = fmin(rates->gemm_fraction[i], cost_defaults.old_gemm_fraction);
+    rates->stream_fraction = cost_defaults.old_stream_fraction;
+    rates->stream_fixed_s = cost_defaults.old_stream_s;
+    rates->copies_in_bulk = false;
+    rates->adds_apart = true;
+}
+
 enum kvsim_status cost_rates_init(struct cost_rates *rates, const struct spec_hardware *hardware,
-                                  struct kvsim_error *err)
+                                  enum cost_kernels kernels, struct kvsim_error *err)
 {
     *rates = (struct cost_rates){.hardware = hardware, .bytes_per_s = hardware->memory_bytes_per_s};
     for (int i = 0; i < SPEC_DTYPE_COUNT; i++)
@@ -122,6 +139,7 @@ enum kvsim_status cost_rates_init(struct cost_rates *rates, const struct spec_ha
     const struct spec_efficiency *efficiency = &hardware->efficiency;
     gemm_fill(rates, efficiency);
     attention_fit(rates, efficiency);
+    rates->copies_in_bulk = !lacks_bulk_copies(hardware);
     rates->is_unsplit = packs_decodes_alone(hardware);
     rates->attention_mixed_reads = rates->is_unsplit ? cost_defaults.attention_mixed_reads : 1;
     rates->prefill_fixed_share =
@@ -136,6 +154,8 @@ enum kvsim_status cost_rates_init(struct cost_rates *rates, const struct spec_ha
     rates->host_per_sequence_s = cost_defaults.host_per_sequence_s;
     rates->launch_s = known(efficiency->launch_s, cost_defaults.launch_s);
     rates->graph_launch_s = known(efficiency->graph_launch_s, cost_defaults.graph_launch_s);
+    if (kernels == COST_KERNELS_2024)
+        take_old_kernels(rates);
     return KVSIM_OK;
 }
 
@@ -218,6 +238,25 @@ static struct cost_time roofline(double fixed_s, double memory_s, double compute
     };
 }
 
+/*
+ * Weights stream in while tiles are multiplied, not quite at once: (memory^p + compute^p)^(1/p), at most a factor 2^(1/p)
+ * above the roofline where the two are equal. p: defaults.c.
+ */
+static double overlapped_s(const struct cost_rates *rates, double memory_s, double compute_s)
+{
+    double most = fmax(memory_s, compute_s), share = fmin(memory_s, compute_s) / most;
+    double squares = share * share;
+    return most * (rates->copies_in_bulk ? sqrt(sqrt(1 + squares * squares)) : sqrt(1 + squares));
+}
+
+static struct cost_time product(const struct cost_rates *rates, double fixed_s, double memory_s,
+                                double compute_s)
+{
+    struct cost_time time = roofline(fixed_s, memory_s, compute_s, COST_WEIGHT_BANDWIDTH);
+    time.s = fixed_s + overlapped_s(rates, memory_s, compute_s);
+    return time;
+}
+
 static double quantize_s(const struct cost_rates *rates, const struct cost_matrix *matrix,
                          double rows, double k)
 {
@@ -256,11 +295,10 @@ struct cost_time cost_gemm(const struct cost_rates *rates, const struct cost_mat
     double flops = 2 * m * n * k;
     double bytes = n * k * matrix->weight_bytes + m * k * activation_bytes(matrix) + 2 * m * n;
     struct cost_time time =
-        roofline(stream.fixed_s + quantize_s(rates, matrix, m, k),
-                 bytes / (stream.fraction * rates->bytes_per_s),
-                 wave_factor(rates, m, n) * flops /
-                     (rates->gemm_fraction[matrix->rate] * rates->flop_per_s[matrix->rate]),
-                 COST_WEIGHT_BANDWIDTH);
+        product(rates, stream.fixed_s + quantize_s(rates, matrix, m, k),
+                bytes / (stream.fraction * rates->bytes_per_s),
+                wave_factor(rates, m, n) * flops /
+                    (rates->gemm_fraction[matrix->rate] * rates->flop_per_s[matrix->rate]));
     time.flops = flops;
     time.bytes = bytes;
     time.kernel_count = matrix->quantizes ? 2 : 1;
@@ -278,9 +316,9 @@ struct cost_time cost_gemm_grouped(const struct cost_rates *rates, const struct 
     double padded = rows + touched * cost_defaults.expert_padding_rows;
     double compute_s = 2 * padded * weights /
                        (rates->gemm_fraction[matrix->rate] * rates->flop_per_s[matrix->rate]);
-    struct cost_time time = roofline(
-        kernel_count * stream.fixed_s + quantize_s(rates, matrix, rows, 0.5 * row_elements),
-        bytes / (stream.fraction * rates->bytes_per_s), compute_s, COST_WEIGHT_BANDWIDTH);
+    struct cost_time time = product(
+        rates, kernel_count * stream.fixed_s + quantize_s(rates, matrix, rows, 0.5 * row_elements),
+        bytes / (stream.fraction * rates->bytes_per_s), compute_s);
     time.flops = 2 * rows * weights;
     time.bytes = bytes;
     time.kernel_count = kernel_count * (matrix->quantizes ? 2 : 1);
@@ -292,7 +330,8 @@ struct cost_time cost_stream(const struct cost_rates *rates, double bytes, enum 
     if (!(bytes > 0))
         return (struct cost_time){0};
     return (struct cost_time){
-        .s = rates->graph_launch_s + bytes / (rates->stream_fraction * rates->bytes_per_s),
+        .s = fmax(rates->graph_launch_s, rates->stream_fixed_s) +
+             bytes / (rates->stream_fraction * rates->bytes_per_s),
         .bytes = bytes,
         .kernel_count = 1,
         .bound = bound,

@@ -25,6 +25,7 @@ struct cost_defaults {
     double launch_s, graph_launch_s;
     double wave_share;      /* of what tiles do not fill that is lost */
     double stream_fraction; /* of bandwidth: kernels that read and write activations */
+    double old_gemm_fraction, old_stream_fraction, old_stream_s; /* of kernels of 2024 */
     double quantize_bytes_per_element,
         quantize_row_s;             /* activations before a product in 8 or 4 bits */
     double attention_mixed_reads;   /* of KV in steps with prefill, where heads are not packed */
@@ -51,13 +52,15 @@ struct cost_rates {
     double attention_row_tokens; /* query-key pairs that each query row costs on top */
     double prefill_fixed_s;      /* of a prefill attention kernel; 0: the share below of decode's */
     double prefill_fixed_share;
+    bool copies_in_bulk; /* products overlap their loads nearly wholly */
     bool
         is_unsplit; /* FlashAttention-2: one block of threads walks all keys of a tile of query rows */
     double attention_mixed_reads; /* at most; never above query heads per KV head */
     double attention_tile_bytes;
     double latent_fraction;  /* of the 16-bit peak, absorbed MLA decode */
     double latent_unsplit_s; /* of a token of context where a sequence is not split; 0 = it is */
-    double stream_fraction;
+    double stream_fraction, stream_fixed_s;
+    bool adds_apart; /* residuals are added in kernels of their own */
     double quantize_bytes_per_element, quantize_row_s;
     double launch_s, graph_launch_s;
     double host_per_step_s, host_per_sequence_s, host_per_layer_s, host_exposed_s;
@@ -66,6 +69,7 @@ struct cost_rates {
 
 /* KVSIM_ERR_SCENARIO when bandwidth or every 16- and 32-bit rate is unknown. */
 enum kvsim_status cost_rates_init(struct cost_rates *rates, const struct spec_hardware *hardware,
+                                  enum cost_kernels kernels,
                                   struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 /* Puts fitted coefficients in the place of the datasheet's; those that are not stated stay. */

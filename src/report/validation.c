@@ -97,6 +97,20 @@ static void print_bounds(struct report_page *page, const struct record_validatio
     report_page_table_end(page);
 }
 
+static bool is_apart(const struct record_validation_group *group, size_t part)
+{
+    return part > 0 && group->parts.at[part].count != group->parts.at[0].count;
+}
+
+static bool has_parts(const struct record_validation *validation)
+{
+    for (size_t i = 0; i < validation->groups.count; i++)
+        for (size_t k = 1; k < validation->groups.at[i].parts.count; k++)
+            if (is_apart(&validation->groups.at[i], k))
+                return true;
+    return false;
+}
+
 /* Devices, phases and fitted rows of groups that have more than one kind of them. */
 static void print_parts(struct report_page *page, const struct record_validation *validation)
 {
@@ -109,7 +123,7 @@ static void print_parts(struct report_page *page, const struct record_validation
         const struct record_validation_group *group = &validation->groups.at[i];
         for (size_t k = 1; k < group->parts.count; k++) {
             const struct record_validation_part *part = &group->parts.at[k];
-            if (part->count == group->parts.at[0].count)
+            if (!is_apart(group, k))
                 continue;
             cell(page, group->name);
             cell(page, part->kind == RECORD_VALIDATION_FITTED ? "fitted rows" : part->name);
@@ -187,7 +201,8 @@ void report_validation_page(FILE *out, enum report_style style,
     report_page_title(&page, "kvsim against real machines");
     print_groups(&page, validation);
     print_bounds(&page, validation);
-    print_parts(&page, validation);
+    if (has_parts(validation))
+        print_parts(&page, validation);
     for (size_t i = 0; i < validation->groups.count; i++)
         print_cases(&page, &validation->groups.at[i]);
 }

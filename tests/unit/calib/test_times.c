@@ -14,7 +14,7 @@ START_TEST(a_group_is_within_its_bounds)
     struct record_validation_group result;
     struct kvsim_error err;
     if (group->level == NULL || strcmp(group->level, "datasheet") != 0 ||
-        strcmp(group->name, "layers-left-out") == 0 || strcmp(group->name, "throughput") == 0)
+        strstr(group->name, "left-out") != NULL || strstr(group->file, "throughput/") != NULL)
         return;
     base_arena_init(&arena);
     enum kvsim_status status =

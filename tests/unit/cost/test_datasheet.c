@@ -70,6 +70,9 @@ static void random_config(uint64_t *state, struct fixture *fixture)
     fixture->config.mla_absorbed = fixture_below(state, 3) > 0;
     fixture->config.expert_parallel = fixture_below(state, 2) == 1;
     fixture->config.data_parallel = 1u << fixture_below(state, 2);
+    fixture->options.kernels =
+        fixture_below(state, 3) == 0 ? COST_KERNELS_2024 : COST_KERNELS_CURRENT;
+    fixture->options.expert_skew = (double)fixture_below(state, 3) * 0.4;
     fixture->options.host_per_step_ns = (double)fixture_below(state, 3) * 4e6;
     fixture->options.host_per_sequence_ns = (double)fixture_below(state, 2) * 5000;
     fixture_start(fixture);

@@ -55,6 +55,34 @@ static void shape_random(uint64_t *state, const struct fixture *fixture, struct 
                        1 + fixture_below(state, 9000));
 }
 
+/* Alike stages without ends: no bubble while each has a step, (p - 1) / p of the time with one step in flight. */
+START_TEST(bubbles_are_what_stages_leave)
+{
+    struct cost_explanation step = {.row_count = COST_OPERATOR_COUNT};
+    struct cost_pipeline pipeline;
+    step.rows[COST_OP_O] = (struct cost_operator_row){
+        .op = COST_OP_O, .layer_count = 8, .per_layer_s = 1e-3, .total_s = 8e-3};
+    step.step_ticks = (int64_t)(8e-3 * ticks_per_s);
+    cost_pipeline_of(&step, 4, 4, &pipeline);
+    ck_assert(fabs(pipeline.slowest_s - 2e-3) < 1e-9 && fabs(pipeline.interval_s - 2e-3) < 1e-9);
+    ck_assert(fabs(pipeline.bubble_share) < 1e-9);
+    cost_pipeline_of(&step, 4, 1, &pipeline);
+    ck_assert(fabs(pipeline.interval_s - 8e-3) < 1e-9);
+    ck_assert(fabs(pipeline.bubble_share - 0.75) < 1e-9);
+    // A head of a layer's time makes the last stage the slowest: 3 of 2 + 2 + 2 + 3 ms.
+    step.rows[COST_OP_LM_HEAD] = (struct cost_operator_row){.op = COST_OP_LM_HEAD, .total_s = 1e-3};
+    step.step_ticks = (int64_t)(9e-3 * ticks_per_s);
+    cost_pipeline_of(&step, 4, 4, &pipeline);
+    ck_assert(fabs(pipeline.interval_s - 3e-3) < 1e-9);
+    ck_assert(fabs(pipeline.bubble_share - 0.25) < 1e-9);
+    // Seven layers over two stages: four in one of them.
+    step.rows[COST_OP_LM_HEAD].total_s = 0;
+    step.rows[COST_OP_O].layer_count = 7;
+    cost_pipeline_of(&step, 2, 2, &pipeline);
+    ck_assert(fabs(pipeline.slowest_s - 4 * 8e-3 / 7) < 1e-9);
+}
+END_TEST
+
 /* What is shown is what the engine is charged: the same ticks, and rows that add up to them. */
 START_TEST(rows_add_up_to_the_step)
 {
@@ -206,6 +234,7 @@ int main(void)
 {
     TCase *tests = tcase_create("explain");
     tcase_add_test(tests, operators_have_the_contracted_names);
+    tcase_add_test(tests, bubbles_are_what_stages_leave);
     tcase_add_test(tests, rows_add_up_to_the_step);
     tcase_add_test(tests, an_operator_that_is_not_there_is_zero);
     tcase_add_test(tests, work_is_counted_exactly);

@@ -92,7 +92,7 @@ START_TEST(fp8_without_fp8_is_bf16_with_fewer_bytes)
     kernel.m = 8192;
     double wide = kernel_s(fixture_a100(), kernel);
     kernel.dtype = SPEC_FP8;
-    ck_assert_double_eq_tol(kernel_s(fixture_a100(), kernel), wide, 1e-9);
+    ck_assert_double_eq_tol(kernel_s(fixture_a100(), kernel), wide, 1e-2 * wide);
     kernel.m = 1;
     ck_assert(kernel_s(fixture_a100(), kernel) < 0.6 * kernel_s(fixture_a100(), gemm));
 }

@@ -11,7 +11,7 @@ static struct cost_rates rates_of(struct spec_hardware of)
     struct cost_rates rates;
     struct kvsim_error err;
     hardware = of;
-    ck_assert_int_eq(cost_rates_init(&rates, &hardware, &err), KVSIM_OK);
+    ck_assert_int_eq(cost_rates_init(&rates, &hardware, COST_KERNELS_CURRENT, &err), KVSIM_OK);
     return rates;
 }
 
@@ -29,11 +29,52 @@ START_TEST(few_rows_stream_weights)
 }
 END_TEST
 
+/* Where memory and compute take as long, a product takes 2^(1/p) times that: p = 4 with bulk copies, 2 without. */
+START_TEST(loads_and_products_overlap_in_part)
+{
+    struct spec_hardware a100 = fixture_a100();
+    a100.architecture = "ampere";
+    struct cost_rates hopper = rates_of(fixture_h100()), ampere = rates_of(a100);
+    struct cost_rates *const both[] = {&hopper, &ampere};
+    for (size_t i = 0; i < 2; i++) {
+        struct cost_rates *rates = both[i];
+        rates->weight_stream[SPEC_BF16] = (struct spec_affine){.fixed_s = 0, .fraction = 1};
+        double m = 64, bytes = 2 * (8192.0 * 8192 + 2 * m * 8192);
+        double memory_s = bytes / rates->bytes_per_s;
+        rates->gemm_fraction[SPEC_BF16] = 1e3;
+        double rows = cost_gemm(rates, &bf16, m, 8192, 8192).s;
+        ck_assert(rows >= memory_s && rows < 1.001 * memory_s);
+        // The tiles of few rows fill part of the chip; a peak at which that takes as long as the bytes.
+        rates->gemm_fraction[SPEC_BF16] = 1e-6;
+        double compute_s = cost_gemm(rates, &bf16, m, 8192, 8192).s * 1e-6;
+        rates->gemm_fraction[SPEC_BF16] = compute_s / memory_s;
+        ck_assert_double_eq_tol(cost_gemm(rates, &bf16, m, 8192, 8192).s,
+                                memory_s * (i == 0 ? sqrt(sqrt(2)) : sqrt(2)), 1e-4 * memory_s);
+    }
+}
+END_TEST
+
+/* Kernels of 2024 are never faster, and elementwise ones have a longer floor. */
+START_TEST(old_kernels_are_slower)
+{
+    struct kvsim_error err;
+    struct spec_hardware h100 = fixture_h100();
+    struct cost_rates now = rates_of(fixture_h100()), old;
+    ck_assert_int_eq(cost_rates_init(&old, &h100, COST_KERNELS_2024, &err), KVSIM_OK);
+    for (double m = 1; m < 10000; m *= 3)
+        ck_assert(cost_gemm(&old, &bf16, m, 8192, 8192).s >=
+                  cost_gemm(&now, &bf16, m, 8192, 8192).s);
+    ck_assert_double_eq_tol(cost_stream(&old, 1, COST_WEIGHT_BANDWIDTH).s, 3e-6, 1e-9);
+    ck_assert(cost_stream(&old, 1e9, COST_WEIGHT_BANDWIDTH).s >
+              1.5 * cost_stream(&now, 1e9, COST_WEIGHT_BANDWIDTH).s);
+}
+END_TEST
+
 START_TEST(many_rows_compute)
 {
     struct cost_rates rates = rates_of(fixture_h100());
     struct cost_time time = cost_gemm(&rates, &bf16, 8192, 8192, 8192);
-    ck_assert_double_eq_tol(time.s, 3.1e-6 + 2 * pow(8192, 3) / (0.79 * 989e12), 1e-9);
+    ck_assert_double_eq_tol(time.s, 3.1e-6 + 2 * pow(8192, 3) / (0.79 * 989e12), 1e-3 * time.s);
     ck_assert_int_eq(time.bound, COST_COMPUTE);
     ck_assert_double_eq_tol(time.flops, 2 * pow(8192, 3), 1);
 }
@@ -248,9 +289,9 @@ START_TEST(fitted_coefficients_replace)
     double fixed = plain.weight_stream[SPEC_BF16].fixed_s;
     double before = cost_gemm(&plain, &matrix, 8192, 8192, 8192).s - fixed;
     ck_assert_double_eq_tol(cost_gemm(&fitted, &matrix, 8192, 8192, 8192).s - fixed, 2 * before,
-                            1e-9);
-    ck_assert_double_eq(cost_gemm(&fitted, &matrix, 1, 8192, 8192).s,
-                        cost_gemm(&plain, &matrix, 1, 8192, 8192).s);
+                            1e-3 * before);
+    ck_assert_double_eq_tol(cost_gemm(&fitted, &matrix, 1, 8192, 8192).s,
+                            cost_gemm(&plain, &matrix, 1, 8192, 8192).s, 1e-9);
     ck_assert_double_eq(fitted.host_per_step_s, 3e-3);
     ck_assert_double_eq_tol(cost_all_reduce(&fitted, 2, 1000).s, 8e-6, 1e-12);
     ck_assert_double_eq_tol(cost_all_reduce(&fitted, 2, 1e7).s, 50e-6 + 1e-3, 1e-12);
@@ -280,6 +321,8 @@ int main(void)
 {
     TCase *tests = tcase_create("rates");
     tcase_add_test(tests, few_rows_stream_weights);
+    tcase_add_test(tests, loads_and_products_overlap_in_part);
+    tcase_add_test(tests, old_kernels_are_slower);
     tcase_add_test(tests, many_rows_compute);
     tcase_add_test(tests, eight_bits_are_not_twice_as_fast);
     tcase_add_test(tests, no_kernel_beats_the_roofline);
