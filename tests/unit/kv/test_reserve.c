@@ -141,7 +141,41 @@ START_TEST(a_tensor_doubles_up_to_the_longest_sequence)
 }
 END_TEST
 
+static int64_t all_of_it(const void *context, const struct kv_promise *promise)
+{
+    (void)context;
+    return promise->tokens;
+}
+
+// Nine blocks are full; the first and the third come back. One neighbour moves, and the hole is long enough.
+START_TEST(compaction_moves_no_more_than_it_must)
+{
+    struct kv_paged pool;
+    struct kv_space space;
+    struct kv_promise held[6] = {{0}}, next = {0};
+    begin(&pool, KV_RESERVED_EXACT);
+    kv_space_init(&space, KV_FIRST_FIT, pool.free_blocks);
+    pool.space = &space;
+    pool.compacts = true;
+    pool.kept_tokens = all_of_it;
+    for (int i = 0; i < 6; i++)
+        ck_assert(kv_reserve_take(&pool, i < 5 ? 3 : 16, &held[i]));
+    ck_assert_int_eq(pool.free_blocks, 0);
+    kv_reserve_give(&pool, &held[0]);
+    kv_reserve_give(&pool, &held[2]);
+    ck_assert(kv_reserve_fits(&pool, 8, 0));
+    ck_assert(kv_reserve_take(&pool, 8, &next));
+    ck_assert_int_eq(next.at, 1);
+    ck_assert_int_eq(held[1].at, 0);
+    ck_assert_int_eq(held[3].at, 3);
+    ck_assert_int_eq(pool.moved_tokens, 3);
+    ck_assert(kv_space_is_sound(&space));
+    kv_reserve_release(&pool);
+    kv_space_release(&space);
+}
+END_TEST
+
 CHECK_MAIN("kv.reserve", a_tensor_doubles_up_to_the_longest_sequence,
            promises_are_those_of_the_policy, every_value_of_a_key_has_its_own_place,
            what_is_taken_comes_back, with_addresses_free_blocks_can_be_of_no_use,
-           a_buddy_takes_more_than_it_was_asked_for)
+           a_buddy_takes_more_than_it_was_asked_for, compaction_moves_no_more_than_it_must)
