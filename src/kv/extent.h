@@ -31,6 +31,7 @@ struct kv_extent {
     struct kv_prefix_seq *owner;               /* the running sequence that computes it, or NULL */
     int64_t lo, hi; /* blocks of the path; blank ones: a count in hi, lo == 0 */
     int64_t holders;
+    uint32_t table; /* the block table that it is of */
     struct kv_age age;
     uint64_t
         copy; /* of which copy the blocks are: its number and theirs name a block of the pool */

@@ -1,5 +1,7 @@
 #include "kv/paged.h"
 
+#include <math.h>
+
 void kv_paged_init(struct kv_paged *pool, const struct spec_kv_layout *layout, int64_t total_blocks,
                    int64_t held_back_blocks)
 {
@@ -9,42 +11,165 @@ void kv_paged_init(struct kv_paged *pool, const struct spec_kv_layout *layout, i
                               .free_blocks = total_blocks - held_back_blocks,
                               .block_tokens = layout->block_tokens,
                               .layout = layout};
+    kv_tables_plain(layout, &pool->tables);
+}
+
+void kv_paged_set_tables(struct kv_paged *pool, const struct kv_tables *tables)
+{
+    base_require(tables->growing_tables > 0 && tables->block_tokens > 0);
+    pool->tables = *tables;
+    pool->block_tokens = tables->block_tokens;
+}
+
+/* Numbers of a state and lines of a ledger, whole or means. 64 bits of mantissa: whole numbers stay exact. */
+struct amounts {
+    long double live, sequences, used, shared, cached, empty, fragmented, loading;
+    long double visible[KV_WINDOWS_MAX], dropped[KV_WINDOWS_MAX];
+};
+struct lines {
+    long double of[KV_LEDGER_LINE_COUNT];
+};
+
+// Slots of held blocks in one table that have no token, over all sequences: the same in every table, since what a window
+// gives back is whole blocks of tokens.
+static long double empty_slots(const struct kv_tables *tables, const struct amounts *amounts)
+{
+    long double blocks =
+        amounts->used + amounts->shared - amounts->sequences * (long double)tables->state_blocks;
+    for (size_t w = 0; w < tables->window_count; w++) {
+        blocks += amounts->dropped[w] * (long double)tables->windows[w].table_count;
+    }
+    return blocks / (long double)tables->growing_tables * (long double)tables->block_tokens -
+           amounts->live - amounts->empty;
+}
+
+static void add_group(const struct kv_tables *tables, const struct spec_kv_slot *slot,
+                      const struct amounts *amounts, long double rounding, struct lines *out)
+{
+    size_t w = kv_tables_window_of(tables, slot);
+    bool sees_all = w == tables->window_count;
+    long double visible = sees_all ? amounts->live : amounts->visible[w];
+    long double held = amounts->live;
+    if (!sees_all && tables->windows[w].table_count > 0) {
+        held -= amounts->dropped[w] * (long double)tables->block_tokens;
+    }
+    long double slot_bytes = (long double)slot->slot_bytes;
+    out->of[KV_LEDGER_LOWER_BOUND] += visible * (long double)slot->lower_bound_bytes;
+    out->of[KV_LEDGER_REPLICATED] += visible * (long double)slot->replicated_bytes;
+    out->of[KV_LEDGER_SCALES] += visible * (long double)slot->scale_bytes;
+    out->of[KV_LEDGER_OUT_OF_WINDOW] += (held - visible) * slot_bytes;
+    out->of[KV_LEDGER_RESERVED] += amounts->empty * slot_bytes;
+    out->of[KV_LEDGER_BLOCK_ROUNDING] += rounding * slot_bytes;
 }
 
 // A token's own bytes stand in lower_bound, replicated, scales and padded; an empty slot is all rounding. A block with two
-// holders has its tokens counted twice: `shared` takes the second count back.
+// holders has its tokens counted twice: `shared` takes the second count back. What is left of the blocks is padding:
+// places of tables without a layer, pages larger than a state.
+static void fill_lines(const struct kv_paged *pool, const struct amounts *amounts,
+                       struct lines *out)
+{
+    const struct kv_tables *tables = &pool->tables;
+    long double block_bytes = (long double)tables->block_bytes;
+    long double rounding = empty_slots(tables, amounts);
+    *out = (struct lines){{0}};
+    for (size_t i = 0; i < pool->layout->group_count; i++) {
+        const struct spec_kv_slot *slot = &pool->layout->groups[i];
+        if (slot->kind != SPEC_KV_STATE) {
+            add_group(tables, slot, amounts, rounding, out);
+        } else if (tables->holds_states) {
+            out->of[KV_LEDGER_LOWER_BOUND] +=
+                amounts->sequences * (long double)slot->sequence_bytes;
+        }
+    }
+    out->of[KV_LEDGER_RESERVED] +=
+        amounts->sequences * (long double)tables->spare_state_blocks * block_bytes;
+    long double padded = (amounts->used + amounts->shared) * block_bytes;
+    for (size_t line = 0; line < KV_LEDGER_SHARED; line++) {
+        padded -= out->of[line];
+    }
+    out->of[KV_LEDGER_PADDED] = padded;
+    out->of[KV_LEDGER_SHARED] = amounts->shared * block_bytes;
+    out->of[KV_LEDGER_CACHED] = amounts->cached * block_bytes;
+    out->of[KV_LEDGER_FRAGMENTED] = amounts->fragmented * block_bytes;
+    out->of[KV_LEDGER_HELD_BACK] =
+        ((long double)pool->held_back_blocks + amounts->loading) * block_bytes;
+}
+
+static void round_lines(const struct kv_paged *pool, const struct lines *lines,
+                        struct kv_ledger *out)
+{
+    *out = (struct kv_ledger){.pool_bytes = pool->total_blocks * pool->tables.block_bytes};
+    int64_t taken = 0;
+    for (size_t line = 0; line < KV_LEDGER_FREE; line++) {
+        int64_t bytes = llroundl(lines->of[line]);
+        kv_ledger_set_line(out, line, bytes);
+        taken += kv_ledger_line_sign(line) * bytes;
+    }
+    out->free_bytes = out->pool_bytes - taken;
+}
+
 void kv_paged_ledger(const struct kv_paged *pool, const struct kv_paged_state *state,
                      struct kv_ledger *out)
 {
-    const struct spec_kv_layout *layout = pool->layout;
-    int64_t block_bytes = (int64_t)layout->block_bytes;
-    int64_t slot_bytes = (int64_t)layout->slot_bytes;
-    *out = (struct kv_ledger){0};
-    int64_t replicated = 0, scales = 0, lower_bound = 0;
-    for (size_t i = 0; i < layout->group_count; i++) {
-        lower_bound += (int64_t)layout->groups[i].lower_bound_bytes;
-        replicated += (int64_t)layout->groups[i].replicated_bytes;
-        scales += (int64_t)layout->groups[i].scale_bytes;
-    }
-    out->lower_bound_bytes = state->live_tokens * lower_bound;
-    out->replicated_bytes = state->live_tokens * replicated;
-    out->scales_bytes = state->live_tokens * scales;
-    out->padded_bytes = state->live_tokens * (slot_bytes - lower_bound - replicated - scales);
-    out->out_of_window_bytes = state->out_of_window_tokens * slot_bytes;
-    out->shared_bytes = state->shared_blocks * block_bytes;
     // What is promised and holds no token yet; all slots of held blocks beyond promises and tokens are rounding.
     int64_t empty_tokens =
         state->promised_tokens > 0 ? state->promised_tokens - state->live_tokens : 0;
-    out->reserved_bytes = empty_tokens * slot_bytes;
-    out->block_rounding_bytes =
-        (state->used_blocks + state->shared_blocks) * block_bytes -
-        (state->live_tokens + state->out_of_window_tokens + empty_tokens) * slot_bytes;
-    out->fragmented_bytes = state->fragmented_blocks * block_bytes;
-    out->cached_bytes = state->cached_blocks * block_bytes;
-    out->held_back_bytes = (pool->held_back_blocks + state->loading_blocks) * block_bytes;
-    out->pool_bytes = pool->total_blocks * block_bytes;
-    out->free_bytes =
-        out->pool_bytes - out->held_back_bytes -
-        (state->used_blocks + state->cached_blocks + state->fragmented_blocks) * block_bytes;
+    struct amounts amounts = {.live = (long double)state->live_tokens,
+                              .sequences = (long double)state->sequences,
+                              .used = (long double)state->used_blocks,
+                              .shared = (long double)state->shared_blocks,
+                              .cached = (long double)state->cached_blocks,
+                              .empty = (long double)empty_tokens,
+                              .fragmented = (long double)state->fragmented_blocks,
+                              .loading = (long double)state->loading_blocks};
+    for (size_t w = 0; w < KV_WINDOWS_MAX; w++) {
+        amounts.visible[w] = (long double)state->visible_tokens[w];
+        amounts.dropped[w] = (long double)state->dropped_blocks[w];
+    }
+    struct lines lines;
+    fill_lines(pool, &amounts, &lines);
+    round_lines(pool, &lines, out);
     base_assert(kv_ledger_is_exact(out));
+}
+
+void kv_paged_mean_ledger(const struct kv_paged *pool, const struct kv_paged_means *means,
+                          struct kv_ledger *out)
+{
+    struct amounts amounts = {
+        .live = means->live_tokens,
+        .sequences = means->sequences,
+        .used = means->used_blocks,
+        .shared = means->shared_blocks,
+        .cached = means->cached_blocks,
+        .empty = fmax(0, means->promised_tokens - means->live_tokens), // 0: nothing is promised
+        .fragmented = means->fragmented_blocks,
+        .loading = means->loading_blocks};
+    for (size_t w = 0; w < KV_WINDOWS_MAX; w++) {
+        amounts.visible[w] = means->visible_tokens[w];
+        amounts.dropped[w] = means->dropped_blocks[w];
+    }
+    struct lines lines;
+    fill_lines(pool, &amounts, &lines);
+    for (size_t line = 0; line < KV_LEDGER_FREE; line++) {
+        lines.of[line] = fmaxl(0, lines.of[line]); // what is 0 but for the last bit of a mean
+    }
+    round_lines(pool, &lines, out);
+}
+
+base_i128 kv_paged_lower_bound_bytes(const struct kv_paged *pool, base_i128 live_tokens,
+                                     base_i128 sequences, const base_i128 *visible_tokens)
+{
+    const struct kv_tables *tables = &pool->tables;
+    base_i128 bytes = 0;
+    for (size_t i = 0; i < pool->layout->group_count; i++) {
+        const struct spec_kv_slot *slot = &pool->layout->groups[i];
+        size_t w = kv_tables_window_of(tables, slot);
+        if (slot->kind == SPEC_KV_STATE) {
+            bytes += tables->holds_states ? sequences * (int64_t)slot->sequence_bytes : 0;
+        } else {
+            bytes += (w < tables->window_count ? visible_tokens[w] : live_tokens) *
+                     (int64_t)slot->lower_bound_bytes;
+        }
+    }
+    return bytes;
 }

@@ -11,9 +11,11 @@
 #define KVSIM_KV_PAGED_H
 
 #include "base/error.h"
+#include "base/i128.h"
 #include "kv/ledger.h"
 #include "kv/prefix.h"
 #include "kv/space.h"
+#include "kv/tables.h"
 #include "spec/kv.h"
 
 #include <stdbool.h>
@@ -46,6 +48,7 @@ struct kv_paged {
     int64_t loading_blocks; /* held back too: a transfer writes to them */
     int64_t free_blocks;
     int64_t block_tokens;
+    struct kv_tables tables; /* of a sequence */
     const struct spec_kv_layout *layout;
     struct kv_prefix *prefix; /* NULL: no prefix cache */
     enum kv_policy policy;
@@ -62,8 +65,10 @@ struct kv_paged {
     int64_t moved_tokens; /* by compaction, since the pool began */
 };
 
+/* With one table a sequence; kv_paged_set_tables() says otherwise. */
 void kv_paged_init(struct kv_paged *pool, const struct spec_kv_layout *layout, int64_t total_blocks,
                    int64_t held_back_blocks);
+void kv_paged_set_tables(struct kv_paged *pool, const struct kv_tables *tables);
 
 static inline int64_t kv_paged_used_blocks(const struct kv_paged *pool)
 {
@@ -77,7 +82,7 @@ static inline int64_t kv_paged_promised_tokens(const struct kv_paged *pool)
     return pool->policy == KV_CONCAT_DOUBLING ? kv_paged_used_blocks(pool) : pool->promised_tokens;
 }
 
-/* Blocks that hold `tokens` tokens. */
+/* Blocks of one table that hold `tokens` tokens. */
 static inline int64_t kv_paged_blocks_for(const struct kv_paged *pool, int64_t tokens)
 {
     return (tokens + pool->block_tokens - 1) / pool->block_tokens;
@@ -104,28 +109,32 @@ static inline void kv_paged_give(struct kv_paged *pool, int64_t blocks)
 /* What a pool holds at an instant, in the units in which it is counted. */
 struct kv_paged_state {
     int64_t live_tokens;       /* tokens in the cache of running sequences, each sequence counted */
+    int64_t sequences;         /* running; of account where states lie in the pool */
     int64_t used_blocks;       /* held by at least one sequence */
     int64_t shared_blocks;     /* sum over held blocks of holders - 1 */
     int64_t cached_blocks;     /* idle, with content */
     int64_t promised_tokens;   /* reserved, used or not; 0 where nothing is reserved */
     int64_t fragmented_blocks; /* free, but no place for the head of the queue */
     int64_t loading_blocks;    /* held back by transfers */
-    int64_t out_of_window_tokens; /* in held blocks, beside the live ones */
+    /* By window: live tokens that a query of a step in flight sees; blocks that one table of each has given back. */
+    int64_t visible_tokens[KV_WINDOWS_MAX], dropped_blocks[KV_WINDOWS_MAX];
+};
+
+/* The same as means over a time. */
+struct kv_paged_means {
+    double live_tokens, sequences, used_blocks, shared_blocks, cached_blocks, promised_tokens,
+        fragmented_blocks, loading_blocks, visible_tokens[KV_WINDOWS_MAX],
+        dropped_blocks[KV_WINDOWS_MAX];
 };
 
 /* The ledger of a state. Exact; every line is linear in the numbers, `reserved` where anything is promised. */
 void kv_paged_ledger(const struct kv_paged *pool, const struct kv_paged_state *state,
                      struct kv_ledger *out);
-
-static inline struct kv_paged_state kv_paged_state(const struct kv_paged *pool, int64_t live_tokens)
-{
-    return (struct kv_paged_state){
-        .live_tokens = live_tokens,
-        .used_blocks = kv_paged_used_blocks(pool),
-        .shared_blocks = pool->prefix != NULL ? pool->prefix->shared_blocks : 0,
-        .cached_blocks = pool->prefix != NULL ? pool->prefix->idle_blocks : 0,
-        .promised_tokens = kv_paged_promised_tokens(pool),
-        .loading_blocks = pool->loading_blocks};
-}
+/* Each line rounded; free takes the rest, which may be below 0 by some bytes. */
+void kv_paged_mean_ledger(const struct kv_paged *pool, const struct kv_paged_means *means,
+                          struct kv_ledger *out);
+/* The line lower_bound alone, of numbers that may be integrals. */
+base_i128 kv_paged_lower_bound_bytes(const struct kv_paged *pool, base_i128 live_tokens,
+                                     base_i128 sequences, const base_i128 *visible_tokens);
 
 #endif

@@ -7,6 +7,11 @@
 
 enum { NODE_RUNS = 4 };
 
+/* Of one table, by when they were hashed. */
+struct kv_copies {
+    struct kv_extent *oldest, *youngest;
+};
+
 struct kv_node {
     struct kv_node *parent, *map_next;
     uint64_t key;              /* of its first block */
@@ -14,8 +19,14 @@ struct kv_node {
     struct kv_content content; /* tokens [begin, end) of the path */
     struct spec_token_run few[NODE_RUNS];
     struct spec_token_run *many; /* when they are more */
-    struct kv_extent *oldest, *youngest;
-    int64_t child_count;
+    int64_t child_count, extent_count;
+    struct kv_copies copies[]; /* by table */
+};
+
+/* A node of a path, and up to which block the content is in it. */
+struct kv_stretch {
+    struct kv_node *node;
+    int64_t end;
 };
 
 /* ---- nodes ---- */
@@ -90,7 +101,7 @@ static struct kv_node *node_new(struct kv_prefix *prefix, struct kv_node *parent
 // A node without copies and children holds nothing that anybody can find.
 static void drop_empty_nodes(struct kv_prefix *prefix, struct kv_node *node)
 {
-    while (node->parent != NULL && node->oldest == NULL && node->child_count == 0) {
+    while (node->parent != NULL && node->extent_count == 0 && node->child_count == 0) {
         struct kv_node *parent = node->parent;
         map_drop(prefix, node);
         base_free(node->many);
@@ -138,18 +149,26 @@ static int64_t matching_blocks(const struct kv_prefix *prefix, const struct kv_n
 static void node_insert_after(struct kv_node *node, struct kv_extent *extent,
                               struct kv_extent *older)
 {
+    struct kv_copies *copies = &node->copies[extent->table];
     extent->node = node;
+    node->extent_count++;
     extent->older = older;
-    extent->younger = older != NULL ? older->younger : node->oldest;
-    *(extent->older != NULL ? &extent->older->younger : &node->oldest) = extent;
-    *(extent->younger != NULL ? &extent->younger->older : &node->youngest) = extent;
+    extent->younger = older != NULL ? older->younger : copies->oldest;
+    *(extent->older != NULL ? &extent->older->younger : &copies->oldest) = extent;
+    *(extent->younger != NULL ? &extent->younger->older : &copies->youngest) = extent;
+}
+
+static void node_insert_youngest(struct kv_node *node, struct kv_extent *extent)
+{
+    node_insert_after(node, extent, node->copies[extent->table].youngest);
 }
 
 static void node_remove(struct kv_extent *extent)
 {
-    struct kv_node *node = extent->node;
-    *(extent->older != NULL ? &extent->older->younger : &node->oldest) = extent->younger;
-    *(extent->younger != NULL ? &extent->younger->older : &node->youngest) = extent->older;
+    struct kv_copies *copies = &extent->node->copies[extent->table];
+    extent->node->extent_count--;
+    *(extent->older != NULL ? &extent->older->younger : &copies->oldest) = extent->younger;
+    *(extent->younger != NULL ? &extent->younger->older : &copies->youngest) = extent->older;
     extent->older = extent->younger = NULL;
 }
 
@@ -182,6 +201,7 @@ static struct kv_extent *extent_cut(struct kv_prefix *prefix, struct kv_extent *
 {
     struct kv_extent *back = base_pool_take(&prefix->extents);
     *back = (struct kv_extent){.owner = extent->owner,
+                               .table = extent->table,
                                .lo = at,
                                .hi = extent->hi,
                                .holders = extent->holders,
@@ -195,6 +215,22 @@ static struct kv_extent *extent_cut(struct kv_prefix *prefix, struct kv_extent *
         kv_evict_put_back_piece(&prefix->idle, back, extent);
     }
     return back;
+}
+
+static void move_front_of_copies(struct kv_prefix *prefix, struct kv_node *node,
+                                 struct kv_node *front, uint32_t table, int64_t at)
+{
+    for (struct kv_extent *extent = node->copies[table].oldest, *next; extent != NULL;
+         extent = next) {
+        if (extent->lo < at && extent->hi > at) {
+            extent_cut(prefix, extent, at);
+        }
+        next = extent->younger;
+        if (extent->lo < at) {
+            node_remove(extent);
+            node_insert_youngest(front, extent);
+        }
+    }
 }
 
 // The front part of a node becomes a node of its own above it, so that its children stay where they are.
@@ -221,29 +257,38 @@ static struct kv_node *node_cut(struct kv_prefix *prefix, struct kv_node *node, 
     node->key = kv_cursor_key(&first, prefix->block_tokens);
     map_put(prefix, node);
     front->child_count++;
-    for (struct kv_extent *extent = node->oldest, *next; extent != NULL; extent = next) {
-        if (extent->lo < at && extent->hi > at) {
-            extent_cut(prefix, extent, at);
-        }
-        next = extent->younger;
-        if (extent->lo < at) {
-            node_remove(extent);
-            node_insert_after(front, extent, front->youngest);
-        }
+    for (uint32_t table = 0; table < prefix->table_count; table++) {
+        move_front_of_copies(prefix, node, front, table, at);
     }
     return front;
 }
 
 /* ---- interface ---- */
 
-void kv_prefix_init(struct kv_prefix *prefix, int64_t block_tokens, int64_t usable_blocks,
+static void add_kind(struct kv_prefix *prefix, const struct kv_window *window, int64_t tables)
+{
+    if (tables > 0) {
+        prefix->kinds[prefix->kind_count++] =
+            (struct kv_prefix_kind){window, prefix->table_count, (uint32_t)tables};
+        prefix->table_count += (uint32_t)tables;
+    }
+}
+
+void kv_prefix_init(struct kv_prefix *prefix, const struct kv_tables *tables, int64_t usable_blocks,
                     enum kv_eviction eviction, bool is_old_order)
 {
     base_require(!is_old_order || eviction == KV_EVICT_LRU);
-    *prefix = (struct kv_prefix){
-        .block_tokens = block_tokens, .is_old_order = is_old_order, .blank_blocks = usable_blocks};
+    *prefix = (struct kv_prefix){.block_tokens = tables->block_tokens,
+                                 .is_old_order = is_old_order,
+                                 .blank_blocks = usable_blocks};
+    add_kind(prefix, NULL, tables->full_tables);
+    for (size_t w = 0; w < tables->window_count; w++) {
+        add_kind(prefix, &tables->windows[w], tables->windows[w].table_count);
+    }
     kv_evict_init(&prefix->idle, eviction);
-    base_pool_init(&prefix->nodes, sizeof(struct kv_node));
+    base_pool_init(&prefix->nodes,
+                   sizeof(struct kv_node) +
+                       base_mul_size(prefix->table_count, sizeof(struct kv_copies)));
     base_pool_init(&prefix->extents, sizeof(struct kv_extent));
     prefix->root = base_pool_take(&prefix->nodes);
     if (is_old_order && usable_blocks > 0) {
@@ -261,6 +306,7 @@ void kv_prefix_release(struct kv_prefix *prefix)
         }
     }
     base_free(prefix->map);
+    base_vec_free(&prefix->path);
     kv_evict_release(&prefix->idle);
     base_pool_release(&prefix->nodes);
     base_pool_release(&prefix->extents);
@@ -276,12 +322,13 @@ static int64_t visible_end(const struct kv_prefix *prefix, const struct kv_exten
     return hashed < extent->hi ? hashed : extent->hi;
 }
 
-// The oldest copy of block `at`, and up to where it stays the oldest.
+// The oldest copy of block `at` in a table, and up to where it stays the oldest.
 static struct kv_extent *oldest_copy(const struct kv_prefix *prefix, const struct kv_node *node,
-                                     int64_t at, int64_t *end)
+                                     uint32_t table, int64_t at, int64_t *end)
 {
     int64_t limit = INT64_MAX;
-    for (struct kv_extent *extent = node->oldest; extent != NULL; extent = extent->younger) {
+    for (struct kv_extent *extent = node->copies[table].oldest; extent != NULL;
+         extent = extent->younger) {
         int64_t visible = visible_end(prefix, extent);
         if (extent->lo <= at && at < visible) {
             *end = visible < limit ? visible : limit;
@@ -294,13 +341,157 @@ static struct kv_extent *oldest_copy(const struct kv_prefix *prefix, const struc
     return NULL;
 }
 
-static bool is_being_computed(const struct kv_node *node, int64_t block)
+static bool is_being_computed(const struct kv_node *node, uint32_t table, int64_t block)
 {
-    const struct kv_extent *extent = node->oldest;
+    const struct kv_extent *extent = node->copies[table].oldest;
     while (extent != NULL && (extent->owner == NULL || extent->lo > block || extent->hi <= block)) {
         extent = extent->younger;
     }
     return extent != NULL;
+}
+
+// The first table says whether some running sequence is about to hash a block of the path.
+static bool is_pending(const struct kv_prefix *prefix, int64_t block)
+{
+    for (size_t i = 0; i < prefix->path.count; i++) {
+        const struct kv_stretch *stretch = &prefix->path.at[i];
+        if (stretch->node->begin <= block && block < stretch->end) {
+            return is_being_computed(stretch->node, 0, block);
+        }
+    }
+    return false;
+}
+
+/* ---- lookup ---- */
+
+// The nodes that hold some copy of the content's first blocks, as far as the content agrees with them.
+static int64_t find_path(struct kv_prefix *prefix, const struct kv_content *content, int64_t most)
+{
+    struct kv_node *node = prefix->root;
+    struct kv_cursor at = kv_cursor_at(content, 0);
+    int64_t end = 0;
+    prefix->path.count = 0;
+    while (end < most && (node = find_child(prefix, node, at)) != NULL) {
+        end = node->begin + matching_blocks(prefix, node, &at, most - end);
+        struct kv_stretch stretch = {node, end};
+        base_vec_push(&prefix->path, stretch);
+        if (end < node->end) {
+            break;
+        }
+    }
+    return end;
+}
+
+// Pushes the oldest copies of blocks [from, until) of a table; returns the first block that has none, or `until`.
+static int64_t push_copies(const struct kv_prefix *prefix, uint32_t table, int64_t from,
+                           int64_t until, struct kv_hits *out)
+{
+    int64_t at = from;
+    for (size_t i = 0; i < prefix->path.count && at < until; i++) {
+        const struct kv_stretch *stretch = &prefix->path.at[i];
+        int64_t end = stretch->end < until ? stretch->end : until;
+        while (at < end) {
+            int64_t same_until;
+            struct kv_extent *extent = oldest_copy(prefix, stretch->node, table, at, &same_until);
+            if (extent == NULL) {
+                return at;
+            }
+            same_until = same_until < end ? same_until : end;
+            struct kv_hold hold = {extent, at, same_until, table};
+            base_vec_push(out, hold);
+            out->idle_blocks += extent->holders == 0 ? same_until - at : 0;
+            at = same_until;
+        }
+    }
+    return at;
+}
+
+// The first block from `from` on that a table lacks, or `until`.
+static int64_t covered_until(const struct kv_prefix *prefix, uint32_t table, int64_t from,
+                             int64_t until)
+{
+    int64_t at = from;
+    for (size_t i = 0; i < prefix->path.count && at < until; i++) {
+        const struct kv_stretch *stretch = &prefix->path.at[i];
+        int64_t end = stretch->end < until ? stretch->end : until, same_until;
+        while (at < end && oldest_copy(prefix, stretch->node, table, at, &same_until) != NULL) {
+            at = same_until < end ? same_until : end;
+        }
+        if (at < end) {
+            return at;
+        }
+    }
+    return at;
+}
+
+// Of blocks [0, below): one more than the last that is there and whose run is wanted; `begin`: the first block of that copy.
+static int64_t last_copy(const struct kv_prefix *prefix, uint32_t table, int64_t below,
+                         int64_t *begin)
+{
+    for (size_t i = prefix->path.count; i-- > 0;) {
+        const struct kv_stretch *stretch = &prefix->path.at[i];
+        int64_t end = stretch->end < below ? stretch->end : below, last = 0;
+        if (stretch->node->begin >= below) {
+            continue;
+        }
+        const struct kv_extent *extent = stretch->node->copies[table].oldest;
+        for (; extent != NULL; extent = extent->younger) {
+            int64_t visible = visible_end(prefix, extent);
+            visible = visible < end ? visible : end;
+            if (visible > extent->lo &&
+                (visible > last || (visible == last && extent->lo < *begin))) {
+                last = visible;
+                *begin = extent->lo;
+            }
+        }
+        if (last > 0) {
+            return last;
+        }
+    }
+    return 0;
+}
+
+// The most leading blocks, at most `most`, whose last `needed` are in the table, or all where they are fewer.
+static int64_t table_window(const struct kv_prefix *prefix, uint32_t table, int64_t needed,
+                            int64_t most)
+{
+    int64_t begin = 0, end = last_copy(prefix, table, most, &begin);
+    while (end > 0) {
+        int64_t wanted = end - needed > 0 ? end - needed : 0, at = begin, gap = end;
+        while (at > wanted) {
+            gap = last_copy(prefix, table, at, &begin);
+            if (gap < at) {
+                break;
+            }
+            at = begin;
+        }
+        if (at <= wanted) {
+            return end;
+        }
+        end = gap;
+    }
+    return 0;
+}
+
+static int64_t kind_hits(const struct kv_prefix *prefix, const struct kv_prefix_kind *kind,
+                         int64_t most)
+{
+    int64_t size = prefix->block_tokens;
+    for (int64_t before = -1; before != most;) {
+        before = most;
+        for (uint32_t table = kind->first; table < kind->first + kind->count; table++) {
+            if (kind->window == NULL) {
+                most = covered_until(prefix, table, 0, most);
+            } else if (kind->window->kind == SPEC_KV_CHUNKED) {
+                int64_t begin = most * size / kind->window->tokens * kind->window->tokens / size;
+                most = covered_until(prefix, table, begin, most);
+            } else {
+                int64_t needed = (kind->window->tokens - 1 + size - 1) / size;
+                most = table_window(prefix, table, needed > 0 ? needed : 1, most);
+            }
+        }
+    }
+    return most;
 }
 
 void kv_prefix_lookup(struct kv_prefix *prefix, const struct kv_content *content, int64_t most,
@@ -309,25 +500,30 @@ void kv_prefix_lookup(struct kv_prefix *prefix, const struct kv_content *content
     out->count = 0;
     out->blocks = out->idle_blocks = 0;
     out->next_is_pending = false;
-    const struct kv_node *node = prefix->root;
-    struct kv_cursor at = kv_cursor_at(content, 0);
-    while (out->blocks < most && (node = find_child(prefix, node, at)) != NULL) {
-        int64_t end = node->begin + matching_blocks(prefix, node, &at, most - out->blocks);
-        while (out->blocks < end) {
-            int64_t until;
-            struct kv_extent *extent = oldest_copy(prefix, node, out->blocks, &until);
-            if (extent == NULL) {
-                out->next_is_pending = is_being_computed(node, out->blocks);
-                return;
-            }
-            until = until < end ? until : end;
-            struct kv_hold hold = {extent, out->blocks, until};
-            base_vec_push(out, hold);
-            out->idle_blocks += extent->holders == 0 ? until - out->blocks : 0;
-            out->blocks = until;
+    int64_t end = find_path(prefix, content, most);
+    if (prefix->table_count == 1 && prefix->kinds[0].window == NULL) {
+        out->blocks = push_copies(prefix, 0, 0, end, out);
+        out->next_is_pending = out->blocks < end && is_pending(prefix, out->blocks);
+        return;
+    }
+    // A chunk or a window that ends at the beginning of its content has nothing to find.
+    for (int64_t before = -1; before != most;) {
+        before = most;
+        for (size_t k = 0; k < prefix->kind_count; k++) {
+            most = kind_hits(prefix, &prefix->kinds[k], most);
         }
-        if (end < node->end) {
-            return;
+    }
+    out->blocks = most;
+    out->next_is_pending = is_pending(prefix, most);
+    for (size_t k = 0; k < prefix->kind_count; k++) {
+        const struct kv_prefix_kind *kind = &prefix->kinds[k];
+        int64_t from = kind->window != NULL
+                           ? kv_window_passed_blocks(kind->window, most * prefix->block_tokens,
+                                                     prefix->block_tokens)
+                           : 0;
+        for (uint32_t table = kind->first; table < kind->first + kind->count; table++) {
+            int64_t until = push_copies(prefix, table, from, most, out);
+            base_require(until >= most || from >= most);
         }
     }
 }
@@ -364,8 +560,8 @@ static void settle_hashed(struct kv_prefix *prefix, const struct kv_prefix_seq *
 {
     for (size_t i = 0; i < seq->holds.count; i++) {
         struct kv_hold hold = seq->holds.at[i];
-        for (struct kv_extent *extent = hold.first;
-             extent != NULL && extent->lo < hold.hi && extent->lo < hashed_blocks;
+        struct kv_extent *extent = hold.lo < hold.hi ? hold.first : NULL;
+        for (; extent != NULL && extent->lo < hold.hi && extent->lo < hashed_blocks;
              extent = extent->next_piece) {
             if (extent->owner != seq) {
                 continue;
@@ -377,7 +573,7 @@ static void settle_hashed(struct kv_prefix *prefix, const struct kv_prefix_seq *
             if (as_youngest) {
                 struct kv_node *node = extent->node;
                 node_remove(extent);
-                node_insert_after(node, extent, node->youngest);
+                node_insert_youngest(node, extent);
             }
         }
     }
@@ -395,7 +591,8 @@ static void contend(struct kv_prefix *prefix, struct kv_prefix_seq *seq)
 // Another running sequence has yet to hash some of the same blocks.
 static void note_contention(struct kv_prefix *prefix, const struct kv_extent *mine)
 {
-    for (struct kv_extent *other = mine->node->oldest; other != NULL; other = other->younger) {
+    struct kv_extent *other = mine->node->copies[mine->table].oldest;
+    for (; other != NULL; other = other->younger) {
         if (other->owner != NULL && other->owner != mine->owner && other->lo < mine->hi &&
             other->hi > mine->lo && visible_end(prefix, other) < mine->hi) {
             contend(prefix, other->owner);
@@ -405,24 +602,26 @@ static void note_contention(struct kv_prefix *prefix, const struct kv_extent *mi
 }
 
 static void own(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struct kv_node *node,
-                int64_t lo, int64_t hi)
+                uint32_t table, int64_t lo, int64_t hi)
 {
     struct kv_extent *extent = base_pool_take(&prefix->extents);
     *extent = (struct kv_extent){.owner = seq,
+                                 .table = table,
                                  .lo = lo,
                                  .hi = hi,
                                  .holders = 1,
                                  .age = {.priority = seq->priority},
                                  .copy = ++prefix->next_copy};
-    node_insert_after(node, extent, node->youngest);
-    struct kv_hold hold = {extent, lo, hi};
+    node_insert_youngest(node, extent);
+    struct kv_hold hold = {extent, lo, hi, table};
     base_vec_push(&seq->holds, hold);
     note_contention(prefix, extent);
 }
 
-// The path of the sequence's whole content, from block `from` on held as its own.
-static void own_path(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t from)
+// The path of the sequence's whole content, its nodes from block `from` on.
+static void make_path(struct kv_prefix *prefix, const struct kv_prefix_seq *seq, int64_t from)
 {
+    prefix->path.count = 0;
     int64_t blocks = seq->content.token_count / prefix->block_tokens, done = 0;
     struct kv_node *node = prefix->root;
     struct kv_cursor at = kv_cursor_at(&seq->content, 0);
@@ -438,22 +637,38 @@ static void own_path(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_
             }
         }
         if (done > from) {
-            own(prefix, seq, child, child->begin > from ? child->begin : from, done);
+            struct kv_stretch stretch = {child, done};
+            base_vec_push(&prefix->path, stretch);
         }
         node = child;
     }
 }
 
-void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
-                      const struct kv_hits *hits)
+static void own_path(struct kv_prefix *prefix, struct kv_prefix_seq *seq, uint32_t table,
+                     int64_t from)
+{
+    for (size_t i = 0; i < prefix->path.count; i++) {
+        const struct kv_stretch *stretch = &prefix->path.at[i];
+        int64_t begin = stretch->node->begin;
+        own(prefix, seq, stretch->node, table, begin > from ? begin : from, stretch->end);
+    }
+}
+
+void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struct kv_hits *hits)
 {
     base_require(seq->holds.count == 0);
+    size_t at = 0;
+    // Hits are held first: a node without a copy would go when the path is made.
     for (size_t i = 0; i < hits->count; i++) {
-        struct kv_hold hold = hits->at[i];
-        hold_hit(prefix, &hold, seq->priority);
-        base_vec_push(&seq->holds, hold);
+        hold_hit(prefix, &hits->at[i], seq->priority);
     }
-    own_path(prefix, seq, hits->blocks);
+    make_path(prefix, seq, hits->blocks);
+    for (uint32_t table = 0; table < prefix->table_count; table++) {
+        for (; at < hits->count && hits->at[at].table == table; at++) {
+            base_vec_push(&seq->holds, hits->at[at]);
+        }
+        own_path(prefix, seq, table, hits->blocks);
+    }
 }
 
 // Blank blocks come before all extents; with free order `old` they are extents themselves, without a node.
@@ -544,26 +759,48 @@ void kv_prefix_commit(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64
     settle_hashed(prefix, seq, hashed_blocks, true);
 }
 
+// Blocks of one hold below `until`, last one first; `hashed` as in let_go().
+static void let_go_hold(struct kv_prefix *prefix, const struct kv_prefix_seq *seq,
+                        const struct kv_hold *hold, int64_t hashed)
+{
+    struct kv_extent *last = hold->first;
+    while (last->hi < hold->hi) {
+        last = last->next_piece;
+    }
+    for (struct kv_extent *extent = last, *previous; extent != NULL; extent = previous) {
+        previous = extent == hold->first ? NULL : extent->prev_piece;
+        let_go(prefix, seq, extent, hashed);
+    }
+}
+
+// The holds of the table that begins at index `begin`: up to which index.
+static size_t end_of_table(const struct kv_prefix_seq *seq, size_t begin, uint32_t table)
+{
+    while (begin < seq->holds.count && seq->holds.at[begin].table == table) {
+        begin++;
+    }
+    return begin;
+}
+
 void kv_prefix_detach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks,
                       int64_t blank_blocks)
 {
     prefix->releases++;
-    free_blank(prefix, blank_blocks);
     if (seq->is_contended) {
         kv_prefix_commit(prefix, seq, hashed_blocks);
         seq->is_contended = false;
         prefix->contended_count--;
     }
-    for (size_t i = seq->holds.count; i-- > 0;) {
-        struct kv_hold hold = seq->holds.at[i];
-        struct kv_extent *last = hold.first;
-        while (last->hi < hold.hi) {
-            last = last->next_piece;
+    size_t begin = 0;
+    for (uint32_t table = 0; table < prefix->table_count; table++) {
+        free_blank(prefix, blank_blocks);
+        size_t end = end_of_table(seq, begin, table);
+        for (size_t i = end; i-- > begin;) {
+            if (seq->holds.at[i].lo < seq->holds.at[i].hi) {
+                let_go_hold(prefix, seq, &seq->holds.at[i], hashed_blocks);
+            }
         }
-        for (struct kv_extent *extent = last, *previous; extent != NULL; extent = previous) {
-            previous = extent == hold.first ? NULL : extent->prev_piece;
-            let_go(prefix, seq, extent, hashed_blocks);
-        }
+        begin = end;
     }
     seq->holds.count = 0;
 }
@@ -582,6 +819,55 @@ void kv_prefix_note_store(struct kv_prefix_seq *seq, int64_t lo, int64_t hi, uin
                 extent->last_store = number;
                 base_vec_push(out, source);
             }
+        }
+    }
+}
+
+// Takes the part below `until` out of a hold, as a hold of its own.
+static struct kv_hold split_hold(struct kv_prefix *prefix, struct kv_hold *hold, int64_t until)
+{
+    struct kv_hold front = *hold;
+    struct kv_extent *extent = hold->first;
+    front.hi = until < hold->hi ? until : hold->hi;
+    while (extent->hi < front.hi) {
+        extent = extent->next_piece;
+    }
+    if (front.hi < hold->hi) {
+        hold->first =
+            extent->hi > front.hi ? extent_cut(prefix, extent, front.hi) : extent->next_piece;
+    }
+    hold->lo = front.hi;
+    return front;
+}
+
+// `begin` to `end`: the holds of one table.
+static void drop_holds(struct kv_prefix *prefix, struct kv_prefix_seq *seq, size_t begin,
+                       size_t end, int64_t until)
+{
+    size_t last = begin;
+    while (last < end && seq->holds.at[last].lo < until) {
+        last++;
+    }
+    for (size_t i = last; i-- > begin;) {
+        if (seq->holds.at[i].lo < seq->holds.at[i].hi) {
+            struct kv_hold front = split_hold(prefix, &seq->holds.at[i], until);
+            let_go_hold(prefix, seq, &front, until);
+        }
+    }
+}
+
+void kv_prefix_drop(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
+                    const struct kv_window *window, int64_t until)
+{
+    size_t begin = 0;
+    for (size_t k = 0; k < prefix->kind_count; k++) {
+        const struct kv_prefix_kind *kind = &prefix->kinds[k];
+        for (uint32_t table = kind->first; table < kind->first + kind->count; table++) {
+            size_t end = end_of_table(seq, begin, table);
+            if (kind->window == window) {
+                drop_holds(prefix, seq, begin, end, until);
+            }
+            begin = end;
         }
     }
 }

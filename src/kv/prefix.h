@@ -28,6 +28,7 @@
 #include "base/pool.h"
 #include "kv/content.h"
 #include "kv/evict.h"
+#include "kv/tables.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,10 +45,13 @@ struct kv_sources {
     size_t count, capacity;
 };
 
-/* Blocks [lo, hi) of a copy, from its piece `first` on. */
+struct kv_stretch;
+
+/* Blocks [lo, hi) of a copy in one table, from its piece `first` on. */
 struct kv_hold {
     struct kv_extent *first;
     int64_t lo, hi;
+    uint32_t table;
 };
 
 /* What a sequence holds: embedded in the scheduler's own. Zeroed = nothing. */
@@ -56,7 +60,7 @@ struct kv_prefix_seq {
     struct {
         struct kv_hold *at;
         size_t count, capacity;
-    } holds;
+    } holds; /* by table, then by place */
     bool is_contended;
     int32_t priority; /* of the request; set before it is attached */
 };
@@ -64,13 +68,27 @@ struct kv_prefix_seq {
 struct kv_hits {
     struct kv_hold *at;
     size_t count, capacity;
-    int64_t blocks;       /* hit from block 0 on */
-    int64_t idle_blocks;  /* of them in the free queue */
+    int64_t
+        blocks; /* hit from block 0 on, in every table; below a window there is nothing to hold */
+    int64_t idle_blocks;  /* of all tables, in the free queue */
     bool next_is_pending; /* a running sequence is about to hash the block behind them */
+};
+
+/* Block tables from `first` on that see alike: window NULL, everything. */
+struct kv_prefix_kind {
+    const struct kv_window *window;
+    uint32_t first, count;
 };
 
 struct kv_prefix {
     int64_t block_tokens;
+    uint32_t table_count;
+    size_t kind_count;
+    struct kv_prefix_kind kinds[KV_WINDOWS_MAX + 1]; /* full tables, then windows */
+    struct {
+        struct kv_stretch *at;
+        size_t count, capacity;
+    } path; /* scratch: the nodes along one content */
     bool is_old_order;
     int64_t blank_blocks;  /* free, without content */
     int64_t idle_blocks;   /* free, with content */
@@ -91,8 +109,8 @@ struct kv_prefix {
     void (*on_reuse)(void *context, const struct kv_source *source);
 };
 
-/* is_old_order: empty blocks lie in the queue among the others; lru only. */
-void kv_prefix_init(struct kv_prefix *prefix, int64_t block_tokens, int64_t usable_blocks,
+/* is_old_order: empty blocks lie in the queue among the others; lru only. `tables` stays where it is. */
+void kv_prefix_init(struct kv_prefix *prefix, const struct kv_tables *tables, int64_t usable_blocks,
                     enum kv_eviction eviction, bool is_old_order);
 void kv_prefix_release(struct kv_prefix *prefix);
 
@@ -101,17 +119,23 @@ static inline int64_t kv_prefix_free_blocks(const struct kv_prefix *prefix)
     return prefix->blank_blocks + prefix->idle_blocks;
 }
 
-/* The longest run of cached blocks from the start of `content`, at most `most`. Changes nothing. */
+/*
+ * The most leading blocks of `content`, at most `most`, that a sequence can start behind: all of them in the full tables, in
+ * a sliding window's those that the next token sees, in a chunked one's those of its chunk. Changes nothing.
+ */
 void kv_prefix_lookup(struct kv_prefix *prefix, const struct kv_content *content, int64_t most,
                       struct kv_hits *out);
 /* The sequence holds the hits from now on and will compute the rest of its content itself. */
-void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
-                      const struct kv_hits *hits);
+void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struct kv_hits *hits);
 /* Takes blocks from the head of the queue; what they held is evicted. blocks <= free. */
 void kv_prefix_take(struct kv_prefix *prefix, int64_t blocks);
-/* The sequence gives everything back, last block first: `blank_blocks` without content, then its hashed ones. */
+/* The sequence gives everything back, table by table, last block first: `blank_blocks` of each table without content, then
+ * its hashed ones. */
 void kv_prefix_detach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks,
                       int64_t blank_blocks);
+/* The tables of a window give back the blocks below `until`, all of them hashed, last block first. */
+void kv_prefix_drop(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
+                    const struct kv_window *window, int64_t until);
 /* The blocks of a contended sequence that are hashed by now are as old as now: called after each turn, in running order. */
 void kv_prefix_commit(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks);
 /* Transfer `number` reads blocks [lo, hi) that the sequence holds; adds them to `out`. */

@@ -90,7 +90,6 @@ static bool check_switches(struct scenario_load *load)
     static const struct {
         const char *key, *why;
     } idle[] = {
-        {"window_retention", "it concerns cached windows, which are not simulated by this version"},
         {"reserve_for_loads", "it concerns transfers, and there is no 'engine.kv_tiers'"},
     };
     const struct conf_node *switches = conf_get(load->engine, "switch");
@@ -126,10 +125,6 @@ static bool check_run_support(struct scenario_load *load)
         ok = fail_unsupported(load, "pipeline_parallel_size",
                               "pipeline parallelism is not simulated by this version; kvsim size "
                               "and step compute it");
-    if (opts->disable_hybrid_kv_cache_manager)
-        ok = fail_unsupported(load, "disable_hybrid_kv_cache_manager",
-                              "windowed layers kept in full are not simulated by this version; "
-                              "kvsim size computes them");
     return ok;
 }
 

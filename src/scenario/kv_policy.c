@@ -253,7 +253,7 @@ void scenario_kv_policy_options(const struct scenario_load *load, struct sched_o
 static void make_unlimited(struct scenario_load *load)
 {
     struct serve_config *config = &load->scenario->config;
-    int64_t blocks = (load->opts.max_model_len + load->opts.block_size - 1) / load->opts.block_size;
+    int64_t blocks = kv_pages_sequence_blocks(&config->waterfall.pages, load->opts.max_model_len);
     config->pool_blocks = config->reserved_blocks + blocks * load->opts.max_num_seqs;
     config->waterfall.starts = true;
     scenario_caveat(load->reader, "kv_unlimited",

@@ -209,6 +209,8 @@ bool scenario_lint_hardware(struct scenario_reader *reader, const struct conf_no
                             const struct spec_hardware *hardware);
 /* pool.c: layout, waterfall, blocks. */
 bool scenario_pool_make(struct scenario_load *load);
+/* tables.c: block tables of a run, after the pool. */
+bool scenario_tables_make(struct scenario_load *load);
 /* cost_part.c */
 bool scenario_cost_read(struct scenario_load *load);
 bool scenario_cost_resolve(struct scenario_load *load);

@@ -258,6 +258,9 @@ static bool fill_inputs(struct scenario_load *load, struct kv_waterfall_inputs *
     if (!conf_is_null(state) && state->kind == CONF_SCALAR)
         inputs->kv.state_dtype = state->text;
     scenario_sizing_fill(load, inputs);
+    // Whatever else takes memory takes it for all layers alike.
+    inputs->pages.hybrid = inputs->pages.hybrid && (scenario->config.kv_policy == KV_PAGED ||
+                                                    scenario->config.kv_policy == KV_UNLIMITED);
     fill_demand(load, inputs);
     return find_kv_dtypes(load, inputs->kv.kind_dtype, &inputs->kv.k_dtype, &inputs->kv.v_dtype) &&
            read_activation(load, &inputs->activation);
@@ -281,55 +284,6 @@ static bool check_pool_keys(struct scenario_load *load)
         first = keys[i];
     }
     load->pool_is_stated = first != NULL;
-    return true;
-}
-
-static bool runs_vllm_v1(const struct serve_config *config)
-{
-    return config->scheduler == NULL || config->scheduler == &sched_vllm_v1;
-}
-
-/* Windowed blocks are freed as the window passes; which of them a prefix cache would keep is not simulated yet. */
-static bool use_window(struct scenario_load *load, int64_t window_tokens)
-{
-    struct sched_options *sched = &load->scenario->config.sched;
-    const struct conf_node *stated = scenario_stated(load->engine, "enable_prefix_caching");
-    sched->window_tokens = window_tokens;
-    if (!sched->enable_prefix_caching)
-        return true;
-    if (stated != NULL)
-        return scenario_fail(load->reader, stated, "engine.enable_prefix_caching",
-                             "unsupported-key",
-                             "a prefix cache of windowed layers is not simulated by this version");
-    sched->enable_prefix_caching = false;
-    scenario_param_derived(load->reader, "engine.enable_prefix_caching.used", "false", "",
-                           SPEC_ASSUMED, "a prefix cache of windowed layers is not simulated");
-    scenario_caveat(
-        load->reader, "prefix_caching_off",
-        "the engine keeps a prefix cache of windowed layers; it is off here and no hit is counted");
-    return true;
-}
-
-/* The places of the sizes of a hybrid cache are a matter of `kvsim size` and `step` in this version. */
-static bool check_groups(struct scenario_load *load)
-{
-    const struct spec_model *model = &load->scenario->model;
-    if (load->purpose != SCENARIO_FOR_RUN && load->purpose != SCENARIO_FOR_CHECK)
-        return true;
-    if (model->group_count == 1 && model->groups[0].kind == SPEC_KV_SLIDING &&
-        model->groups[0].window_tokens > 0 && load->scenario->config.kv_policy == KV_PAGED &&
-        runs_vllm_v1(&load->scenario->config))
-        return use_window(load, model->groups[0].window_tokens);
-    for (size_t i = 0; i < model->group_count; i++) {
-        if (model->groups[i].kind == SPEC_KV_FULL)
-            continue;
-        return scenario_fail_hint(load->reader, conf_get(load->root, "model"), "model",
-                                  "unsupported-model",
-                                  "kvsim step prices it, kvsim size computes its memory",
-                                  "%s has %s layers; the running simulation keeps full attention, "
-                                  "or one sliding window in all layers, in this version",
-                                  model->name, spec_kv_kind_name(model->groups[i].kind));
-    }
     return true;
 }
 
@@ -376,7 +330,7 @@ bool scenario_pool_make(struct scenario_load *load)
     struct serve_config *config = &load->scenario->config;
     struct kv_waterfall_inputs inputs;
     struct kvsim_error err = {.status = KVSIM_OK};
-    if (!check_pool_keys(load) || !check_groups(load) || !fill_inputs(load, &inputs))
+    if (!check_pool_keys(load) || !fill_inputs(load, &inputs))
         return false;
     config->kv_cache_dtype = inputs.kv.k_dtype;
     if (strcmp(inputs.kv.k_dtype, inputs.kv.v_dtype) != 0)
@@ -396,5 +350,6 @@ bool scenario_pool_make(struct scenario_load *load)
     config->layout = config->waterfall.layout;
     config->pool_blocks = config->waterfall.kv_pool_blocks;
     tell_memory(load);
-    return scenario_kv_policy_pool(load) && scenario_tiers_resolve(load);
+    return scenario_kv_policy_pool(load) && scenario_tables_make(load) &&
+           scenario_tiers_resolve(load);
 }

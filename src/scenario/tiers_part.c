@@ -216,7 +216,7 @@ static bool check_engine(struct scenario_load *load)
     if (!config->sched.enable_prefix_caching)
         return fail_tiers(load, "enable_prefix_caching: true",
                           "holds what the prefix cache has found, and that is off");
-    if (config->sched.window_tokens > 0)
+    if (config->tables.window_count > 0 || config->tables.holds_states)
         return fail_tiers(load, "a model with full attention",
                           "is not simulated for windowed layers by this version");
     if (config->sched.unchunked_misfit == SCHED_MISFIT_SKIP)

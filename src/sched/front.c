@@ -3,11 +3,13 @@
 #include "base/error.h"
 #include "base/i128.h"
 
-void sched_front_init(struct sched_front *front, struct base_arena *arena, int64_t block_tokens,
+void sched_front_init(struct sched_front *front, struct base_arena *arena,
+                      const struct kv_tables *tables, bool is_async, bool tells_drops,
                       size_t class_count)
 {
-    *front = (struct sched_front){.block_tokens = block_tokens, .takes_blocks = true};
-    front->boundary = base_arena_array(arena, (size_t)block_tokens, sizeof *front->boundary);
+    *front = (struct sched_front){.block_tokens = tables->block_tokens, .takes_blocks = true};
+    sched_front_windows_init(&front->windows, tables, is_async, tells_drops, arena);
+    front->boundary = base_arena_array(arena, (size_t)front->block_tokens, sizeof *front->boundary);
     front->counted = base_arena_array(arena, class_count, sizeof *front->counted);
 }
 
@@ -15,6 +17,7 @@ void sched_front_release(struct sched_front *front)
 {
     base_free(front->calendar);
     front->calendar = NULL;
+    sched_front_windows_release(&front->windows);
 }
 
 static bool ends_before(const struct sched_seq *a, const struct sched_seq *b)
@@ -72,6 +75,7 @@ void sched_front_join(struct sched_front *front, struct sched_seq *seq)
     sift_up(front, index, seq);
     front->context_sum += seq->computed;
     *boundary_of(front, seq) += front->takes_blocks ? 1 : 0;
+    sched_front_windows_join(front, seq);
     if (seq->is_counted) {
         front->counted[seq->class_index]++;
         front->counted_total++;
@@ -96,6 +100,7 @@ void sched_front_leave(struct sched_front *front, struct sched_seq *seq)
     }
     front->context_sum -= seq->computed;
     *boundary_of(front, seq) -= front->takes_blocks ? 1 : 0;
+    sched_front_windows_leave(front, seq);
     if (seq->is_counted) {
         front->counted[seq->class_index]--;
         front->counted_total--;
@@ -105,6 +110,7 @@ void sched_front_leave(struct sched_front *front, struct sched_seq *seq)
 
 int64_t sched_front_advance(struct sched_front *front, int64_t steps)
 {
+    sched_front_windows_grow(front, steps);
     if (!front->takes_blocks) {
         front->step += (uint64_t)steps;
         front->residue = sched_front_residue(front, steps);

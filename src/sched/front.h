@@ -10,6 +10,7 @@
 #define KVSIM_SCHED_FRONT_H
 
 #include "base/mem.h"
+#include "sched/front_window.h"
 #include "sched/seq.h"
 
 #include <stdint.h>
@@ -28,9 +29,11 @@ struct sched_front {
     int64_t counted_total;
     struct sched_seq **calendar; /* heap by (final_step, place) */
     size_t calendar_capacity;
+    struct sched_front_windows windows;
 };
 
-void sched_front_init(struct sched_front *front, struct base_arena *arena, int64_t block_tokens,
+void sched_front_init(struct sched_front *front, struct base_arena *arena,
+                      const struct kv_tables *tables, bool is_async, bool tells_drops,
                       size_t class_count);
 void sched_front_release(struct sched_front *front);
 void sched_front_join(struct sched_front *front,
@@ -44,14 +47,14 @@ static inline int64_t sched_front_residue(const struct sched_front *front, int64
         front->residue + (ahead < front->block_tokens ? ahead : ahead % front->block_tokens);
     return residue < front->block_tokens ? residue : residue - front->block_tokens;
 }
-/* Members that need a new block in the next step. */
+/* Members that need a new block in the next step, in each table. */
 static inline int64_t sched_front_need(const struct sched_front *front)
 {
     return front->boundary[front->residue];
 }
-/* Every member one token on, `steps` times; returns how many blocks that takes. */
+/* Every member one token on, `steps` times; returns how many blocks that takes in one table. */
 int64_t sched_front_advance(struct sched_front *front, int64_t steps);
-/* For how many further steps `free_blocks` are enough, at most `limit`. */
+/* For how many further steps `free_blocks` are enough in one table, at most `limit`. */
 int64_t sched_front_runway(const struct sched_front *front, int64_t free_blocks, int64_t limit);
 /* The next final step, or UINT64_MAX. */
 static inline uint64_t sched_front_next_final(const struct sched_front *front)

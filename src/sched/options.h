@@ -33,7 +33,6 @@ struct sched_options {
     int64_t max_model_len;
     int64_t long_prefill_token_threshold; /* 0 = none */
     int64_t block_size;
-    int64_t window_tokens; /* sliding window of every layer; 0 = full attention */
     bool enable_chunked_prefill;
     bool async_scheduling;
     bool enable_prefix_caching;

@@ -78,6 +78,7 @@ static void plan_next(struct sched *sched, struct sched_plan *plan)
     sched_begin_plan(sched, plan);
     bool taken = kv_paged_take(sched->pool, sched_front_blocks(sched));
     base_require(taken);
+    sched_begin_front_step(sched, false);
     recompute_all(sched, plan);
     bool is_front_only = plan->token_count == 0;
     plan->wait = admit_from_queue(sched, plan);

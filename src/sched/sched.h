@@ -77,12 +77,16 @@ struct sched {
     struct sched_queue waiting;
     struct sched_list running;
     struct sched_front front;
-    struct sched_seqs loose;   /* running and SCHED_LOOSE, by place */
-    struct sched_seqs skipped; /* of the last pass over the queue */
-    size_t draining_count, overrun_count;
+    struct sched_seqs loose;    /* running and SCHED_LOOSE, by place */
+    struct sched_seqs skipped;  /* of the last pass over the queue */
+    struct sched_seqs draining; /* running and SCHED_DRAINING */
+    size_t overrun_count;
     int64_t outside_front_tokens; /* tokens in the cache of running sequences outside the front */
     uint64_t next_place, next_number;
     int64_t watermark_blocks;
+    int64_t window_caps[KV_WINDOWS_MAX]; /* most blocks in one table that admission counts with */
+    size_t due_done;                     /* of front.windows.due, in the turn under way */
+    int64_t head_needs; /* free blocks that would have admitted the head; INT64_MAX: others wait */
     bool in_flight; /* set by the caller before a plan: the plan before it has not been delivered */
     bool
         head_was_looked_up; /* the queue was left at a head whose fate depends on what the cache holds */
@@ -125,13 +129,11 @@ static inline void sched_finish(struct sched *sched, struct sched_seq *seq, bool
 }
 
 /*
- * With a sliding window, what the blocks of running sequences hold: tokens that a query of the next step or of one in
- * flight (plans from `first_plan` on) can see, and tokens beyond the window.
+ * By window, over all running sequences: tokens that a query of the next step or of one in flight (plans from `first_plan`
+ * on) can see, and blocks that one table of each has given back.
  */
-struct sched_window_tokens {
-    int64_t visible, beyond;
-};
-struct sched_window_tokens sched_count_window(const struct sched *sched, uint64_t first_plan);
+void sched_count_windows(const struct sched *sched, uint64_t first_plan, int64_t *visible_tokens,
+                         int64_t *dropped_blocks);
 
 static inline bool sched_has_tier(const struct sched *sched)
 {

@@ -19,12 +19,19 @@ void sched_begin_plan(struct sched *sched, struct sched_plan *plan);
  * `is_front_only`: nothing outside the front was given tokens but what was admitted. */
 void sched_close_plan(struct sched *sched, struct sched_plan *plan, bool is_front_only);
 
+/* A token that `seq` emitted outside the front is in flight as the plan `number` is made: it is not known to be hashed. */
+static inline bool sched_seq_owes(const struct sched *sched, const struct sched_seq *seq,
+                                  uint64_t number)
+{
+    return sched->in_flight && seq->emitted_step + 1 == number;
+}
+
 static inline int64_t sched_seq_known_tokens(const struct sched_seq *seq)
 {
     return seq->prompt_tokens + seq->emitted;
 }
 
-/* Blocks that the front takes in this step. */
+/* Blocks that the front takes in this step, in all tables. */
 int64_t sched_front_blocks(const struct sched *sched);
 /* Tokens of a sequence that `tokens` more make move to a larger tensor. */
 int64_t sched_regrown_tokens(const struct sched *sched, int64_t computed, int64_t tokens);
@@ -40,8 +47,8 @@ void sched_admit(struct sched *sched, struct sched_plan *plan, struct sched_seq 
 /* Gives `tokens` to a sequence outside the front; its blocks have been taken. */
 void sched_schedule_loose(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq,
                           int64_t tokens);
-void sched_add_to_shape(struct cost_shape *shape, const struct sched_seq *seq, int64_t tokens,
-                        bool emits, int64_t window_tokens);
+void sched_add_to_shape(const struct sched *sched, struct cost_shape *shape,
+                        const struct sched_seq *seq, int64_t tokens, bool emits);
 void sched_loose_add(struct sched *sched, struct sched_seq *seq);
 void sched_loose_remove(struct sched *sched, const struct sched_seq *seq);
 
@@ -57,9 +64,29 @@ void sched_preempt(struct sched *sched, struct sched_plan *plan, struct sched_se
 int64_t sched_blocks_aside(const struct sched *sched, const struct sched_seq *seq);
 void sched_free_aside(struct sched *sched, struct sched_seq *seq);
 
-/* At the start of a running sequence's allocation, even if that then fails. */
+static inline bool sched_has_windows(const struct sched *sched)
+{
+    return sched->pool->tables.window_count > 0;
+}
+/* At the start of a running sequence's allocation, even if that then fails: what no query sees any more comes back. */
 void sched_drop_out_of_window(struct sched *sched, const struct sched_plan *plan,
                               struct sched_seq *seq);
+/* The step begins for the members of the front; `is_given`: their blocks came back one by one already. With a prefix cache
+ * they come back in sched_drop_due(). */
+void sched_begin_front_step(struct sched *sched, bool is_given);
+/* With a prefix cache: members that stand before `place` give back what is due in this step. */
+void sched_drop_due(struct sched *sched, uint64_t place);
+/* One member gives back what is due in the step that its front has not begun yet. */
+void sched_drop_member(struct sched *sched, struct sched_seq *seq);
+/* A sequence starts behind `tokens` hits: what lies below its windows it never holds. */
+void sched_begin_windows(struct sched *sched, struct sched_seq *seq, int64_t tokens);
+/* Blocks of all tables that a sequence has given back. */
+int64_t sched_dropped_blocks(const struct sched *sched, const struct sched_seq *seq);
+/* The sequence has left the front: the last plan that it was a member of is `number`, and the one before may be another. */
+void sched_note_member_steps(struct sched_seq *seq, uint64_t number);
+/* Pairs of queries and keys that windows leave of a chunk, or the keys of a decode. */
+void sched_add_windows(const struct sched *sched, struct cost_shape *shape,
+                       const struct sched_seq *seq, int64_t tokens, bool is_decode);
 /* Tokens of a front member whose blocks are hashed; `is_scheduled`: this turn has given the member its token. */
 int64_t sched_front_hashed_tokens(const struct sched *sched, const struct sched_seq *seq,
                                   bool is_scheduled);

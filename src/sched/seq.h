@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "kv/paged.h"
+#include "sched/front_window.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,7 +53,9 @@ struct sched_seq {
     bool is_counted; /* its gaps enter the statistics */
     bool
         stops_early; /* ends by itself before max_outputs: an asynchronous engine notices a step late */
-    int64_t took_blocks; /* scratch of one walk: what a front member was given */
+    int64_t
+        took_blocks; /* scratch of one walk: what a front member was given, less what it gave back */
+    int64_t took_table_blocks; /* of it in each table */
     bool
         is_overrun; /* in the front although its last token is in flight (stops_early, asynchronous) */
 
@@ -70,6 +73,7 @@ struct sched_seq {
     struct kv_promise promise;  /* where memory is reserved at admission */
     int64_t blocks_at_the_end;  /* where it grows under a scheduler that never throws anyone out */
     struct kv_prefix_seq cache; /* with a prefix cache: its content and what it holds */
+    uint64_t emitted_step;      /* the plan with which it last emitted outside the front */
     int64_t hashed_tokens;      /* hashed for certain; a front member's own may be further */
     int64_t cached_tokens, cached_total; /* hits at the first admission, at all */
     int64_t seen_tokens; /* leading tokens that were asked before, by others too; -1 = not known */
@@ -80,9 +84,9 @@ struct sched_seq {
     int64_t undo_high_water, undo_recomputed; /* before the last schedule outside the front */
     int64_t computed_total, recomputed_total;
     uint32_t preemptions;
+    struct sched_seq_window windows[KV_WINDOWS_MAX];
     uint64_t prior_step; /* with a window: the plan before that one, and its tokens */
     int64_t prior_tokens;
-    int64_t dropped_blocks; /* left the window and were freed: the first ones */
     uint64_t
         scheduled_step; /* the plan that last scheduled it outside the front, and with how many tokens */
     int64_t scheduled_tokens;

@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 
+#include <string.h>
+
 // False where all memory was taken at admission, or none is kept.
 static bool takes_memory(const struct kv_paged *pool)
 {
@@ -28,7 +30,13 @@ void sched_init(struct sched *sched, const struct sched_ops *ops,
 {
     *sched = (struct sched){.ops = ops, .options = options, .pool = pool, .next_number = 1};
     sched->waiting.order = options->order;
-    sched_front_init(&sched->front, arena, options->block_size, class_count);
+    sched_front_init(&sched->front, arena, &pool->tables, options->async_scheduling,
+                     pool->prefix != NULL, class_count);
+    int64_t extra = (options->async_scheduling ? 2 : 1) * options->max_num_batched_tokens;
+    for (size_t w = 0; w < pool->tables.window_count; w++) {
+        sched->window_caps[w] = kv_window_admission_cap(
+            &pool->tables.windows[w], extra, options->max_model_len, pool->tables.block_tokens);
+    }
     // Tensors that double take memory at steps of their own: the front counts no boundaries for them.
     sched->front.takes_blocks = takes_memory(pool) && pool->policy != KV_CONCAT_DOUBLING;
     pool->kept_tokens = kept_tokens;
@@ -56,6 +64,7 @@ void sched_release(struct sched *sched)
     sched_front_release(&sched->front);
     base_vec_free(&sched->loose);
     base_vec_free(&sched->skipped);
+    base_vec_free(&sched->draining);
 }
 
 void sched_plan_release(struct sched_plan *plan)
@@ -107,8 +116,10 @@ static int64_t blocks_held(const struct sched *sched, const struct sched_seq *se
     if (!takes_memory(sched->pool)) {
         return 0; // what it holds was taken at admission, if anything
     }
-    return kv_reserve_held_blocks(sched->pool, sched_seq_computed(sched, seq)) + seq->took_blocks -
-           seq->dropped_blocks;
+    const struct kv_tables *tables = &sched->pool->tables;
+    int64_t table_blocks = kv_reserve_held_blocks(sched->pool, sched_seq_computed(sched, seq));
+    return tables->state_blocks + table_blocks * tables->growing_tables + seq->took_blocks -
+           sched_dropped_blocks(sched, seq);
 }
 
 int64_t sched_blocks_missing(const struct sched *sched, const struct sched_seq *seq, int64_t tokens)
@@ -117,14 +128,17 @@ int64_t sched_blocks_missing(const struct sched *sched, const struct sched_seq *
         return 0;
     }
     int64_t computed = sched_seq_computed(sched, seq);
-    return kv_reserve_held_blocks(sched->pool, computed + tokens) -
-           kv_reserve_held_blocks(sched->pool, computed);
+    return (kv_reserve_held_blocks(sched->pool, computed + tokens) -
+            kv_reserve_held_blocks(sched->pool, computed)) *
+           sched->pool->tables.growing_tables;
 }
 
 int64_t sched_front_blocks(const struct sched *sched)
 {
     if (sched->pool->policy != KV_CONCAT_DOUBLING) {
-        return sched->front.count > 0 ? sched_front_need(&sched->front) : 0;
+        return sched->front.count > 0
+                   ? sched_front_need(&sched->front) * sched->pool->tables.growing_tables
+                   : 0;
     }
     int64_t blocks = 0;
     for (const struct sched_seq *seq = sched->running.head; seq != NULL; seq = seq->next) {
@@ -153,16 +167,20 @@ void sched_loose_add(struct sched *sched, struct sched_seq *seq)
     loose->at[i] = seq;
 }
 
-void sched_loose_remove(struct sched *sched, const struct sched_seq *seq)
+static void seqs_remove(struct sched_seqs *seqs, const struct sched_seq *seq)
 {
-    struct sched_seqs *loose = &sched->loose;
     size_t kept = 0;
-    for (size_t i = 0; i < loose->count; i++) {
-        if (loose->at[i] != seq) {
-            loose->at[kept++] = loose->at[i];
+    for (size_t i = 0; i < seqs->count; i++) {
+        if (seqs->at[i] != seq) {
+            seqs->at[kept++] = seqs->at[i];
         }
     }
-    loose->count = kept;
+    seqs->count = kept;
+}
+
+void sched_loose_remove(struct sched *sched, const struct sched_seq *seq)
+{
+    seqs_remove(&sched->loose, seq);
 }
 
 void sched_leave_front(struct sched *sched, struct sched_seq *seq)
@@ -187,7 +205,7 @@ static void detach(struct sched *sched, struct sched_seq *seq)
         sched->overrun_count -= seq->is_overrun ? 1 : 0;
         seq->is_overrun = false;
     } else if (seq->state == SCHED_DRAINING) {
-        sched->draining_count--;
+        seqs_remove(&sched->draining, seq);
     }
     sched->outside_front_tokens -= seq->computed;
 }
@@ -238,13 +256,16 @@ static void free_running(struct sched *sched, struct sched_seq *seq, int64_t has
         kv_paged_give(sched->pool, blocks);
     } else {
         int64_t hashed = hashed_tokens / sched->pool->block_tokens;
-        kv_prefix_detach(prefix, &seq->cache, hashed, blocks - hashed);
+        int64_t held = kv_paged_blocks_for(sched->pool, sched_seq_computed(sched, seq));
+        kv_prefix_detach(prefix, &seq->cache, hashed, held + seq->took_table_blocks - hashed);
         sched->pool->free_blocks = kv_prefix_free_blocks(prefix);
     }
     seq->hashed_tokens = 0;
-    seq->took_blocks = 0;
-    seq->dropped_blocks = 0;
+    seq->took_blocks = seq->took_table_blocks = 0;
     detach(sched, seq);
+    for (size_t w = 0; w < KV_WINDOWS_MAX; w++) {
+        seq->windows[w].dropped_blocks = 0;
+    }
     sched_list_remove(&sched->running, seq);
 }
 
@@ -278,7 +299,8 @@ void sched_preempt(struct sched *sched, struct sched_plan *plan, struct sched_se
     sched_settle(sched, seq);
     free_running(sched, seq, hashed);
     seq->computed = 0;
-    seq->scheduled_step = seq->prior_step = 0; // nothing of its new life is in flight
+    seq->scheduled_step = seq->prior_step = seq->emitted_step =
+        0; // nothing of its new life is in flight
     seq->preemptions++;
     sched_queue_put_back(&sched->waiting, seq);
     base_vec_push(&plan->victims, seq);
@@ -295,7 +317,9 @@ void sched_finish_and_free(struct sched *sched, struct sched_seq *seq, bool is_d
             sched->in_flight = in_flight;
             hashed = sched_front_hashed_tokens(sched, seq, false);
         } else if (is_delivered) {
-            hashed = seq->computed;
+            sched->in_flight = in_flight;
+            int64_t owed = sched_seq_owes(sched, seq, sched->next_number) ? 1 : 0;
+            hashed = seq->computed - owed > hashed ? seq->computed - owed : hashed;
         }
         sched_settle(sched, seq);
         free_running(sched, seq, hashed);
@@ -305,31 +329,17 @@ void sched_finish_and_free(struct sched *sched, struct sched_seq *seq, bool is_d
 
 /* ---- adding a sequence's tokens to the plan ---- */
 
-static int64_t least(int64_t a, int64_t b)
+void sched_add_to_shape(const struct sched *sched, struct cost_shape *shape,
+                        const struct sched_seq *seq, int64_t tokens, bool emits)
 {
-    return a < b ? a : b;
-}
-
-// Pairs of a chunk's queries and the keys that their windows hold: the sum of min(c + i, W) over i = 1 ... q.
-static base_i128 window_area(int64_t cached, int64_t tokens, int64_t window)
-{
-    int64_t whole =
-        least(tokens, window > cached ? window - cached : 0); // queries that see everything
-    return (base_i128)whole * cached + (base_i128)whole * (whole + 1) / 2 +
-           (base_i128)(tokens - whole) * window;
-}
-
-void sched_add_to_shape(struct cost_shape *shape, const struct sched_seq *seq, int64_t tokens,
-                        bool emits, int64_t window_tokens)
-{
-    if (tokens == 1 && emits && seq->computed >= seq->prompt_tokens) {
+    bool is_decode = tokens == 1 && emits && seq->computed >= seq->prompt_tokens;
+    sched_add_windows(sched, shape, seq, tokens, is_decode);
+    if (is_decode) {
         shape->decode_seq_count++;
         shape->decode_context_tokens += seq->computed + 1;
-        shape->decode_window_tokens[0] += least(seq->computed + 1, window_tokens);
         return;
     }
     cost_shape_add_prefill(shape, 1, tokens, seq->computed);
-    shape->prefill_window_area[0] += window_area(seq->computed, tokens, window_tokens);
     shape->emitting_count += emits ? 1 : 0;
 }
 
@@ -338,7 +348,7 @@ void sched_schedule_loose(struct sched *sched, struct sched_plan *plan, struct s
                           int64_t tokens)
 {
     bool emits = seq->computed + tokens == sched_seq_known_tokens(seq);
-    sched_add_to_shape(&plan->shape, seq, tokens, emits, sched->options->window_tokens);
+    sched_add_to_shape(sched, &plan->shape, seq, tokens, emits);
     plan->copied_tokens += sched_regrown_tokens(sched, seq->computed, tokens);
     int64_t end = seq->computed + tokens;
     seq->undo_high_water = seq->high_water;
@@ -347,7 +357,8 @@ void sched_schedule_loose(struct sched *sched, struct sched_plan *plan, struct s
     seq->recomputed_total += again > 0 ? again : 0;
     seq->high_water = end > seq->high_water ? end : seq->high_water;
     seq->computed = end;
-    seq->hashed_tokens = end;
+    seq->hashed_tokens = end - (sched_seq_owes(sched, seq, plan->number) ? 1 : 0);
+    seq->emitted_step = emits ? plan->number : seq->emitted_step;
     seq->computed_total += tokens;
     seq->prior_step = seq->scheduled_step;
     seq->prior_tokens = seq->scheduled_tokens;
@@ -379,7 +390,8 @@ void sched_admit(struct sched *sched, struct sched_plan *plan, struct sched_seq 
     int64_t moved = sched->pool->moved_tokens;
     bool taken = kv_policy_reserves(sched->pool->policy)
                      ? kv_reserve_take(sched->pool, tokens_to_reserve(sched, seq), &seq->promise)
-                     : kv_paged_take(sched->pool, sched_blocks_missing(sched, seq, tokens));
+                     : kv_paged_take(sched->pool, sched_blocks_missing(sched, seq, tokens) +
+                                                      sched->pool->tables.state_blocks);
     base_require(taken);
     plan->copied_tokens += sched->pool->moved_tokens - moved;
     seq->state = SCHED_LOOSE;
@@ -409,7 +421,7 @@ static void start_draining(struct sched *sched, struct sched_seq *seq)
         sched_loose_remove(sched, seq);
     }
     seq->state = SCHED_DRAINING;
-    sched->draining_count++;
+    base_vec_push(&sched->draining, seq);
 }
 
 // An asynchronous engine learns of an early stop a step late: the sequence stays scheduled until then.
@@ -457,10 +469,10 @@ static void follow_up_emission(struct sched *sched, struct sched_plan *plan, str
     if (keeps_nothing) {
         return; // there is no front of what computes everything
     }
-    if (sched->options->window_tokens > 0) {
+    if (!sched_window_can_join(&sched->front, seq, plan->number, sched->in_flight)) {
         seq->is_overrun = is_last;
         sched->overrun_count += is_last ? 1 : 0;
-        return; // blocks leave each window at a step of its own: sequences are walked one by one
+        return; // what its last chunk pushed out of a window is still held
     }
     sched_loose_remove(sched, seq);
     sched->outside_front_tokens -= seq->computed;
@@ -489,8 +501,7 @@ static void follow_up_finals(struct sched *sched, struct sched_plan *plan)
         }
         sched->outside_front_tokens += seq->computed;
         seq->last_front_plan = plan->number;
-        seq->scheduled_step = plan->number;
-        seq->scheduled_tokens = 1;
+        sched_note_member_steps(seq, plan->number);
         start_draining(sched, seq);
     }
 }
@@ -500,7 +511,7 @@ static int64_t provable_steps(const struct sched *sched, const struct sched_plan
     if (sched->pool->policy == KV_CONCAT_DOUBLING) {
         return 0; // every tensor grows at a step of its own
     }
-    if (!plan->is_front_only || sched->draining_count + sched->overrun_count > 0 ||
+    if (!plan->is_front_only || sched->draining.count + sched->overrun_count > 0 ||
         sched->skipped.count > 1) {
         return 0;
     }
@@ -519,7 +530,13 @@ static int64_t provable_steps(const struct sched *sched, const struct sched_plan
     if (sched_has_tier(sched)) {
         limit = sched_offload_runway(sched, limit);
     }
-    return sched_front_runway(&sched->front, blocks, limit);
+    if (!sched_has_windows(sched)) {
+        return sched_front_runway(&sched->front, blocks / sched->pool->tables.growing_tables,
+                                  limit);
+    }
+    uint64_t quiet = sched_front_windows_quiet_steps(&sched->front);
+    limit = quiet < (uint64_t)limit ? (int64_t)quiet : limit;
+    return sched_front_windows_runway(&sched->front, blocks, sched->head_needs, limit);
 }
 
 void sched_begin_plan(struct sched *sched, struct sched_plan *plan)
@@ -532,6 +549,7 @@ void sched_begin_plan(struct sched *sched, struct sched_plan *plan)
     plan->flush = 0;
     sched->offload.flush = 0;
     sched->offload.has_orders = false;
+    sched->head_needs = INT64_MAX;
     plan->emits.count = plan->finals.count = 0;
     plan->admitted.count = plan->victims.count = plan->left_front.count = 0;
 }
@@ -545,6 +563,13 @@ static void count_front(const struct sched *sched, struct sched_plan *plan)
     }
     plan->shape.decode_seq_count += (uint32_t)front->count;
     plan->token_count += front->count;
+}
+
+static void count_front_windows(const struct sched *sched, int64_t *window_tokens)
+{
+    for (size_t w = 0; w < sched->pool->tables.window_count; w++) {
+        window_tokens[w] += sched->front.windows.at[w].cost_tokens;
+    }
 }
 
 static void count_regrown(const struct sched *sched, struct sched_plan *plan)
@@ -584,6 +609,7 @@ void sched_close_plan(struct sched *sched, struct sched_plan *plan, bool is_fron
     // Blocks of the front have been taken; here its tokens count as computed.
     sched_front_advance(front, 1);
     plan->shape.decode_context_tokens += front->context_sum;
+    count_front_windows(sched, plan->shape.decode_window_tokens);
     plan->is_front_only = is_front_only && plan->admitted.count == 0;
     plan->generation = front->generation;
     sched->next_number++;
@@ -598,45 +624,20 @@ void sched_advance_front(struct sched *sched, struct sched_plan *plan, int64_t s
 {
     base_require(steps >= 1 && steps <= plan->valid_steps);
     struct sched_front *front = &sched->front;
-    bool taken = kv_paged_take(sched->pool, sched_front_advance(front, steps));
-    base_require(taken);
+    int64_t dropped = sched_front_windows_drop(front, steps);
+    int64_t needed = sched_front_advance(front, steps) * sched->pool->tables.growing_tables;
+    // Blocks that come back are taken again: only the balance shows, and within the stretch there were enough at each step.
+    if (dropped > needed) {
+        kv_paged_give(sched->pool, dropped - needed);
+    } else {
+        bool taken = kv_paged_take(sched->pool, needed - dropped);
+        base_require(taken);
+    }
     plan->number += (uint64_t)steps;
     sched->next_number = plan->number + 1;
     plan->shape.decode_context_tokens = front->context_sum;
+    memset(plan->shape.decode_window_tokens, 0, sizeof plan->shape.decode_window_tokens);
+    count_front_windows(sched, plan->shape.decode_window_tokens);
     plan->valid_steps -= steps;
     follow_up_finals(sched, plan);
-}
-
-/* ---- sliding windows ---- */
-
-static int64_t tokens_since(const struct sched_seq *seq, uint64_t first_plan)
-{
-    return (seq->scheduled_step >= first_plan ? seq->scheduled_tokens : 0) +
-           (seq->prior_step >= first_plan ? seq->prior_tokens : 0);
-}
-
-struct sched_window_tokens sched_count_window(const struct sched *sched, uint64_t first_plan)
-{
-    struct sched_window_tokens count = {0, 0};
-    for (const struct sched_seq *seq = sched->running.head; seq != NULL; seq = seq->next) {
-        int64_t seen = sched->options->window_tokens - 1 + tokens_since(seq, first_plan);
-        int64_t visible = seq->computed < seen ? seq->computed : seen;
-        count.visible += visible;
-        count.beyond += seq->computed - seq->dropped_blocks * sched->pool->block_tokens - visible;
-    }
-    return count;
-}
-
-// Blocks that no query from the tokens processed so far on can see; those of steps in flight are not processed yet.
-void sched_drop_out_of_window(struct sched *sched, const struct sched_plan *plan,
-                              struct sched_seq *seq)
-{
-    bool is_in_flight = sched->in_flight && seq->scheduled_step + 1 == plan->number;
-    int64_t processed = seq->computed - (is_in_flight ? seq->scheduled_tokens : 0);
-    int64_t unseen = processed - sched->options->window_tokens + 1;
-    int64_t blocks = unseen > 0 ? unseen / sched->pool->block_tokens : 0;
-    if (blocks > seq->dropped_blocks) {
-        kv_paged_give(sched->pool, blocks - seq->dropped_blocks);
-        seq->dropped_blocks = blocks;
-    }
 }

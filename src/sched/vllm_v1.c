@@ -40,7 +40,10 @@ static bool loose_are_behind_front(const struct sched *sched)
 static void hash_delivered(struct sched *sched)
 {
     for (size_t i = 0; i < sched->loose.count; i++) {
-        sched->loose.at[i]->hashed_tokens = sched->loose.at[i]->computed;
+        struct sched_seq *seq = sched->loose.at[i];
+        int64_t owed = sched_seq_owes(sched, seq, sched->next_number) ? 1 : 0;
+        int64_t tokens = seq->computed - owed;
+        seq->hashed_tokens = tokens > seq->hashed_tokens ? tokens : seq->hashed_tokens;
     }
 }
 
@@ -50,8 +53,8 @@ static bool schedule_running_at_once(struct sched *sched, struct sched_plan *pla
 {
     struct sched_front *front = &sched->front;
     int64_t need = sched_front_blocks(sched);
-    if (front->count > walk->budget || need > sched->pool->free_blocks ||
-        sched->options->window_tokens > 0) {
+    // Idle blocks are taken from one end of a queue and come back at the other: with enough for all the order is no matter.
+    if (front->count > walk->budget || need > sched->pool->free_blocks) {
         return false;
     }
     int64_t wanted = 0;
@@ -72,12 +75,16 @@ static bool schedule_running_at_once(struct sched *sched, struct sched_plan *pla
     if (!kv_paged_take(sched->pool, need)) {
         return false;
     }
+    sched_begin_front_step(sched, false);
     for (size_t i = 0; i < sched->loose.count && budget > 0; i++) {
         int64_t tokens = wanted_tokens(sched, sched->loose.at[i]);
         tokens = tokens < budget ? tokens : budget;
+        sched_drop_due(sched, sched->loose.at[i]->place);
+        sched_drop_out_of_window(sched, plan, sched->loose.at[i]);
         sched_schedule_loose(sched, plan, sched->loose.at[i], tokens);
         budget -= tokens;
     }
+    sched_drop_due(sched, UINT64_MAX);
     walk->budget = budget;
     return true;
 }
@@ -115,15 +122,17 @@ static void unschedule(struct sched *sched, struct sched_plan *plan, struct sche
     struct cost_shape undo = {.cached_step_tokens = plan->shape.cached_step_tokens};
     struct sched_seq before = *seq;
     before.computed -= tokens;
-    sched_add_to_shape(&undo, &before, tokens, emitted, sched->options->window_tokens);
+    sched_add_to_shape(sched, &undo, &before, tokens, emitted);
     plan->shape.decode_seq_count -= undo.decode_seq_count;
     plan->shape.decode_context_tokens -= undo.decode_context_tokens;
     plan->shape.prefill_seq_count -= undo.prefill_seq_count;
     plan->shape.prefill_tokens -= undo.prefill_tokens;
     plan->shape.prefill_cached_tokens -= undo.prefill_cached_tokens;
     plan->shape.prefill_area -= undo.prefill_area;
-    plan->shape.prefill_window_area[0] -= undo.prefill_window_area[0];
-    plan->shape.decode_window_tokens[0] -= undo.decode_window_tokens[0];
+    for (size_t w = 0; w < COST_WINDOWS_MAX; w++) {
+        plan->shape.prefill_window_area[w] -= undo.prefill_window_area[w];
+        plan->shape.decode_window_tokens[w] -= undo.decode_window_tokens[w];
+    }
     plan->shape.prefill_chunk_squares -= undo.prefill_chunk_squares;
     plan->shape.prefill_cached_rounded -= undo.prefill_cached_rounded;
     plan->shape.emitting_count -= undo.emitting_count;
@@ -185,8 +194,21 @@ static void leave_front_unscheduled(struct sched *sched, struct sched_plan *plan
     sched_settle(sched, seq);
     sched_leave_front(sched, seq);
     seq->hashed_tokens = hashed;
+    sched_note_member_steps(seq, plan->number - 1);
     sched->outside_front_tokens += seq->computed;
     sched_loose_add(sched, seq);
+}
+
+// A front member's own blocks come back here, the front's sums follow when everybody has been walked.
+static void drop_out_of_window(struct sched *sched, const struct sched_plan *plan,
+                               struct sched_seq *seq)
+{
+    if (seq->state != SCHED_FRONT) {
+        sched_drop_out_of_window(sched, plan, seq);
+        return;
+    }
+    seq->took_blocks -= sched_front_windows_drop_of(&sched->front, seq);
+    sched_drop_member(sched, seq);
 }
 
 // Phase 1 one by one, as the engine does it. Front members that get their token are marked by scheduled_step.
@@ -202,17 +224,15 @@ static void schedule_running_one_by_one(struct sched *sched, struct sched_plan *
         bool in_front = seq->state == SCHED_FRONT;
         int64_t tokens = in_front ? 1 : wanted_tokens(sched, seq);
         tokens = tokens < walk->budget ? tokens : walk->budget;
-        if (sched->options->window_tokens > 0) {
-            sched_drop_out_of_window(sched, plan, seq);
-        }
+        drop_out_of_window(sched, plan, seq);
         int64_t blocks = sched_blocks_missing(sched, seq, tokens);
         if (!take_or_preempt(sched, plan, seq, blocks, walk, &next)) {
             break;
         }
         if (in_front) {
-            seq->took_blocks = blocks;
-            seq->scheduled_step = plan->number;
-            seq->scheduled_tokens = 1;
+            seq->took_blocks += blocks;
+            seq->took_table_blocks = blocks / sched->pool->tables.growing_tables;
+            sched_note_member_steps(seq, plan->number);
         } else {
             sched_schedule_loose(sched, plan, seq, tokens);
         }
@@ -223,8 +243,9 @@ static void schedule_running_one_by_one(struct sched *sched, struct sched_plan *
         if (seq->state == SCHED_FRONT && seq->scheduled_step != plan->number) {
             leave_front_unscheduled(sched, plan, seq);
         }
-        seq->took_blocks = 0;
+        seq->took_blocks = seq->took_table_blocks = 0;
     }
+    sched_begin_front_step(sched, true);
 }
 
 /* ---- phase 2: the queue ---- */
@@ -243,44 +264,44 @@ static void commit_contended(struct sched *sched)
     }
 }
 
-// Blocks that must come from the free queue for `required` in all: hits that nobody holds leave it too.
-static int64_t needed_blocks(int64_t required, const struct kv_hits *hits)
+// Blocks that must come from the free queue for `tokens` in all, at most `caps` in a window's table (NULL: any number): hits
+// that nobody holds leave it too.
+static int64_t needed_blocks(const struct sched *sched, int64_t tokens, int64_t held_blocks,
+                             const int64_t *caps)
 {
-    int64_t missing = required - hits->blocks;
-    return (missing > 0 ? missing : 0) + hits->idle_blocks;
-}
-
-// A windowed sequence never holds more than its window, the steps in flight and a partial block at either end.
-static int64_t most_blocks(const struct sched *sched, int64_t known)
-{
-    const struct sched_options *options = sched->options;
-    int64_t blocks = kv_reserve_held_blocks(sched->pool, known);
-    if (options->window_tokens == 0) {
-        return blocks;
+    const struct kv_tables *tables = &sched->pool->tables;
+    int64_t hits = sched->hits.blocks + held_blocks,
+            table_blocks = kv_reserve_held_blocks(sched->pool, tokens);
+    int64_t needed = tables->state_blocks + sched->hits.idle_blocks;
+    needed += (table_blocks > hits ? table_blocks - hits : 0) * tables->full_tables;
+    for (size_t w = 0; w < tables->window_count; w++) {
+        // A windowed sequence never holds more than its window, the steps in flight and a partial block at either end.
+        bool is_capped = caps != NULL && caps[w] < table_blocks;
+        int64_t blocks = is_capped ? caps[w] : table_blocks;
+        needed += (blocks > hits ? blocks - hits : 0) * tables->windows[w].table_count;
     }
-    int64_t depth = options->async_scheduling ? 2 : 1;
-    int64_t tokens = options->window_tokens - 1 + depth * options->max_num_batched_tokens;
-    tokens = tokens < options->max_model_len ? tokens : options->max_model_len;
-    int64_t cap = kv_paged_blocks_for(sched->pool, tokens) + 1;
-    return blocks < cap ? blocks : cap;
+    return needed;
 }
 
 // `held_blocks` it has already, `spare_blocks` are not for it.
-static bool prompt_fits(const struct sched *sched, const struct sched_seq *seq, int64_t end,
+static bool prompt_fits(struct sched *sched, const struct sched_seq *seq, int64_t end,
                         int64_t held_blocks, int64_t spare_blocks)
 {
     int64_t watermark = sched->running.count > 0 ? sched->watermark_blocks : 0;
     if (kv_policy_reserves(sched->pool->policy)) {
         return sched_reservation_fits(sched, seq, watermark);
     }
-    int64_t known = sched_seq_known_tokens(seq);
-    int64_t free_blocks = sched->pool->free_blocks - watermark - spare_blocks;
-    if (sched->options->reserve_full_isl &&
-        needed_blocks(most_blocks(sched, known) - held_blocks, &sched->hits) > free_blocks) {
-        return false;
+    int64_t needed = needed_blocks(sched, end, held_blocks, NULL);
+    if (sched->options->reserve_full_isl) {
+        int64_t whole =
+            needed_blocks(sched, sched_seq_known_tokens(seq), held_blocks, sched->window_caps);
+        needed = whole > needed ? whole : needed;
     }
-    return needed_blocks(kv_reserve_held_blocks(sched->pool, end) - held_blocks, &sched->hits) <=
-           free_blocks;
+    if (needed + watermark + spare_blocks <= sched->pool->free_blocks) {
+        return true;
+    }
+    sched->head_needs = needed + watermark + spare_blocks;
+    return false;
 }
 
 // At least one token is computed, so a prompt that is cached to its last block recomputes that block.
@@ -348,6 +369,7 @@ static void take_hits(struct sched *sched, struct sched_seq *seq, int64_t loaded
         sched->offload.asked_tokens += sched_seq_known_tokens(seq) - hit_tokens;
         sched->offload.hit_tokens += loaded_tokens;
     }
+    sched_begin_windows(sched, seq, tokens);
     seq->cached_tokens = seq->was_admitted ? seq->cached_tokens : tokens;
     seq->cached_total += tokens;
     seq->was_admitted = true;

@@ -94,6 +94,7 @@ struct serve_config {
     struct kv_waterfall waterfall; /* rows, pool blocks, or the refusal */
     int64_t pool_blocks;           /* of one replica, null block included */
     int64_t reserved_blocks;       /* null block and others outside use */
+    struct kv_tables tables;       /* of a sequence; zeroed: one, as the layout has it */
 
     struct sched_options sched;
     const struct sched_ops *scheduler; /* NULL: vllm_v1 */
@@ -134,5 +135,14 @@ struct serve_config {
     const struct serve_caveat *caveats;
     size_t caveat_count;
 };
+
+/* The pool of a replica, empty. */
+static inline void serve_config_pool(const struct serve_config *config, struct kv_paged *pool)
+{
+    kv_paged_init(pool, &config->layout, config->pool_blocks, config->reserved_blocks);
+    if (config->tables.growing_tables > 0) {
+        kv_paged_set_tables(pool, &config->tables);
+    }
+}
 
 #endif

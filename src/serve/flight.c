@@ -87,11 +87,8 @@ void serve_flight_begin_row(struct serve_replica *replica, struct serve_flight *
         .used_blocks = kv_paged_used_blocks(&replica->pool),
     };
     struct kv_ledger ledger;
-    struct kv_paged_state state = kv_paged_state(&replica->pool, replica->tally.state.live_tokens);
-    state.out_of_window_tokens = replica->tally.state.out_of_window_tokens;
-    state.fragmented_blocks = replica->sched.fragmented_blocks;
-    flight->row.cached_blocks = state.cached_blocks;
-    kv_paged_ledger(&replica->pool, &state, &ledger);
+    flight->row.cached_blocks = replica->tally.state.kv.cached_blocks;
+    kv_paged_ledger(&replica->pool, &replica->tally.state.kv, &ledger);
     for (size_t i = 0; i < KV_LEDGER_LINE_COUNT; i++) {
         flight->row.ledger_bytes[i] = kv_ledger_line_bytes(&ledger, i);
     }

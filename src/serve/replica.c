@@ -7,10 +7,12 @@
 #include "serve/serve_int.h"
 #include "serve/transfers.h"
 
+#include <string.h>
+
 static void init_pool(struct serve_replica *replica, const struct serve_config *config)
 {
     struct kv_paged *pool = &replica->pool;
-    kv_paged_init(pool, &config->layout, config->pool_blocks, config->reserved_blocks);
+    serve_config_pool(config, pool);
     pool->policy = config->kv_policy;
     pool->longest_tokens = config->sched.max_model_len;
     base_require(config->kv_policy != KV_CONCAT_DOUBLING || pool->block_tokens == 1);
@@ -22,8 +24,8 @@ static void init_pool(struct serve_replica *replica, const struct serve_config *
     if (config->sched.enable_prefix_caching) {
         base_require(config->kv_policy == KV_PAGED || config->kv_policy == KV_UNLIMITED);
         pool->prefix = &replica->prefix;
-        kv_prefix_init(&replica->prefix, config->sched.block_size, pool->free_blocks,
-                       config->kv_eviction, config->sched.free_order == SCHED_FREE_OLD);
+        kv_prefix_init(&replica->prefix, &pool->tables, pool->free_blocks, config->kv_eviction,
+                       config->sched.free_order == SCHED_FREE_OLD);
     }
 }
 
@@ -297,7 +299,7 @@ static void price(struct serve_replica *replica, struct serve_flight *flight, ba
     if (shape->prefill_tokens == 0) {
         struct cost_ramp ramp = {.seq_count = shape->decode_seq_count,
                                  .context_tokens = shape->decode_context_tokens};
-        ramp.window_tokens[0] = shape->decode_window_tokens[0];
+        memcpy(ramp.window_tokens, shape->decode_window_tokens, sizeof ramp.window_tokens);
         struct cost_piece piece;
         ramp_piece(replica, &ramp, copied_tokens(replica, &flight->plan), 1, &piece);
         flight->ticks = piece.first_ticks;
@@ -339,24 +341,24 @@ static void note_plan(struct serve_replica *replica, const struct sched_plan *pl
 static void take_state(struct serve_replica *replica, const struct serve_flight *newest)
 {
     struct serve_state *state = &replica->tally.state;
-    state->live_tokens = sched_live_tokens(&replica->sched);
-    if (replica->sched.options->window_tokens > 0) {
+    struct kv_paged_state *kv = &state->kv;
+    kv->live_tokens = sched_live_tokens(&replica->sched);
+    if (replica->pool.tables.window_count > 0) {
         const struct serve_flight *oldest = replica->running != NULL ? replica->running : newest;
-        struct sched_window_tokens tokens =
-            sched_count_window(&replica->sched, oldest != NULL ? oldest->plan.number : UINT64_MAX);
-        state->live_tokens = tokens.visible;
-        state->out_of_window_tokens = tokens.beyond;
+        sched_count_windows(&replica->sched, oldest != NULL ? oldest->plan.number : UINT64_MAX,
+                            kv->visible_tokens, kv->dropped_blocks);
     }
-    state->used_blocks = kv_paged_used_blocks(&replica->pool);
-    state->promised_tokens = kv_paged_promised_tokens(&replica->pool);
-    state->fragmented_blocks = replica->sched.fragmented_blocks;
-    state->loading_blocks = replica->pool.loading_blocks;
+    kv->used_blocks = kv_paged_used_blocks(&replica->pool);
+    kv->promised_tokens = kv_paged_promised_tokens(&replica->pool);
+    kv->fragmented_blocks = replica->sched.fragmented_blocks;
+    kv->loading_blocks = replica->pool.loading_blocks;
     if (replica->pool.prefix != NULL) {
-        state->shared_blocks = replica->prefix.shared_blocks;
-        state->cached_blocks = replica->prefix.idle_blocks;
+        kv->shared_blocks = replica->prefix.shared_blocks;
+        kv->cached_blocks = replica->prefix.idle_blocks;
         kv_prefix_uniform_blocks(&replica->prefix, &state->evicts);
     }
-    state->running = (int64_t)replica->sched.running.count;
+    kv->sequences = (int64_t)replica->sched.running.count;
+    state->window_count = replica->pool.tables.window_count;
 }
 
 // The step that runs from now on, if any.
@@ -422,14 +424,41 @@ static int64_t intervals_until(const struct cost_piece *piece, base_i128 left)
     return within;
 }
 
-// The front goes from the first interval of the next piece to it: one token each, and the blocks that takes.
+// The front goes from the last interval of a piece to the first of the next: one token each, and the blocks that takes.
 static void step_state(struct serve_replica *replica, int64_t ahead)
 {
     const struct sched_front *front = &replica->sched.front;
-    replica->tally.state.live_tokens += front->count;
-    int64_t taken = front->boundary[sched_front_residue(front, ahead)];
-    replica->tally.state.used_blocks += taken;
-    replica->tally.state.cached_blocks -= replica->tally.state.evicts ? taken : 0;
+    const struct kv_tables *tables = &replica->pool.tables;
+    struct kv_paged_state *kv = &replica->tally.state.kv;
+    int64_t residue = sched_front_residue(front, ahead);
+    int64_t taken = front->boundary[residue] * tables->growing_tables;
+    kv->live_tokens += front->count;
+    for (size_t w = 0; w < tables->window_count; w++) {
+        const struct sched_front_window *window = &front->windows.at[w];
+        kv->visible_tokens[w] += window->visible_growing;
+        kv->dropped_blocks[w] += window->drop[residue];
+        taken -= window->drop[residue] * tables->windows[w].table_count;
+    }
+    kv->used_blocks += taken;
+    kv->cached_blocks -= replica->tally.state.evicts ? taken : 0;
+}
+
+// What the windows of a stretch's first step hold, and what they gain with each further one.
+static void fill_windows(const struct serve_replica *replica, const struct cost_shape *shape,
+                         struct cost_ramp *ramp)
+{
+    for (size_t w = 0; w < replica->pool.tables.window_count; w++) {
+        ramp->window_tokens[w] = shape->decode_window_tokens[w];
+        ramp->window_gain[w] = replica->sched.front.windows.at[w].cost_growing;
+    }
+}
+
+static void ramp_advance(struct cost_ramp *ramp, int64_t steps)
+{
+    ramp->context_tokens += steps * (int64_t)ramp->seq_count;
+    for (size_t w = 0; w < COST_WINDOWS_MAX; w++) {
+        ramp->window_tokens[w] += steps * ramp->window_gain[w];
+    }
 }
 
 /*
@@ -443,6 +472,7 @@ static void take_stretch(struct serve_replica *replica, struct serve_flight *new
     struct serve_flight *running = replica->running;
     struct cost_ramp ramp = {.seq_count = running->plan.shape.decode_seq_count,
                              .context_tokens = running->plan.shape.decode_context_tokens};
+    fill_windows(replica, &running->plan.shape, &ramp);
     const struct sched_front *front = &replica->sched.front;
     int64_t limit = 1 + newest->plan.valid_steps, done = 0;
     bool is_last = false;
@@ -468,7 +498,7 @@ static void take_stretch(struct serve_replica *replica, struct serve_flight *new
         }
         running->ticks = piece.first_ticks + piece.delta_ticks * (count - 1);
         running->bound = piece.bound;
-        ramp.context_tokens += count * (int64_t)ramp.seq_count;
+        ramp_advance(&ramp, count);
     }
     running->end_ticks = replica->tally.since_ticks;
     running->start_ticks = running->end_ticks - running->ticks;
@@ -481,6 +511,9 @@ static void take_stretch(struct serve_replica *replica, struct serve_flight *new
         if (running != newest) {
             running->plan.number += (uint64_t)(done - 1);
             running->plan.shape.decode_context_tokens += (done - 1) * front->count;
+            for (size_t w = 0; w < COST_WINDOWS_MAX; w++) {
+                running->plan.shape.decode_window_tokens[w] += (done - 1) * ramp.window_gain[w];
+            }
         }
         replica->steps += (uint64_t)(done - 1);
         replica->computed_tokens += (done - 1) * (int64_t)ramp.seq_count;

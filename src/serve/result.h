@@ -7,7 +7,7 @@
 
 #include "base/i128.h"
 #include "cost/cost.h"
-#include "kv/ledger.h"
+#include "kv/paged.h"
 #include "record/rows.h"
 #include "sched/reuse.h"
 #include "spec/slo.h"
@@ -35,8 +35,9 @@ const char *serve_limit_name(enum serve_limit limit);
 
 /* Integrals over time, in ticks (2^-20 ns) times the unit; exact. */
 struct serve_integrals {
-    base_i128 live_tokens;          /* tokens in the cache of running sequences */
-    base_i128 out_of_window_tokens; /* in held blocks, beyond the window */
+    base_i128 live_tokens; /* tokens in the cache of running sequences */
+    base_i128 visible_tokens[KV_WINDOWS_MAX],
+        dropped_blocks[KV_WINDOWS_MAX]; /* as kv_paged_state */
     base_i128 used_blocks;
     base_i128 shared_blocks;     /* holders beyond the first, over held blocks */
     base_i128 cached_blocks;     /* idle, with content */
@@ -54,10 +55,7 @@ struct serve_integrals {
 struct serve_replica_result {
     struct serve_integrals whole;  /* time 0 to the end of the run */
     struct serve_integrals window; /* the measured window */
-    /* All of them at the first instant when used is largest. */
-    int64_t peak_out_of_window_tokens;
-    int64_t peak_used_blocks, peak_live_tokens, peak_shared_blocks, peak_cached_blocks;
-    int64_t peak_promised_tokens, peak_fragmented_blocks, peak_loading_blocks;
+    struct kv_paged_state peak;    /* at the first instant when used is largest */
     int64_t peak_running, peak_waiting;
     uint64_t steps;
     int64_t computed_tokens, prefill_tokens;
@@ -94,7 +92,7 @@ enum serve_span {
     SERVE_SPAN_WAITING,
     SERVE_SPAN_BUSY,
     SERVE_SPAN_PREFILL_BUSY,
-    SERVE_SPAN_LIVE_TOKENS,
+    SERVE_SPAN_LOWER_BOUND_BYTES,
     SERVE_SPAN_USED_BLOCKS,
     SERVE_SPAN_ARRIVED,
     SERVE_SPAN_COMPLETED,

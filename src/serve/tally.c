@@ -23,12 +23,11 @@ static enum serve_limit limit_of(const struct serve_state *state)
 static void add_short(struct serve_integrals *sum, const struct serve_state *state, int64_t ticks)
 {
     base_i128 wide = ticks; // products of two numbers of 64 bits: one instruction each
-    sum->running += state->running * wide;
-    sum->out_of_window_tokens += state->out_of_window_tokens * wide;
-    sum->shared_blocks += state->shared_blocks * wide;
-    sum->promised_tokens += state->promised_tokens * wide;
-    sum->fragmented_blocks += state->fragmented_blocks * wide;
-    sum->loading_blocks += state->loading_blocks * wide;
+    sum->running += state->kv.sequences * wide;
+    sum->shared_blocks += state->kv.shared_blocks * wide;
+    sum->promised_tokens += state->kv.promised_tokens * wide;
+    sum->fragmented_blocks += state->kv.fragmented_blocks * wide;
+    sum->loading_blocks += state->kv.loading_blocks * wide;
     sum->limit[limit_of(state)] += ticks;
     if (state->is_busy) {
         sum->busy += ticks;
@@ -53,9 +52,13 @@ static void add_constant(struct serve_integrals *sum, const struct serve_state *
 static void add_state(struct serve_integrals *sum, const struct serve_state *state, base_i128 ticks)
 {
     add_constant(sum, state, ticks);
-    sum->live_tokens += state->live_tokens * ticks;
-    sum->used_blocks += state->used_blocks * ticks;
-    sum->cached_blocks += state->cached_blocks * ticks;
+    sum->live_tokens += state->kv.live_tokens * ticks;
+    sum->used_blocks += state->kv.used_blocks * ticks;
+    sum->cached_blocks += state->kv.cached_blocks * ticks;
+    for (size_t w = 0; w < state->window_count; w++) {
+        sum->visible_tokens[w] += state->kv.visible_tokens[w] * ticks;
+        sum->dropped_blocks[w] += state->kv.dropped_blocks[w] * ticks;
+    }
 }
 
 void serve_tally_settle(struct serve_tally *tally, base_i128 now)
@@ -126,55 +129,166 @@ static base_i128 held_of_moments(const struct cost_piece *piece, base_i128 total
     return m * total * of.w0 - piece->first_ticks * k - piece->delta_ticks * ((k2 - k) / 2);
 }
 
-// Moments of the residues first <= r < last, counted from place `at` of the front's boundaries.
-static struct moments moments_of(const struct sched_front *front, int64_t at, int64_t first,
+// Moments of the residues first <= r < last of [b] numbers, counted from place `at`.
+static struct moments moments_of(const int64_t *steps_of, int64_t b, int64_t at, int64_t first,
                                  int64_t last)
 {
     // Walked downwards, sums of sums: of 1, k and k (k + 1) / 2, with k = r + 1 - first.
     int64_t s0 = 0, s1 = 0, s2 = 0, residue = at + last;
-    residue -= residue >= front->block_tokens ? front->block_tokens : 0;
+    residue -= residue >= b ? b : 0;
     for (int64_t r = first; r < last; r++) {
-        residue = (residue == 0 ? front->block_tokens : residue) - 1;
-        s0 += front->boundary[residue];
+        residue = (residue == 0 ? b : residue) - 1;
+        s0 += steps_of[residue];
         s1 += s0;
         s2 += s1;
     }
     return (struct moments){s0, s1 + first * s0, 2 * s2 - s1 + first * (2 * s1 + first * s0)};
 }
 
-// Integral of the blocks that are taken within the stretch; step i (0 ... count - 2) takes boundary[(at + i) mod b].
-static base_i128 taken_blocks_integral(const struct cost_piece *piece, int64_t count,
-                                       base_i128 total, const struct sched_front *front, int64_t at,
-                                       int64_t *taken)
+// Integral of what changes within the stretch by `steps_of`[(at + i) mod b] at step i (0 ... count - 2).
+static base_i128 steps_integral(const struct cost_piece *piece, int64_t count, base_i128 total,
+                                const int64_t *steps_of, int64_t b, int64_t at, int64_t *changed)
 {
-    int64_t b = front->block_tokens, steps = count - 1, rounds = steps < b ? 0 : steps / b;
+    int64_t steps = count - 1, rounds = steps < b ? 0 : steps / b;
     int64_t rest = steps - rounds * b;
     // Residues that occur rounds + 1 and rounds times.
-    struct moments more = moments_of(front, at, 0, rest);
-    struct moments less = rounds > 0 ? moments_of(front, at, rest, b) : (struct moments){0};
-    *taken = more.w0 * (rounds + 1) + less.w0 * rounds;
+    struct moments more = moments_of(steps_of, b, at, 0, rest);
+    struct moments less = rounds > 0 ? moments_of(steps_of, b, at, rest, b) : (struct moments){0};
+    *changed = more.w0 * (rounds + 1) + less.w0 * rounds;
     base_i128 sum = more.w0 > 0 ? held_of_moments(piece, total, more, b, rounds + 1) : 0;
     return sum + (less.w0 > 0 && rounds > 0 ? held_of_moments(piece, total, less, b, rounds) : 0);
 }
 
-// The first interval at which the stretch's largest number of blocks was reached.
-static void note_stretch_peak(struct serve_tally *tally, int64_t count,
-                              const struct sched_front *front, int64_t ahead)
+/* ---- the peak of a stretch ---- */
+
+/* A stretch as its blocks come and go: its intervals, and the place in the rhythm of the step after the first one. */
+struct rhythm {
+    const struct sched_front *front;
+    int64_t count, at;
+};
+
+static int64_t place_of(const struct rhythm *rhythm, int64_t step)
 {
-    if (tally->state.used_blocks <= tally->peak_used_blocks) {
-        return;
+    int64_t b = rhythm->front->block_tokens, place = rhythm->at + (step < b ? step : step % b);
+    return place < b ? place : place - b;
+}
+
+static int64_t taken_at(const struct rhythm *rhythm, int64_t step)
+{
+    int64_t place = place_of(rhythm, step);
+    return rhythm->front->boundary[place] * rhythm->front->windows.tables->growing_tables -
+           sched_front_windows_drop_at(rhythm->front, place);
+}
+
+static bool gives_blocks_back(const struct sched_front *front)
+{
+    const struct kv_tables *tables = front->windows.tables;
+    for (size_t w = 0; w < tables->window_count; w++) {
+        if (tables->windows[w].table_count > 0) {
+            return true;
+        }
     }
-    int64_t i = count - 1;
-    while (i > 0 && front->boundary[sched_front_residue(front, ahead + i - 1)] == 0) {
+    return false;
+}
+
+// Blocks only grow: the first interval of the stretch with as many as the last.
+static int64_t first_of_most(const struct rhythm *rhythm)
+{
+    int64_t i = rhythm->count - 1;
+    while (i > 0 && rhythm->front->boundary[place_of(rhythm, i - 1)] == 0) {
         i--;
     }
-    tally->peak_used_blocks = tally->state.used_blocks;
-    tally->peak_live_tokens = tally->state.live_tokens - front->count * (count - 1 - i);
-    tally->peak_shared_blocks = tally->state.shared_blocks;
-    tally->peak_cached_blocks = tally->state.cached_blocks;
-    tally->peak_promised_tokens = tally->state.promised_tokens;
-    tally->peak_fragmented_blocks = tally->state.fragmented_blocks;
-    tally->peak_loading_blocks = tally->state.loading_blocks;
+    return i;
+}
+
+// Blocks come and go in a rhythm of block_tokens steps: the most is reached in its first round or, where each round leaves
+// more, in one of its last two.
+static int64_t first_of_most_in_rhythm(const struct rhythm *rhythm, int64_t *blocks)
+{
+    int64_t b = rhythm->front->block_tokens, steps = rhythm->count - 1, round = 0;
+    for (int64_t i = 0; i < b; i++) {
+        round += taken_at(rhythm, i);
+    }
+    int64_t rounds = steps / b;
+    int64_t from = round > 0 && rounds > 0 ? (rounds - 1) * b : 0;
+    int64_t until = round > 0 || steps < b ? steps : b;
+    int64_t now = from / b * round, best = from;
+    *blocks = now;
+    for (int64_t i = from; i < until; i++) {
+        now += taken_at(rhythm, i);
+        best = now > *blocks ? i + 1 : best;
+        *blocks = now > *blocks ? now : *blocks;
+    }
+    return best;
+}
+
+// What the first steps of the stretch add to something that changes by `steps_of` in the rhythm.
+static int64_t sum_of_steps(const struct rhythm *rhythm, const int64_t *steps_of, int64_t steps)
+{
+    int64_t b = rhythm->front->block_tokens, round = 0, sum = 0;
+    for (int64_t i = 0; i < b; i++) {
+        int64_t here = steps_of[place_of(rhythm, i)];
+        round += here;
+        sum += i < steps % b ? here : 0;
+    }
+    return sum + steps / b * round;
+}
+
+// The first interval at which the stretch's largest number of blocks was reached, if it is the largest so far. The state is
+// that of the first interval; blocks without windows grow by `taken`.
+static void note_stretch_peak(struct serve_tally *tally, const struct rhythm *rhythm, int64_t taken)
+{
+    const struct sched_front *front = rhythm->front;
+    bool has_windows = gives_blocks_back(front);
+    int64_t blocks = taken, i = 0;
+    if (has_windows) {
+        i = first_of_most_in_rhythm(rhythm, &blocks);
+    }
+    if (tally->state.kv.used_blocks + blocks <= tally->peak.used_blocks) {
+        return;
+    }
+    i = has_windows ? i : first_of_most(rhythm);
+    struct kv_paged_state *peak = &tally->peak;
+    *peak = tally->state.kv;
+    peak->used_blocks += blocks;
+    peak->cached_blocks -= tally->state.evicts ? blocks : 0;
+    peak->live_tokens += front->count * i;
+    for (size_t w = 0; w < front->windows.tables->window_count; w++) {
+        const struct sched_front_window *window = &front->windows.at[w];
+        peak->visible_tokens[w] += window->visible_growing * i;
+        peak->dropped_blocks[w] += sum_of_steps(rhythm, window->drop, i);
+    }
+}
+
+/* ---- a stretch ---- */
+
+/* What windows give back within a stretch: the integral, and how much it is at its end. */
+struct given_back {
+    base_i128 later;
+    int64_t blocks;
+};
+
+static struct given_back add_windows(struct serve_tally *tally, const struct cost_piece *piece,
+                                     const struct rhythm *rhythm, base_i128 ticks,
+                                     base_i128 weighted)
+{
+    const struct sched_front_windows *windows = &rhythm->front->windows;
+    struct kv_paged_state *kv = &tally->state.kv;
+    struct given_back back = {0, 0};
+    for (size_t w = 0; w < windows->tables->window_count; w++) {
+        const struct sched_front_window *window = &windows->at[w];
+        int64_t tables = windows->tables->windows[w].table_count, dropped;
+        base_i128 later = steps_integral(piece, rhythm->count, ticks, window->drop,
+                                         rhythm->front->block_tokens, rhythm->at, &dropped);
+        tally->sum.visible_tokens[w] +=
+            kv->visible_tokens[w] * ticks + window->visible_growing * weighted;
+        tally->sum.dropped_blocks[w] += kv->dropped_blocks[w] * ticks + later;
+        kv->visible_tokens[w] += window->visible_growing * (rhythm->count - 1);
+        kv->dropped_blocks[w] += dropped;
+        back.later += later * tables;
+        back.blocks += dropped * tables;
+    }
+    return back;
 }
 
 void serve_tally_stretch(struct serve_tally *tally, const struct cost_piece *piece, int64_t count,
@@ -182,23 +296,27 @@ void serve_tally_stretch(struct serve_tally *tally, const struct cost_piece *pie
 {
     base_require(count >= 1 && count <= piece->step_count);
     base_i128 ticks = cost_piece_sum(piece, count);
-    struct serve_state *state = &tally->state;
-    add_constant(&tally->sum, state, ticks);
+    struct kv_paged_state *kv = &tally->state.kv;
+    add_constant(&tally->sum, &tally->state, ticks);
     add_decode_cause(tally, ticks);
     // sum of j * duration_j over j = 0 ... count - 1
     base_i128 weighted =
         piece->first_ticks * sum_below(count) + piece->delta_ticks * squares_below(count);
-    tally->sum.live_tokens += state->live_tokens * ticks + front->count * weighted;
-    int64_t taken;
-    base_i128 later = taken_blocks_integral(piece, count, ticks, front,
-                                            sched_front_residue(front, ahead), &taken);
-    tally->sum.used_blocks += state->used_blocks * ticks + later;
-    tally->sum.cached_blocks += state->cached_blocks * ticks - (state->evicts ? later : 0);
+    tally->sum.live_tokens += kv->live_tokens * ticks + front->count * weighted;
+    struct rhythm rhythm = {front, count, sched_front_residue(front, ahead)};
+    int64_t taken, tables = front->windows.tables->growing_tables;
+    base_i128 later = steps_integral(piece, count, ticks, front->boundary, front->block_tokens,
+                                     rhythm.at, &taken);
+    note_stretch_peak(tally, &rhythm, taken * tables);
+    struct given_back back = add_windows(tally, piece, &rhythm, ticks, weighted);
+    later = later * tables - back.later;
+    taken = taken * tables - back.blocks;
+    tally->sum.used_blocks += kv->used_blocks * ticks + later;
+    tally->sum.cached_blocks += kv->cached_blocks * ticks - (tally->state.evicts ? later : 0);
     tally->since_ticks += ticks;
-    state->live_tokens += front->count * (count - 1);
-    state->used_blocks += taken;
-    state->cached_blocks -= state->evicts ? taken : 0;
-    note_stretch_peak(tally, count, front, ahead);
+    kv->live_tokens += front->count * (count - 1);
+    kv->used_blocks += taken;
+    kv->cached_blocks -= tally->state.evicts ? taken : 0;
 }
 
 void serve_tally_set_waiting(struct serve_tally *tally, base_i128 now, int64_t waiting)
@@ -215,19 +333,11 @@ void serve_tally_set_waiting(struct serve_tally *tally, base_i128 now, int64_t w
 
 void serve_tally_note_peak(struct serve_tally *tally)
 {
-    const struct serve_state *state = &tally->state;
-    if (state->used_blocks > tally->peak_used_blocks) {
-        tally->peak_used_blocks = state->used_blocks;
-        tally->peak_live_tokens = state->live_tokens;
-        tally->peak_out_of_window_tokens = state->out_of_window_tokens;
-        tally->peak_shared_blocks = state->shared_blocks;
-        tally->peak_cached_blocks = state->cached_blocks;
-        tally->peak_promised_tokens = state->promised_tokens;
-        tally->peak_fragmented_blocks = state->fragmented_blocks;
-        tally->peak_loading_blocks = state->loading_blocks;
+    const struct kv_paged_state *kv = &tally->state.kv;
+    if (kv->used_blocks > tally->peak.used_blocks) {
+        tally->peak = *kv;
     }
-    tally->peak_running =
-        state->running > tally->peak_running ? state->running : tally->peak_running;
+    tally->peak_running = kv->sequences > tally->peak_running ? kv->sequences : tally->peak_running;
 }
 
 void serve_tally_at(const struct serve_tally *tally, base_i128 now, struct serve_integrals *out)
@@ -240,7 +350,10 @@ void serve_tally_at(const struct serve_tally *tally, base_i128 now, struct serve
 void serve_integrals_subtract(struct serve_integrals *from, const struct serve_integrals *part)
 {
     from->live_tokens -= part->live_tokens;
-    from->out_of_window_tokens -= part->out_of_window_tokens;
+    for (size_t w = 0; w < KV_WINDOWS_MAX; w++) {
+        from->visible_tokens[w] -= part->visible_tokens[w];
+        from->dropped_blocks[w] -= part->dropped_blocks[w];
+    }
     from->used_blocks -= part->used_blocks;
     from->shared_blocks -= part->shared_blocks;
     from->cached_blocks -= part->cached_blocks;

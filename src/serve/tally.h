@@ -17,10 +17,9 @@
 #include <stdbool.h>
 
 struct serve_state {
-    int64_t out_of_window_tokens;
-    int64_t live_tokens, used_blocks, shared_blocks, cached_blocks, running;
-    int64_t promised_tokens, fragmented_blocks, loading_blocks; /* constant between turns */
-    bool evicts; /* a block that is taken loses what it held */
+    struct kv_paged_state kv; /* promised and fragmented: constant between turns */
+    size_t window_count;      /* of account in it */
+    bool evicts;              /* a block that is taken loses what it held */
     bool is_busy, has_prefill;
     enum cost_bound bound;
     enum sched_wait wait; /* of the head of the queue, as of the last turn */
@@ -35,11 +34,7 @@ struct serve_tally {
     size_t wait_cause; /* what the queue waits for now; set right after set_waiting */
     base_i128 wait_ticks[SERVE_WAIT_CAUSES];     /* time by what the queue waited for */
     base_i128 decode_ticks[SERVE_DECODE_CAUSES]; /* time of steps by what they were */
-    int64_t peak_used_blocks, peak_live_tokens, peak_shared_blocks,
-        peak_cached_blocks; /* at one instant */
-    int64_t peak_promised_tokens, peak_fragmented_blocks,
-        peak_loading_blocks; /* of that instant too */
-    int64_t peak_out_of_window_tokens;
+    struct kv_paged_state peak;                  /* at the first instant of the most used blocks */
     int64_t peak_running, peak_waiting;
     struct serve_integrals window_start;
 };

@@ -207,10 +207,7 @@ static void sample_replica(struct serve *serve, uint32_t number, base_i128 now)
     serve->sampled_prefill[number] = replica->prefill_tokens;
     serve->sampled_emitted[number] = replica->emitted_tokens;
     struct kv_ledger ledger;
-    struct kv_paged_state state = kv_paged_state(&replica->pool, replica->tally.state.live_tokens);
-    state.out_of_window_tokens = replica->tally.state.out_of_window_tokens;
-    state.fragmented_blocks = replica->sched.fragmented_blocks;
-    kv_paged_ledger(&replica->pool, &state, &ledger);
+    kv_paged_ledger(&replica->pool, &replica->tally.state.kv, &ledger);
     for (size_t i = 0; i < KV_LEDGER_LINE_COUNT; i++) {
         row.ledger_bytes[i] = kv_ledger_line_bytes(&ledger, i);
     }
@@ -245,19 +242,12 @@ void serve_window_end(struct serve *serve, base_i128 now)
         const struct serve_replica *replica = &serve->replicas[i];
         struct serve_replica_result *out = &result->replicas[i];
         serve_tally_at(&replica->tally, now, &out->whole);
-        out->peak_used_blocks = replica->tally.peak_used_blocks;
-        out->peak_out_of_window_tokens = replica->tally.peak_out_of_window_tokens;
-        out->peak_live_tokens = replica->tally.peak_live_tokens;
-        out->peak_shared_blocks = replica->tally.peak_shared_blocks;
-        out->peak_cached_blocks = replica->tally.peak_cached_blocks;
-        out->peak_promised_tokens = replica->tally.peak_promised_tokens;
-        out->peak_fragmented_blocks = replica->tally.peak_fragmented_blocks;
+        out->peak = replica->tally.peak;
         out->lookup_tokens = replica->sched.lookup_tokens;
         out->hit_tokens = replica->sched.hit_tokens;
         out->reuse = replica->sched.reuse;
         out->evicted_blocks =
             replica->pool.prefix != NULL ? replica->pool.prefix->evicted_blocks : 0;
-        out->peak_loading_blocks = replica->tally.peak_loading_blocks;
         out->tier_asked_tokens = replica->sched.offload.asked_tokens;
         out->tier_hit_tokens = replica->sched.offload.hit_tokens;
         out->tier_loaded_blocks = replica->sched.offload.loaded_blocks;

@@ -24,10 +24,6 @@ double study_window_s(const struct serve_result *result)
 
 typedef base_i128 integral_of(const struct serve_integrals *integrals);
 
-static base_i128 of_live(const struct serve_integrals *i)
-{
-    return i->live_tokens;
-}
 static base_i128 of_used(const struct serve_integrals *i)
 {
     return i->used_blocks;
@@ -86,14 +82,45 @@ static double sum_failed(const struct serve_result *result)
     return failed;
 }
 
-// Of a token that is seen, windowed layers included.
-static double lower_bound_of_token(const struct serve_config *config)
+static double lower_bound_of(const struct serve_config *config, base_i128 live, base_i128 running,
+                             const base_i128 *visible)
+{
+    struct kv_paged pool;
+    serve_config_pool(config, &pool);
+    return base_i128_to_double(kv_paged_lower_bound_bytes(&pool, live, running, visible));
+}
+
+// Time mean over the window, summed over replicas.
+static double lower_bound_mean(const struct serve_config *config, const struct serve_result *result)
 {
     double bytes = 0;
-    for (size_t i = 0; i < config->layout.group_count; i++) {
-        bytes += (double)config->layout.groups[i].lower_bound_bytes;
+    for (size_t i = 0; i < result->replica_count; i++) {
+        const struct serve_integrals *sums = &result->replicas[i].window;
+        bytes += lower_bound_of(config, sums->live_tokens, sums->running, sums->visible_tokens);
+    }
+    return result->window_ticks > 0 ? bytes / base_i128_to_double(result->window_ticks)
+                                    : (double)NAN;
+}
+
+static double lower_bound_peak(const struct serve_config *config, const struct serve_result *result)
+{
+    double bytes = 0;
+    for (size_t i = 0; i < result->replica_count; i++) {
+        const struct kv_paged_state *peak = &result->replicas[i].peak;
+        base_i128 visible[KV_WINDOWS_MAX];
+        for (size_t w = 0; w < KV_WINDOWS_MAX; w++) {
+            visible[w] = peak->visible_tokens[w];
+        }
+        bytes += lower_bound_of(config, peak->live_tokens, peak->sequences, visible);
     }
     return bytes;
+}
+
+static double block_bytes(const struct serve_config *config)
+{
+    struct kv_paged pool;
+    serve_config_pool(config, &pool);
+    return (double)pool.tables.block_bytes;
 }
 
 #define FIGURE(name, expression)                                                   \
@@ -156,8 +183,7 @@ FIGURE(in_flight_mean, r->window_ticks > 0 ? base_i128_to_double(r->window_in_fl
 FIGURE(busy_fraction, window_mean(r, of_busy) / c->replica_count)
 FIGURE(prefill_fraction, window_mean(r, of_prefill) / window_mean(r, of_busy))
 FIGURE(usage_mean, window_mean(r, of_used) / (usable_blocks(c) * c->replica_count))
-FIGURE(allocated_mean, window_mean(r, of_used) * (double)c->layout.block_bytes)
-FIGURE(lower_bound_mean, window_mean(r, of_live) * lower_bound_of_token(c))
+FIGURE(allocated_mean, window_mean(r, of_used) * block_bytes(c))
 FIGURE(no_swap, 0.0 * (double)r->arrived)
 SUM_REPLICAS(copied_tokens, replica->copied_tokens)
 FIGURE(copied_bytes, kv_policy_concatenates(c->kv_policy) || c->kv_compaction
@@ -210,14 +236,12 @@ FIGURE(recomputed_blocks, isnan(lost_blocks(c, r)) ? (double)NAN : sum_own_block
 SUM_REPLICAS(steps, replica->steps)
 SUM_REPLICAS(computed_tokens, replica->computed_tokens)
 SUM_REPLICAS(preemptions, replica->preemptions)
-SUM_REPLICAS(peak_used, replica->peak_used_blocks)
-SUM_REPLICAS(peak_live, replica->peak_live_tokens)
-MAX_REPLICAS(used_blocks_peak, replica->peak_used_blocks)
+SUM_REPLICAS(peak_used, replica->peak.used_blocks)
+MAX_REPLICAS(used_blocks_peak, replica->peak.used_blocks)
 MAX_REPLICAS(running_peak, replica->peak_running)
 MAX_REPLICAS(waiting_peak, replica->peak_waiting)
 FIGURE(usage_peak, used_blocks_peak(c, r) / usable_blocks(c))
-FIGURE(allocated_peak, peak_used(c, r) * (double)c->layout.block_bytes)
-FIGURE(lower_bound_peak, peak_live(c, r) * lower_bound_of_token(c))
+FIGURE(allocated_peak, peak_used(c, r) * block_bytes(c))
 
 static double slo_attainment(const struct serve_config *c, const struct serve_result *r)
 {
@@ -307,7 +331,9 @@ static const struct figure figures[] = {
     {.column = RECORD_OUTPUT_THROUGHPUT_PER_USER, .of = output_per_user},
     {.column = RECORD_REQUEST_GOODPUT, .of = goodput, PER_TIME(GOOD)},
     {.column = RECORD_SLO_ATTAINMENT, .of = slo_attainment, RATIO(GOOD, COMPLETED)},
-    {.column = RECORD_KV_LOWER_BOUND_BYTES_MEAN, .of = lower_bound_mean, PER_TIME(LIVE_TOKENS)},
+    {.column = RECORD_KV_LOWER_BOUND_BYTES_MEAN,
+     .of = lower_bound_mean,
+     PER_TIME(LOWER_BOUND_BYTES)},
     {.column = RECORD_KV_LOWER_BOUND_BYTES_PEAK, .of = lower_bound_peak},
     {.column = RECORD_KV_ALLOCATED_BYTES_MEAN, .of = allocated_mean, PER_TIME(USED_BLOCKS)},
     {.column = RECORD_KV_ALLOCATED_BYTES_PEAK, .of = allocated_peak},

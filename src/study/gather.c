@@ -48,31 +48,41 @@ static void gather_identity(const struct serve_config *config, struct record_run
     }
 }
 
+// Tables among which the engine divides its pool when it prints tokens: those of states too.
+static int64_t tables_of(const struct kv_paged *pool)
+{
+    return pool->tables.growing_tables + pool->tables.state_blocks -
+           pool->tables.spare_state_blocks;
+}
+
+// Of one sequence at its longest, as admission counts it.
+static int64_t longest_blocks(const struct serve_config *config, const struct kv_paged *pool)
+{
+    if (config->tables.growing_tables > 0) {
+        return kv_pages_sequence_blocks(&config->waterfall.pages, config->sched.max_model_len);
+    }
+    return kv_paged_blocks_for(pool, config->sched.max_model_len);
+}
+
 static void gather_pool(const struct serve_config *config, struct record_run *out)
 {
     const struct kv_waterfall *waterfall = &config->waterfall;
     int64_t usable = config->pool_blocks - config->reserved_blocks;
+    struct kv_paged pool;
+    serve_config_pool(config, &pool);
+    int64_t tables = tables_of(&pool), block = pool.block_tokens;
     record_set_integer(out, RECORD_KV_POOL_BLOCKS, config->pool_blocks);
-    record_set_integer(out, RECORD_KV_POOL_TOKENS, config->pool_blocks * config->sched.block_size);
-    record_set_integer(out, RECORD_KV_USABLE_TOKENS, usable * config->sched.block_size);
+    record_set_integer(out, RECORD_KV_POOL_TOKENS, config->pool_blocks / tables * block);
+    record_set_integer(out, RECORD_KV_USABLE_TOKENS, usable / tables * block);
     record_set_integer(out, RECORD_KV_POOL_BYTES,
-                       config->pool_blocks * (int64_t)config->layout.block_bytes *
-                           config->replica_count);
+                       config->pool_blocks * pool.tables.block_bytes * config->replica_count);
     record_set_integer(out, RECORD_KV_REPLICATION, config->layout.kv_replication);
     record_set_integer(out, RECORD_LOWER_BOUND_BYTES_PER_TOKEN,
                        (int64_t)config->layout.lower_bound_bytes_per_token);
-    int64_t longest =
-        (config->sched.max_model_len + config->sched.block_size - 1) / config->sched.block_size;
-    bool is_windowed = config->sched.window_tokens > 0;
-    if (is_windowed) {
-        record_run_add_caveat(out, "windowed_concurrency",
-                              "how many fit is not said here where blocks leave a sliding window; "
-                              "kvsim size says it");
-    } else {
-        record_set_real(out, RECORD_CONCURRENCY_GUARANTEED,
-                        (double)(usable / longest * config->replica_count));
-    }
-    if (config->mean_held_blocks > 0 && !is_windowed) {
+    int64_t longest = longest_blocks(config, &pool);
+    record_set_real(out, RECORD_CONCURRENCY_GUARANTEED,
+                    (double)(usable / longest * config->replica_count));
+    if (config->mean_held_blocks > 0 && tables == 1 && pool.tables.window_count == 0) {
         record_set_real(out, RECORD_CONCURRENCY_EXPECTED,
                         (double)usable / config->mean_held_blocks * config->replica_count);
     }
@@ -136,48 +146,29 @@ static void mean_ledger(const struct study_replications *replications, size_t re
                         struct kv_ledger *out)
 {
     const struct serve_config *config = replications->config;
-    double live = 0, beyond = 0, used = 0, shared = 0, cached = 0, promised = 0, fragmented = 0,
-           loading = 0;
+    struct kv_paged_means means = {.live_tokens = 0};
     for (size_t i = 0; i < replications->count; i++) {
         const struct serve_result *result = &replications->at[i].result;
         const struct serve_integrals *window = &result->replicas[replica].window;
         double ticks = base_i128_to_double(result->window_ticks) * (double)replications->count;
         if (ticks > 0) {
-            live += base_i128_to_double(window->live_tokens) / ticks;
-            beyond += base_i128_to_double(window->out_of_window_tokens) / ticks;
-            used += base_i128_to_double(window->used_blocks) / ticks;
-            shared += base_i128_to_double(window->shared_blocks) / ticks;
-            cached += base_i128_to_double(window->cached_blocks) / ticks;
-            promised += base_i128_to_double(window->promised_tokens) / ticks;
-            fragmented += base_i128_to_double(window->fragmented_blocks) / ticks;
-            loading += base_i128_to_double(window->loading_blocks) / ticks;
+            means.live_tokens += base_i128_to_double(window->live_tokens) / ticks;
+            means.sequences += base_i128_to_double(window->running) / ticks;
+            means.used_blocks += base_i128_to_double(window->used_blocks) / ticks;
+            means.shared_blocks += base_i128_to_double(window->shared_blocks) / ticks;
+            means.cached_blocks += base_i128_to_double(window->cached_blocks) / ticks;
+            means.promised_tokens += base_i128_to_double(window->promised_tokens) / ticks;
+            means.fragmented_blocks += base_i128_to_double(window->fragmented_blocks) / ticks;
+            means.loading_blocks += base_i128_to_double(window->loading_blocks) / ticks;
+            for (size_t w = 0; w < KV_WINDOWS_MAX; w++) {
+                means.visible_tokens[w] += base_i128_to_double(window->visible_tokens[w]) / ticks;
+                means.dropped_blocks[w] += base_i128_to_double(window->dropped_blocks[w]) / ticks;
+            }
         }
     }
-    const struct spec_kv_layout *layout = &config->layout;
-    double block_bytes = (double)layout->block_bytes;
     struct kv_paged pool;
-    kv_paged_init(&pool, layout, config->pool_blocks, config->reserved_blocks);
-    // What one token in one whole block costs, line by line.
-    const struct kv_paged_state one = {.live_tokens = 1, .used_blocks = 1};
-    struct kv_ledger unit;
-    kv_paged_ledger(&pool, &one, &unit);
-    *out = (struct kv_ledger){0};
-    out->lower_bound_bytes = llround(live * (double)unit.lower_bound_bytes);
-    out->replicated_bytes = llround(live * (double)unit.replicated_bytes);
-    out->scales_bytes = llround(live * (double)unit.scales_bytes);
-    out->padded_bytes = llround(live * (double)unit.padded_bytes);
-    out->out_of_window_bytes = llround(beyond * (double)layout->slot_bytes);
-    out->shared_bytes = llround(shared * block_bytes);
-    double empty = fmax(0, promised - live); // 0 where nothing is promised
-    out->reserved_bytes = llround(empty * (double)layout->slot_bytes);
-    out->block_rounding_bytes = llround(fmax(
-        0, (used + shared) * block_bytes - (live + beyond + empty) * (double)layout->slot_bytes));
-    out->fragmented_bytes = llround(fragmented * block_bytes);
-    out->cached_bytes = llround(cached * block_bytes);
-    out->held_back_bytes = unit.held_back_bytes + llround(loading * block_bytes);
-    out->pool_bytes = unit.pool_bytes;
-    out->free_bytes = out->pool_bytes - out->held_back_bytes - out->cached_bytes -
-                      out->fragmented_bytes - kv_ledger_allocated_bytes(out);
+    serve_config_pool(config, &pool);
+    kv_paged_mean_ledger(&pool, &means, out);
     round_within_pool(out);
 }
 
@@ -192,15 +183,11 @@ static void gather_ledger(const struct study_replications *replications, struct 
         const struct serve_replica_result *most = &replications->at[0].result.replicas[r];
         for (size_t i = 1; i < replications->count; i++) {
             const struct serve_replica_result *other = &replications->at[i].result.replicas[r];
-            most = other->peak_used_blocks > most->peak_used_blocks ? other : most;
+            most = other->peak.used_blocks > most->peak.used_blocks ? other : most;
         }
         struct kv_paged pool;
-        kv_paged_init(&pool, &config->layout, config->pool_blocks, config->reserved_blocks);
-        const struct kv_paged_state peak = {
-            most->peak_live_tokens,    most->peak_used_blocks,         most->peak_shared_blocks,
-            most->peak_cached_blocks,  most->peak_promised_tokens,     most->peak_fragmented_blocks,
-            most->peak_loading_blocks, most->peak_out_of_window_tokens};
-        kv_paged_ledger(&pool, &peak, &ledger);
+        serve_config_pool(config, &pool);
+        kv_paged_ledger(&pool, &most->peak, &ledger);
         add_ledger(config, r, "peak", &ledger, out);
     }
 }

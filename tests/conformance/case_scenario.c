@@ -207,9 +207,16 @@ bool case_write_scenario(const struct ref_input *input)
         }
     }
     struct case_text scenario = {0}, trace = {0};
-    case_text_add(
-        &scenario,
-        "name: case\nmodel: {kv_groups: [{kind: full, layers: 1, bytes_per_token: 1}]}\n");
+    if (input->engine.sliding_window > 0) {
+        case_text_add(&scenario,
+                      "name: case\nmodel: {kv_groups: [{kind: sliding, window: %lld, layers: 1, "
+                      "bytes_per_token: 1}]}\n",
+                      (long long)input->engine.sliding_window);
+    } else {
+        case_text_add(
+            &scenario,
+            "name: case\nmodel: {kv_groups: [{kind: full, layers: 1, bytes_per_token: 1}]}\n");
+    }
     add_engine(&scenario, &input->engine);
     add_cost(&scenario, &input->step);
     add_trace(&trace, input, add_workload(&scenario, input));

@@ -147,7 +147,7 @@ static void copy_totals(const struct serve_result *result, struct ref_totals *ou
                                .lookup_tokens = replica->lookup_tokens,
                                .evicted_blocks = replica->evicted_blocks,
                                .preemptions = (int64_t)replica->preemptions,
-                               .peak_used_blocks = replica->peak_used_blocks};
+                               .peak_used_blocks = replica->peak.used_blocks};
 }
 
 void engine_output(const struct ref_input *input, const struct engine_run *run,

@@ -65,7 +65,8 @@ START_TEST(agrees_with_the_engines_pool)
                     int64_t needed = kv_paged_blocks_for(&pool, tokens);
                     ck_assert(kv_paged_take(&pool, needed - held));
                     held = needed;
-                    struct kv_paged_state state = kv_paged_state(&pool, tokens);
+                    struct kv_paged_state state = {.live_tokens = tokens,
+                                                   .used_blocks = kv_paged_used_blocks(&pool)};
                     struct kv_ledger simulated, closed;
                     kv_paged_ledger(&pool, &state, &simulated);
                     kv_hold_ledger(&layout, &pages, tokens, 1, &closed);
@@ -110,6 +111,34 @@ static void step_table(struct table *table, const struct kv_pages_kind *kind, in
     }
 }
 
+// The ledger of a running pool in which one sequence has come so far, line by line.
+static void check_pool(const struct spec_kv_layout *layout, const struct kv_pages *pages,
+                       int64_t tokens, const struct kv_ledger *closed)
+{
+    struct kv_tables tables;
+    struct kv_paged pool;
+    struct kvsim_error err = {0};
+    struct kv_ledger ledger;
+    ck_assert(kv_tables_make(layout, pages, &tables, &err) == KVSIM_OK);
+    kv_paged_init(&pool, layout, 1 << 20, 1);
+    kv_paged_set_tables(&pool, &tables);
+    int64_t blocks = kv_paged_blocks_for(&pool, tokens);
+    struct kv_paged_state state = {.live_tokens = tokens,
+                                   .sequences = 1,
+                                   .used_blocks =
+                                       tables.state_blocks + tables.growing_tables * blocks};
+    for (size_t w = 0; w < tables.window_count; w++) {
+        const struct kv_window *window = &tables.windows[w];
+        state.visible_tokens[w] = kv_window_visible_tokens(window, tokens, 1);
+        state.dropped_blocks[w] = kv_window_passed_blocks(window, tokens - 1, tables.block_tokens);
+        state.used_blocks -= window->table_count * state.dropped_blocks[w];
+    }
+    kv_paged_ledger(&pool, &state, &ledger);
+    for (size_t line = 0; strcmp(kv_ledger_line_name(line), "cached") != 0; line++)
+        ck_assert_msg(kv_ledger_line_bytes(&ledger, line) == kv_ledger_line_bytes(closed, line),
+                      "%s at %lld tokens", kv_ledger_line_name(line), (long long)tokens);
+}
+
 static void check_tables(const struct spec_kv_layout *layout, const struct kv_pages *pages,
                          int64_t longest)
 {
@@ -127,6 +156,7 @@ static void check_tables(const struct spec_kv_layout *layout, const struct kv_pa
         }
         struct kv_ledger ledger;
         kv_hold_ledger(layout, pages, tokens, 1, &ledger);
+        check_pool(layout, pages, tokens, &ledger);
         ck_assert_int_eq(kv_hold_blocks(pages, tokens), held);
         ck_assert_int_le(held, kv_pages_sequence_blocks(pages, tokens));
         ck_assert_int_eq(kv_ledger_allocated_bytes(&ledger), held * (int64_t)pages->block_bytes);

@@ -74,13 +74,39 @@ static void draw_switches(const struct draft *draft, struct ref_engine *engine)
 /* A pool that holds one longest request and often little more. */
 static void draw_pool(const struct draft *draft, struct ref_engine *engine)
 {
-    int64_t least = ref_ceil_div(engine->max_model_len, engine->block_size);
-    if (engine->sliding_window > 0) {
-        least = ref_admission_cap(engine);
-    }
+    const int64_t least = ref_longest_blocks(engine);
     const int64_t more = one_in(draft->state, 4) ? draw(draft->state, 0, least * 2 + 3)
                                                  : draw(draft->state, 0, least / 4 + 1);
     engine->num_blocks = 1 + least + more;
+}
+
+/* One kind is often several tables: those of a kind follow each other, as layers of a kind do in groups. */
+static void draw_tables(const struct draft *draft, struct ref_engine *engine)
+{
+    uint64_t *state = draft->state;
+    const int64_t kinds = draw(state, 2, 3);
+    const bool keeps_all = !has(draft, RANDOM_CACHE) && one_in(state, 4);
+    int64_t windows[3] = {0};
+    engine->sliding_window = 0;
+    for (int64_t k = 0; k < kinds; k++) {
+        const bool any = k > 0 || one_in(state, 4);
+        struct ref_table table = {.kind = REF_TABLE_FULL};
+        if (any) {
+            table.kind = one_in(state, 3) ? REF_TABLE_CHUNKED : REF_TABLE_SLIDING;
+            do {
+                table.window = draw(state, 2, max64(engine->max_model_len / 2, 4));
+            } while (table.window == windows[0] || table.window == windows[1]);
+            table.keeps_all = keeps_all;
+            windows[k] = table.window;
+        }
+        if (k == 2 && !has(draft, RANDOM_CACHE) && one_in(state, 2)) {
+            table = (struct ref_table){.kind = REF_TABLE_STATE};
+        }
+        const int64_t count = draw(state, 1, 2);
+        for (int64_t i = 0; i < count; i++) {
+            engine->tables[engine->table_count++] = table;
+        }
+    }
 }
 
 static void draw_engine(const struct draft *draft)
@@ -102,6 +128,9 @@ static void draw_engine(const struct draft *draft)
     }
     if (has(draft, RANDOM_WINDOW)) {
         engine->sliding_window = draw(state, 2, engine->max_model_len);
+    }
+    if (has(draft, RANDOM_TABLES)) {
+        draw_tables(draft, engine);
     }
     if (has(draft, RANDOM_WATERMARK)) {
         engine->watermark_num = draw(state, 1, 40);

@@ -37,6 +37,9 @@ enum random_feature {
         1u << 16, /* Orca or a static batch, any reservation and placement; no cache or windows */
     RANDOM_EVICTION = 1u << 17,   /* beside RANDOM_CACHE: any order of eviction but lru */
     RANDOM_COMPACTION = 1u << 19, /* beside RANDOM_ORCA: contiguous reservations that are moved */
+    RANDOM_TABLES =
+        1u << 20 /* several block tables: full, windows, chunks; without a cache also states and
+                                windows that the engine ignores */
 };
 
 /* Without the features that need a prefix cache or windows. */

@@ -107,6 +107,17 @@ struct ref_tier {
     int64_t read_ticks, write_ticks;
 };
 
+/* What layers see of their context; those of one kind share a block table. */
+enum ref_table_kind { REF_TABLE_FULL, REF_TABLE_SLIDING, REF_TABLE_CHUNKED, REF_TABLE_STATE };
+
+struct ref_table {
+    enum ref_table_kind kind;
+    int64_t window; /* tokens; sliding and chunked */
+    bool keeps_all; /* an engine that knows no windows: blocks stay, the ledger tells */
+};
+
+#define REF_TABLES_MAX 8
+
 struct ref_engine {
     enum ref_kind kind;
     struct ref_tier tier;
@@ -123,8 +134,10 @@ struct ref_engine {
     int64_t max_model_len;          /* tokens */
     int64_t max_num_batched_tokens; /* tokens per step */
     int64_t max_num_seqs;
-    int64_t long_prefill_token_threshold; /* tokens; 0 = none */
-    int64_t sliding_window;               /* tokens; 0 = full attention */
+    int64_t long_prefill_token_threshold;    /* tokens; 0 = none */
+    int64_t sliding_window;                  /* tokens; 0 = full attention */
+    struct ref_table tables[REF_TABLES_MAX]; /* in place of sliding_window; V1 only */
+    int64_t table_count;                     /* 0: one, as sliding_window says */
     int64_t watermark_num; /* share of num_blocks kept free at admission, with watermark_den */
     int64_t watermark_den; /* 0 = no watermark */
     bool enable_chunked_prefill;
@@ -301,6 +314,12 @@ void ref_output_free(struct ref_output *output);
 
 /* Engine defaults of vLLM V1's newest release with `block_size` 16; the pool and lengths stay 0. */
 void ref_engine_defaults(struct ref_engine *engine);
+
+/* The block tables that an engine keeps for each request. */
+int64_t ref_engine_tables(const struct ref_engine *engine, struct ref_table tables[REF_TABLES_MAX]);
+
+/* Blocks of all tables that a request of max_model_len is counted with. */
+int64_t ref_longest_blocks(const struct ref_engine *engine);
 
 /* A request with everything optional absent. */
 void ref_request_defaults(struct ref_request_in *request);

@@ -37,6 +37,7 @@ struct ref_link {
 struct ref_block {
     int64_t holders;
     int64_t link;      /* what it holds, or -1 when it is not hashed */
+    int64_t table;     /* and of which block table */
     int64_t hashed_at; /* count of hashings before; the oldest of equal content is hit */
     int64_t
         position; /* in the tokens of whoever hashed it, in blocks; this and the rest: of what it holds */
@@ -64,16 +65,16 @@ void ref_pool_release(struct ref_pool *pool);
 /* The link of `tokens` (block_size of them) behind `parent`, made when it is new. */
 int64_t ref_pool_link(struct ref_pool *pool, int64_t parent, const int64_t *tokens);
 
-/* The oldest block that carries a link, or REF_NO_BLOCK. */
-int64_t ref_pool_find(const struct ref_pool *pool, int64_t link);
+/* The oldest block of a table that carries a link, or REF_NO_BLOCK. */
+int64_t ref_pool_find(const struct ref_pool *pool, int64_t table, int64_t link);
 
 int64_t ref_pool_take(struct ref_pool *pool); /* the next one; there is one */
 /* A hit: one holder more. */
 void ref_pool_touch(struct ref_pool *pool, int64_t block, int64_t priority);
 void ref_pool_drop(struct ref_pool *pool, int64_t block); /* one holder less */
-/* The block holds a link from now on, the `position`th of its holder's, whose priority is `priority`. */
-void ref_pool_hash(struct ref_pool *pool, int64_t block, int64_t link, int64_t position,
-                   int64_t priority);
+/* The block of a table holds a link from now on, the `position`th of its holder's, whose priority is `priority`. */
+void ref_pool_hash(struct ref_pool *pool, int64_t block, int64_t table, int64_t link,
+                   int64_t position, int64_t priority);
 int64_t ref_pool_idle_cached(const struct ref_pool *pool);
 
 /* ---- the tier ---- */
@@ -123,9 +124,9 @@ struct ref_request {
     int64_t computed;     /* tokens whose KV is there, those of batches in flight included */
     int64_t placeholders; /* tokens that batches in flight will emit */
     int64_t life; /* counts preemptions: a batch in flight of a former life owes no placeholder */
-    int64_t highest;       /* end of the positions ever computed or hit */
-    int64_t hashed_blocks; /* leading blocks that are hashed, or null */
-    struct ref_list blocks;
+    int64_t highest;                        /* end of the positions ever computed or hit */
+    int64_t hashed_blocks;                  /* leading blocks that are hashed, or null */
+    struct ref_list blocks[REF_TABLES_MAX]; /* by table; a state has its one block */
     struct ref_list links; /* hash chain of the full blocks, as far as it was asked for */
     enum ref_load load;    /* LOADED: holds what was loaded and waits to be admitted */
     bool load_is_done;     /* the transfer has ended, the request was not looked at since */
@@ -152,6 +153,8 @@ struct ref_batch {
 struct ref_state {
     const struct ref_input *input;
     const struct ref_engine *engine;
+    struct ref_table tables[REF_TABLES_MAX];
+    int64_t table_count;
     struct ref_output *output;
     struct ref_pool pool;
     struct ref_request *requests;
@@ -237,7 +240,7 @@ bool ref_orca_can_start(const struct ref_engine *engine);
 /* The ledger at this instant, in tokens. */
 void ref_ledger_count(const struct ref_state *state, int64_t lines[REF_LINES]);
 
-/* Most blocks that one request is counted with at admission. */
-int64_t ref_admission_cap(const struct ref_engine *engine);
+/* Most blocks of one table that a request is counted with at admission. */
+int64_t ref_admission_cap(const struct ref_engine *engine, const struct ref_table *table);
 
 #endif

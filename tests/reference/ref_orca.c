@@ -144,7 +144,7 @@ static bool has_place(const struct ref_state *state, const struct ref_request *r
 static void take_block(struct ref_state *state, struct ref_request *request, int64_t block)
 {
     ref_pool_touch(&state->pool, block, 0);
-    ref_list_push(&request->blocks, block);
+    ref_list_push(&request->blocks[0], block);
 }
 
 /* The running request that holds a block, or NULL. */
@@ -152,7 +152,7 @@ static struct ref_request *holder_of(const struct ref_state *state, int64_t bloc
 {
     for (int64_t i = 0; i < state->running.count; i++) {
         struct ref_request *request = &state->requests[state->running.at[i]];
-        if (ref_list_find(&request->blocks, block) >= 0) {
+        if (ref_list_find(&request->blocks[0], block) >= 0) {
             return request;
         }
     }
@@ -163,10 +163,10 @@ static struct ref_request *holder_of(const struct ref_state *state, int64_t bloc
 static int64_t slide(struct ref_state *state, struct ref_turn *turn, struct ref_request *request,
                      int64_t to)
 {
-    const int64_t length = request->blocks.count;
-    turn->moved_tokens += request->blocks.at[0] != to ? request->computed : 0;
-    while (request->blocks.count > 0) {
-        ref_pool_drop(&state->pool, request->blocks.at[--request->blocks.count]);
+    const int64_t length = request->blocks[0].count;
+    turn->moved_tokens += request->blocks[0].at[0] != to ? request->computed : 0;
+    while (request->blocks[0].count > 0) {
+        ref_pool_drop(&state->pool, request->blocks[0].at[--request->blocks[0].count]);
     }
     for (int64_t i = 0; i < length; i++) {
         take_block(state, request, to + i);
@@ -212,7 +212,7 @@ static void grow(struct ref_state *state, struct ref_request *request, int64_t t
     if (state->engine->reservation == REF_DOUBLE) {
         slots = min64(power_from(slots), state->engine->max_model_len);
     }
-    while (request->blocks.count * state->engine->block_size < slots) {
+    while (request->blocks[0].count * state->engine->block_size < slots) {
         take_block(state, request, state->pool.free.at[0]);
     }
 }
@@ -299,11 +299,11 @@ void ref_orca_ledger(const struct ref_state *state, int64_t lines[REF_LINES])
         if (reserves(state->engine)) {
             kept = promised_tokens(state->engine, request);
         } else if (state->engine->reservation == REF_DOUBLE) {
-            kept = request->blocks.count;
+            kept = request->blocks[0].count;
         }
         lines[REF_LOWER_BOUND] += request->computed;
         lines[REF_RESERVED] += kept - request->computed;
-        lines[REF_BLOCK_ROUNDING] += request->blocks.count * size - kept;
+        lines[REF_BLOCK_ROUNDING] += request->blocks[0].count * size - kept;
     }
     lines[REF_FRAGMENTED] = state->fragmented_blocks * size;
     lines[REF_FREE] = state->pool.free.count * size - lines[REF_FRAGMENTED];

@@ -104,11 +104,11 @@ int64_t ref_pool_link(struct ref_pool *pool, int64_t parent, const int64_t *toke
     return pool->link_count++;
 }
 
-int64_t ref_pool_find(const struct ref_pool *pool, int64_t link)
+int64_t ref_pool_find(const struct ref_pool *pool, int64_t table, int64_t link)
 {
     int64_t oldest = REF_NO_BLOCK;
     for (int64_t i = 0; i < pool->block_count; i++) {
-        if (pool->blocks[i].link == link &&
+        if (pool->blocks[i].link == link && pool->blocks[i].table == table &&
             (oldest == REF_NO_BLOCK ||
              pool->blocks[i].hashed_at < pool->blocks[oldest].hashed_at)) {
             oldest = i;
@@ -196,10 +196,11 @@ void ref_pool_drop(struct ref_pool *pool, int64_t block)
     ref_list_insert(&pool->free, to_head ? 0 : pool->free.count, block);
 }
 
-void ref_pool_hash(struct ref_pool *pool, int64_t block, int64_t link, int64_t position,
-                   int64_t priority)
+void ref_pool_hash(struct ref_pool *pool, int64_t block, int64_t table, int64_t link,
+                   int64_t position, int64_t priority)
 {
     pool->blocks[block].link = link;
+    pool->blocks[block].table = table;
     pool->blocks[block].hashed_at = pool->hashings++;
     pool->blocks[block].position = position;
     pool->blocks[block].priority = priority;

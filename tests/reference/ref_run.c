@@ -514,12 +514,9 @@ static bool input_makes_sense(const struct ref_input *input)
 
 static bool can_start(const struct ref_engine *engine, struct ref_output *output)
 {
-    int64_t needed = ref_ceil_div(engine->max_model_len, engine->block_size);
+    const int64_t needed = ref_longest_blocks(engine);
     if (engine->kind == REF_ORCA && ref_orca_can_start(engine)) {
         return true;
-    }
-    if (engine->sliding_window > 0) {
-        needed = ref_admission_cap(engine);
     }
     if (engine->skip_startup_check ||
         (engine->kind == REF_VLLM_V1 && needed <= engine->num_blocks - 1)) {
@@ -537,6 +534,7 @@ static void begin(struct ref_state *state, const struct ref_input *input, struct
     *state = (struct ref_state){
         .input = input, .engine = &input->engine, .output = output, .tier.flush = -1};
     ref_pool_init(&state->pool, &input->engine);
+    state->table_count = ref_engine_tables(&input->engine, state->tables);
     state->requests = ref_alloc((size_t)input->request_count, sizeof(*state->requests));
     output->requests = ref_alloc((size_t)input->request_count, sizeof(*output->requests));
     output->request_count = input->request_count;
@@ -589,7 +587,9 @@ static void end(struct ref_state *state)
         free(state->in_flight[i].items);
     }
     for (int64_t i = 0; i < state->input->request_count; i++) {
-        ref_list_free(&state->requests[i].blocks);
+        for (int64_t t = 0; t < REF_TABLES_MAX; t++) {
+            ref_list_free(&state->requests[i].blocks[t]);
+        }
         ref_list_free(&state->requests[i].links);
     }
     free(state->requests);

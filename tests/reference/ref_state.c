@@ -102,55 +102,85 @@ void ref_request_hash(struct ref_state *state, struct ref_request *request, int6
     }
     const int64_t full = tokens / state->pool.block_size;
     ref_request_chain(state, request, full);
-    for (; request->hashed_blocks < full; request->hashed_blocks++) {
-        const int64_t block = request->blocks.at[request->hashed_blocks];
-        if (block != REF_NO_BLOCK) {
-            ref_pool_hash(&state->pool, block, request->links.at[request->hashed_blocks],
-                          request->hashed_blocks, request->in->priority);
+    for (int64_t t = 0; t < state->table_count; t++) {
+        const int64_t kept = state->tables[t].kind == REF_TABLE_STATE ? 0 : full;
+        for (int64_t i = request->hashed_blocks; i < kept; i++) {
+            const int64_t block = request->blocks[t].at[i];
+            if (block != REF_NO_BLOCK) {
+                ref_pool_hash(&state->pool, block, t, request->links.at[i], i,
+                              request->in->priority);
+            }
         }
     }
+    request->hashed_blocks = full > request->hashed_blocks ? full : request->hashed_blocks;
 }
 
 void ref_request_release(struct ref_state *state, struct ref_request *request)
 {
     state->pool.releases++;
-    while (request->blocks.count > 0) {
-        const int64_t block = request->blocks.at[--request->blocks.count];
-        if (block != REF_NO_BLOCK) {
-            ref_pool_drop(&state->pool, block);
+    for (int64_t t = 0; t < state->table_count; t++) {
+        struct ref_list *blocks = &request->blocks[t];
+        while (blocks->count > 0) {
+            const int64_t block = blocks->at[--blocks->count];
+            if (block != REF_NO_BLOCK) {
+                ref_pool_drop(&state->pool, block);
+            }
         }
     }
     request->hashed_blocks = 0;
 }
 
+int64_t ref_engine_tables(const struct ref_engine *engine, struct ref_table tables[REF_TABLES_MAX])
+{
+    if (engine->table_count == 0) {
+        tables[0] = (struct ref_table){.kind = engine->sliding_window > 0 ? REF_TABLE_SLIDING
+                                                                          : REF_TABLE_FULL,
+                                       .window = engine->sliding_window};
+        return 1;
+    }
+    for (int64_t t = 0; t < engine->table_count; t++) {
+        tables[t] = engine->tables[t];
+    }
+    return engine->table_count;
+}
+
 /* ---- ledger ---- */
 
 /* The tokens of a request that a query of the batches in flight, or of the next step, can see. */
-static int64_t visible_tokens(const struct ref_state *state, const struct ref_request *request)
+static int64_t visible_tokens(const struct ref_state *state, const struct ref_table *table,
+                              const struct ref_request *request)
 {
-    if (state->engine->sliding_window == 0) {
-        return request->computed;
+    const int64_t first = request->computed - ref_request_in_flight(state, request);
+    int64_t unseen = 0;
+    if (table->kind == REF_TABLE_SLIDING) {
+        unseen = first - (table->window - 1);
+    } else if (table->kind == REF_TABLE_CHUNKED) {
+        unseen = first - first % table->window;
     }
-    const int64_t seen = state->engine->sliding_window - 1 + ref_request_in_flight(state, request);
-    return request->computed < seen ? request->computed : seen;
+    return request->computed - (unseen > 0 ? unseen : 0);
 }
 
-static void ledger_add_request(const struct ref_state *state, const struct ref_request *request,
-                               int64_t lines[REF_LINES])
+static void ledger_add_table(const struct ref_state *state, int64_t t,
+                             const struct ref_request *request, int64_t lines[REF_LINES])
 {
-    int64_t held = 0;
-    for (int64_t i = 0; i < request->blocks.count; i++) {
-        held += request->blocks.at[i] != REF_NO_BLOCK;
-    }
+    const struct ref_list *blocks = &request->blocks[t];
     const int64_t size = state->pool.block_size;
+    if (state->tables[t].kind == REF_TABLE_STATE) {
+        lines[REF_LOWER_BOUND] += size; // a state as large as a block
+        return;
+    }
     if (request->load == REF_LOADING) {
-        held = request->computed / size; // what is being loaded is held back
-        lines[REF_HELD_BACK] += (request->blocks.count - held) * size;
+        const int64_t loaded = request->computed / size; // what is being loaded is held back
+        lines[REF_HELD_BACK] += (blocks->count - loaded) * size;
         lines[REF_LOWER_BOUND] += request->computed;
         return;
     }
-    const int64_t there = request->computed - (request->blocks.count - held) * size;
-    const int64_t visible = visible_tokens(state, request);
+    int64_t held = 0;
+    for (int64_t i = 0; i < blocks->count; i++) {
+        held += blocks->at[i] != REF_NO_BLOCK;
+    }
+    const int64_t there = request->computed - (blocks->count - held) * size;
+    const int64_t visible = visible_tokens(state, &state->tables[t], request);
     lines[REF_LOWER_BOUND] += visible;
     lines[REF_OUT_OF_WINDOW] += there - visible;
     lines[REF_BLOCK_ROUNDING] += held * size - there;
@@ -167,11 +197,13 @@ void ref_ledger_count(const struct ref_state *state, int64_t lines[REF_LINES])
         lines[line] = 0;
     }
     for (int64_t i = 0; i < state->running.count; i++) {
-        ledger_add_request(state, &state->requests[state->running.at[i]], lines);
+        for (int64_t t = 0; t < state->table_count; t++) {
+            ledger_add_table(state, t, &state->requests[state->running.at[i]], lines);
+        }
     }
     for (int64_t i = 0; i < state->input->request_count; i++) {
         if (state->requests[i].load != REF_NOT_LOADED) {
-            ledger_add_request(state, &state->requests[i], lines);
+            ledger_add_table(state, 0, &state->requests[i], lines);
         }
     }
     for (int64_t i = 0; i < pool->block_count; i++) {

@@ -313,7 +313,7 @@ static void store_request(struct ref_state *state, struct ref_request *request, 
                 ref_list_push(&transfer->links, link);
                 for (int64_t b = 0; b < blocks; b++) {
                     ref_list_push(&transfer->blocks,
-                                  request->blocks.at[missing.at[i] * blocks + b]);
+                                  request->blocks[0].at[missing.at[i] * blocks + b]);
                 }
             }
             transfer->block_count = transfer->blocks.count;
@@ -459,7 +459,7 @@ int64_t ref_tier_loading_blocks(const struct ref_state *state)
     for (int64_t i = 0; i < state->input->request_count; i++) {
         const struct ref_request *request = &state->requests[i];
         if (request->load == REF_LOADING) {
-            count += request->blocks.count - request->computed / state->engine->block_size;
+            count += request->blocks[0].count - request->computed / state->engine->block_size;
         }
     }
     return count;

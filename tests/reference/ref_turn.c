@@ -49,39 +49,72 @@ static int64_t cap_chunk(const struct ref_engine *engine, int64_t tokens)
     return threshold > 0 ? min64(tokens, threshold) : tokens;
 }
 
-/* ---- sliding window ---- */
+/* ---- windows ---- */
 
-/* Leading blocks that no token from position `computed` on can see. */
-static int64_t blocks_out_of_window(const struct ref_engine *engine, int64_t computed)
+/* Leading blocks of a table that no token from position `computed` on can see. */
+static int64_t blocks_out_of_window(const struct ref_engine *engine, const struct ref_table *table,
+                                    int64_t computed)
 {
-    if (engine->sliding_window == 0) {
+    if (table->keeps_all) {
         return 0;
     }
-    return max64(computed - engine->sliding_window + 1, 0) / engine->block_size;
+    if (table->kind == REF_TABLE_SLIDING) {
+        return max64(computed - table->window + 1, 0) / engine->block_size;
+    }
+    if (table->kind == REF_TABLE_CHUNKED) {
+        return (computed - computed % table->window) / engine->block_size;
+    }
+    return 0;
 }
 
-/* Frees what left the window, from the newest of those blocks down. */
+/* Frees what left the windows, table by table, from the newest of those blocks down. */
 static void drop_out_of_window(struct ref_state *state, struct ref_request *request)
 {
     const int64_t processed = request->computed - ref_request_in_flight(state, request);
     state->pool.releases++;
-    for (int64_t i = blocks_out_of_window(state->engine, processed) - 1; i >= 0; i--) {
-        if (request->blocks.at[i] == REF_NO_BLOCK) {
-            return;
+    for (int64_t t = 0; t < state->table_count; t++) {
+        struct ref_list *blocks = &request->blocks[t];
+        const int64_t out = blocks_out_of_window(state->engine, &state->tables[t], processed);
+        for (int64_t i = out - 1; i >= 0 && blocks->at[i] != REF_NO_BLOCK; i--) {
+            ref_pool_drop(&state->pool, blocks->at[i]);
+            blocks->at[i] = REF_NO_BLOCK;
         }
-        ref_pool_drop(&state->pool, request->blocks.at[i]);
-        request->blocks.at[i] = REF_NO_BLOCK;
     }
 }
 
-int64_t ref_admission_cap(const struct ref_engine *engine)
+int64_t ref_admission_cap(const struct ref_engine *engine, const struct ref_table *table)
 {
-    if (engine->sliding_window == 0) {
-        return INT64_MAX;
-    }
     const int64_t depth = engine->async_scheduling ? 2 : 1;
-    const int64_t seen = engine->sliding_window - 1 + depth * engine->max_num_batched_tokens;
-    return ref_ceil_div(min64(seen, engine->max_model_len), engine->block_size) + 1;
+    const int64_t ahead = depth * engine->max_num_batched_tokens;
+    if (table->kind == REF_TABLE_SLIDING && !table->keeps_all) {
+        const int64_t seen = min64(table->window - 1 + ahead, engine->max_model_len);
+        return ref_ceil_div(seen, engine->block_size) + 1;
+    }
+    if (table->kind == REF_TABLE_CHUNKED && !table->keeps_all) {
+        return ref_ceil_div(min64(table->window + ahead, engine->max_model_len),
+                            engine->block_size);
+    }
+    return INT64_MAX;
+}
+
+/* Blocks of a table for the first `tokens` tokens, as if none had been given back. */
+static int64_t table_blocks(const struct ref_engine *engine, const struct ref_table *table,
+                            int64_t tokens)
+{
+    return table->kind == REF_TABLE_STATE ? 1 : ref_ceil_div(tokens, engine->block_size);
+}
+
+int64_t ref_longest_blocks(const struct ref_engine *engine)
+{
+    struct ref_table tables[REF_TABLES_MAX];
+    const int64_t count = ref_engine_tables(engine, tables);
+    int64_t blocks = 0;
+    for (int64_t t = 0; t < count; t++) {
+        const int64_t cap = ref_admission_cap(engine, &tables[t]);
+        // A window is counted with its cap, however short the longest request is.
+        blocks += cap < INT64_MAX ? cap : table_blocks(engine, &tables[t], engine->max_model_len);
+    }
+    return blocks;
 }
 
 /* ---- running requests ---- */
@@ -97,12 +130,18 @@ static bool grow(struct ref_state *state, struct ref_request *request, int64_t t
 {
     drop_out_of_window(state, request);
     const int64_t upto = min64(request->computed + tokens, state->engine->max_model_len);
-    const int64_t need = ref_ceil_div(upto, state->engine->block_size) - request->blocks.count;
+    int64_t need = 0;
+    for (int64_t t = 0; t < state->table_count; t++) {
+        need += table_blocks(state->engine, &state->tables[t], upto) - request->blocks[t].count;
+    }
     if (need > state->pool.free.count) {
         return false;
     }
-    for (int64_t i = 0; i < need; i++) {
-        ref_list_push(&request->blocks, take_block(state));
+    for (int64_t t = 0; t < state->table_count; t++) {
+        const int64_t wanted = table_blocks(state->engine, &state->tables[t], upto);
+        while (request->blocks[t].count < wanted) {
+            ref_list_push(&request->blocks[t], take_block(state));
+        }
     }
     ref_request_hash(state, request,
                      min64(request->computed + tokens, ref_request_tokens(request)));
@@ -205,68 +244,101 @@ static void schedule_running(struct ref_state *state, struct ref_turn *turn)
 
 /* ---- waiting requests ---- */
 
-/* Blocks found in the cache: entries from block 0 on, REF_NO_BLOCK below the window. */
-static void lookup_full(struct ref_state *state, const struct ref_request *request, int64_t most,
-                        struct ref_list *hits)
+/* Is block `i` of the request in the cache, in every table of the kind of table `t`? */
+static bool is_cached(const struct ref_state *state, const struct ref_request *request, int64_t t,
+                      int64_t i)
 {
-    for (int64_t i = 0; i < most; i++) {
-        const int64_t block = ref_pool_find(&state->pool, request->links.at[i]);
-        if (block == REF_NO_BLOCK) {
-            return;
+    for (int64_t other = 0; other < state->table_count; other++) {
+        if (state->tables[other].kind == state->tables[t].kind &&
+            state->tables[other].window == state->tables[t].window &&
+            ref_pool_find(&state->pool, other, request->links.at[i]) == REF_NO_BLOCK) {
+            return false;
         }
-        ref_list_push(hits, block);
     }
+    return true;
+}
+
+static int64_t lookup_full(const struct ref_state *state, const struct ref_request *request,
+                           int64_t t, int64_t most)
+{
+    int64_t i = 0;
+    while (i < most && is_cached(state, request, t, i)) {
+        i++;
+    }
+    return i;
 }
 
 /* The rightmost run of blocks that covers a window; a shorter run counts where it begins at block
  * 0. */
-static void lookup_window(struct ref_state *state, const struct ref_request *request, int64_t most,
-                          struct ref_list *hits)
+static int64_t lookup_window(const struct ref_state *state, const struct ref_request *request,
+                             int64_t t, int64_t most)
 {
-    const int64_t needed = ref_ceil_div(state->engine->sliding_window - 1, state->pool.block_size);
+    const int64_t needed = ref_ceil_div(state->tables[t].window - 1, state->pool.block_size);
     int64_t run = 0;
     int64_t first = most;
     while (first > 0 && !(run > 0 && run >= needed)) {
         first--;
-        run = ref_pool_find(&state->pool, request->links.at[first]) == REF_NO_BLOCK ? 0 : run + 1;
+        run = is_cached(state, request, t, first) ? run + 1 : 0;
     }
-    if (run < needed && first > 0) {
-        return;
-    }
-    for (int64_t i = 0; i < first + run; i++) {
-        ref_list_push(hits,
-                      i < first ? REF_NO_BLOCK : ref_pool_find(&state->pool, request->links.at[i]));
-    }
+    return run < needed && first > 0 ? 0 : first + run;
 }
 
-static void lookup(struct ref_state *state, struct ref_request *request, struct ref_list *hits)
+/* From the beginning of the chunk in which the next token would lie. */
+static int64_t lookup_chunk(const struct ref_state *state, const struct ref_request *request,
+                            int64_t t, int64_t most)
+{
+    const int64_t size = state->pool.block_size, window = state->tables[t].window;
+    int64_t i = most * size / window * window / size;
+    while (i < most && is_cached(state, request, t, i)) {
+        i++;
+    }
+    return i;
+}
+
+static int64_t lookup_table(const struct ref_state *state, const struct ref_request *request,
+                            int64_t t, int64_t most)
+{
+    if (state->tables[t].kind == REF_TABLE_SLIDING && !state->tables[t].keeps_all) {
+        return lookup_window(state, request, t, most);
+    }
+    if (state->tables[t].kind == REF_TABLE_CHUNKED && !state->tables[t].keeps_all) {
+        return lookup_chunk(state, request, t, most);
+    }
+    return lookup_full(state, request, t, most);
+}
+
+/* Blocks that all tables find: each takes the others' answer as its limit until nobody says less. */
+static int64_t lookup(struct ref_state *state, struct ref_request *request)
 {
     if (!state->engine->enable_prefix_caching) {
-        return;
+        return 0;
     }
     const int64_t tokens = ref_request_tokens(request);
-    const int64_t most = (tokens - 1) / state->engine->block_size;
+    int64_t most = (tokens - 1) / state->engine->block_size;
     ref_request_chain(state, request, most);
-    if (state->engine->sliding_window > 0) {
-        lookup_window(state, request, most, hits);
-    } else {
-        lookup_full(state, request, most, hits);
+    for (int64_t before = -1; before != most;) {
+        before = most;
+        for (int64_t t = 0; t < state->table_count; t++) {
+            most = lookup_table(state, request, t, most);
+        }
     }
     if (state->engine->count_every_lookup) {
         state->output->totals.lookup_tokens += tokens;
     }
+    return most;
 }
 
-/* Blocks to be taken from the free list so that a new request holds `required`, its idle hits
- * included. */
-static int64_t admission_need(const struct ref_state *state, const struct ref_list *hits,
-                              int64_t required)
+/* Blocks of a table to be taken from the free list so that a new request holds `required`, its idle
+ * hits included. */
+static int64_t admission_need(const struct ref_state *state, const struct ref_request *request,
+                              int64_t t, int64_t hits, int64_t required)
 {
-    const int64_t hit_tokens = hits->count * state->engine->block_size;
-    const int64_t out = blocks_out_of_window(state->engine, hit_tokens);
-    int64_t need = max64(required - max64(out, hits->count), 0);
-    for (int64_t i = out; i < hits->count; i++) {
-        need += hits->at[i] != REF_NO_BLOCK && state->pool.blocks[hits->at[i]].holders == 0;
+    const int64_t out =
+        blocks_out_of_window(state->engine, &state->tables[t], hits * state->engine->block_size);
+    int64_t need = max64(required - max64(out, hits), 0);
+    for (int64_t i = out; i < hits; i++) {
+        const int64_t block = ref_pool_find(&state->pool, t, request->links.at[i]);
+        need += state->pool.blocks[block].holders == 0;
     }
     return need;
 }
@@ -302,7 +374,7 @@ static int64_t prefills_need(const struct ref_state *state, const struct ref_tur
                                 request->computed + tokens_in_turn(turn, request) < tokens;
         if (is_prefill || (request->where == REF_WAITING && request->load != REF_NOT_LOADED)) {
             blocks += max64(ref_ceil_div(ref_request_tokens(request), state->engine->block_size) -
-                                request->blocks.count,
+                                request->blocks[0].count,
                             0);
         }
     }
@@ -311,11 +383,27 @@ static int64_t prefills_need(const struct ref_state *state, const struct ref_tur
 
 /* What a waiting request finds, and how far it gets in this turn. */
 struct offer {
-    struct ref_list hits;
+    int64_t hits;          /* blocks */
     int64_t cached_tokens; /* in the pool: hits, or what was loaded before */
     int64_t loaded_tokens; /* more of them, from the tier */
     int64_t end;           /* tokens that have blocks after this turn */
 };
+
+/* Blocks for `tokens` in all tables; `is_capped`: no table with more than a request ever holds. */
+static int64_t needed_for(const struct ref_state *state, const struct ref_request *request,
+                          int64_t hits, int64_t tokens, bool is_capped)
+{
+    int64_t need = 0;
+    for (int64_t t = 0; t < state->table_count; t++) {
+        const struct ref_table *table = &state->tables[t];
+        int64_t required = table_blocks(state->engine, table, tokens);
+        if (is_capped) {
+            required = min64(required, ref_admission_cap(state->engine, table));
+        }
+        need += admission_need(state, request, t, hits, required - request->blocks[t].count);
+    }
+    return need;
+}
 
 static bool can_admit(const struct ref_state *state, const struct ref_turn *turn,
                       const struct ref_request *request, const struct offer *offer)
@@ -325,37 +413,39 @@ static bool can_admit(const struct ref_state *state, const struct ref_turn *turn
     if (offer->loaded_tokens > 0 && !engine->tier.is_sync && engine->tier.reserves_for_prefills) {
         usable -= prefills_need(state, turn);
     }
-    const int64_t held = request->blocks.count;
     if (engine->scheduler_reserve_full_isl) {
         const int64_t whole = min64(ref_request_tokens(request), engine->max_model_len);
-        const int64_t required =
-            min64(ref_ceil_div(whole, engine->block_size), ref_admission_cap(engine));
-        if (admission_need(state, &offer->hits, required - held) > usable) {
+        if (needed_for(state, request, offer->hits, whole, true) > usable) {
             return false;
         }
     }
-    const int64_t required =
-        ref_ceil_div(min64(offer->end, engine->max_model_len), engine->block_size);
-    return admission_need(state, &offer->hits, required - held) <= usable;
+    const int64_t after = min64(offer->end, engine->max_model_len);
+    return needed_for(state, request, offer->hits, after, false) <= usable;
 }
 
 static void take_blocks(struct ref_state *state, struct ref_request *request,
                         const struct offer *offer)
 {
-    const struct ref_list *hits = &offer->hits;
-    const int64_t out =
-        blocks_out_of_window(state->engine, hits->count * state->engine->block_size);
-    for (int64_t i = 0; i < hits->count; i++) {
-        const int64_t block = i < out ? REF_NO_BLOCK : hits->at[i];
-        if (block != REF_NO_BLOCK) {
-            ref_pool_touch(&state->pool, block, request->in->priority);
+    const int64_t size = state->engine->block_size;
+    for (int64_t t = 0; t < state->table_count; t++) {
+        const int64_t out =
+            blocks_out_of_window(state->engine, &state->tables[t], offer->hits * size);
+        for (int64_t i = 0; i < offer->hits; i++) {
+            int64_t block = REF_NO_BLOCK;
+            if (i >= out) {
+                block = ref_pool_find(&state->pool, t, request->links.at[i]);
+                ref_pool_touch(&state->pool, block, request->in->priority);
+            }
+            ref_list_push(&request->blocks[t], block);
         }
-        ref_list_push(&request->blocks, block);
     }
-    while (request->blocks.count * state->engine->block_size < offer->end) {
-        ref_list_push(&request->blocks, take_block(state));
+    for (int64_t t = 0; t < state->table_count; t++) {
+        const int64_t wanted = table_blocks(state->engine, &state->tables[t], offer->end);
+        while (request->blocks[t].count < wanted) {
+            ref_list_push(&request->blocks[t], take_block(state));
+        }
     }
-    request->hashed_blocks = max64(request->hashed_blocks, hits->count);
+    request->hashed_blocks = max64(request->hashed_blocks, offer->hits);
 }
 
 static void count_hits(struct ref_state *state, struct ref_request *request,
@@ -448,10 +538,10 @@ static enum admission try_admit(struct ref_state *state, struct ref_turn *turn,
         offer->cached_tokens = request->computed;
         return admit(state, turn, request, offer);
     }
-    lookup(state, request, &offer->hits);
-    offer->cached_tokens = offer->hits.count * state->engine->block_size;
+    offer->hits = lookup(state, request);
+    offer->cached_tokens = offer->hits * state->engine->block_size;
     if (ref_tier_exists(state)) {
-        offer->loaded_tokens = ref_tier_ask(state, request, offer->hits.count);
+        offer->loaded_tokens = ref_tier_ask(state, request, offer->hits);
         if (offer->loaded_tokens < 0) {
             return TRY_NEXT;
         }
@@ -501,7 +591,6 @@ static void schedule_waiting(struct ref_state *state, struct ref_turn *turn)
            state->running.count < state->engine->max_num_seqs) {
         struct offer offer = {.loaded_tokens = 0};
         const enum admission answer = try_admit(state, turn, &state->requests[head], &offer);
-        ref_list_free(&offer.hits);
         if (answer == STOP) {
             break;
         }

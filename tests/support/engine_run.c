@@ -142,6 +142,60 @@ static bool has_followers(const struct ref_input *input)
     return false;
 }
 
+static enum spec_kv_kind kind_of_table(const struct ref_table *table)
+{
+    static const enum spec_kv_kind kinds[] = {SPEC_KV_FULL, SPEC_KV_SLIDING, SPEC_KV_CHUNKED,
+                                              SPEC_KV_STATE};
+    return kinds[table->kind];
+}
+
+static struct spec_kv_slot *slot_of(struct spec_kv_layout *layout, const struct ref_table *table)
+{
+    enum spec_kv_kind kind = kind_of_table(table);
+    for (size_t i = 0; i < layout->group_count; i++) {
+        if (layout->groups[i].kind == kind && layout->groups[i].window_tokens == table->window) {
+            return &layout->groups[i];
+        }
+    }
+    struct spec_kv_slot *slot = &layout->groups[layout->group_count++];
+    *slot = (struct spec_kv_slot){.kind = kind, .window_tokens = (uint32_t)table->window};
+    return slot;
+}
+
+// Layers of one byte a token and table; a state is as large as a block.
+static void fill_tables(const struct ref_engine *engine, struct serve_config *out)
+{
+    struct ref_table tables[REF_TABLES_MAX];
+    int64_t count = ref_engine_tables(engine, tables);
+    struct spec_kv_layout *layout = &out->layout;
+    struct kv_tables *to = &out->tables;
+    *layout = (struct spec_kv_layout){.block_bytes = (uint64_t)engine->block_size,
+                                      .block_tokens = (uint32_t)engine->block_size};
+    *to = (struct kv_tables){.block_tokens = engine->block_size, .block_bytes = engine->block_size};
+    for (int64_t t = 0; t < count; t++) {
+        struct spec_kv_slot *slot = slot_of(layout, &tables[t]);
+        slot->layer_count++;
+        if (tables[t].kind == REF_TABLE_STATE) {
+            slot->sequence_bytes += (uint64_t)engine->block_size;
+            to->state_blocks++;
+            to->holds_states = true;
+            continue;
+        }
+        slot->lower_bound_bytes++;
+        slot->slot_bytes++;
+        to->growing_tables++;
+        to->full_tables += tables[t].kind == REF_TABLE_FULL || tables[t].keeps_all ? 1 : 0;
+        if (tables[t].kind == REF_TABLE_FULL) {
+            continue;
+        }
+        if (kv_tables_window_of(to, slot) == to->window_count) {
+            to->windows[to->window_count++] =
+                (struct kv_window){.kind = slot->kind, .tokens = tables[t].window};
+        }
+        to->windows[kv_tables_window_of(to, slot)].table_count += tables[t].keeps_all ? 0 : 1;
+    }
+}
+
 static void fill_config(const struct ref_input *input, struct cost_options *cost,
                         struct serve_config *out)
 {
@@ -179,13 +233,15 @@ static void fill_config(const struct ref_input *input, struct cost_options *cost
                                                   .lower_bound_bytes = 1,
                                                   .slot_bytes = 1,
                                                   .block_bytes = (uint64_t)engine->block_size};
+    if (engine->sliding_window > 0 || engine->table_count > 0) {
+        fill_tables(engine, out);
+    }
     out->sched = (struct sched_options){
         .max_num_seqs = engine->max_num_seqs,
         .max_num_batched_tokens = engine->max_num_batched_tokens,
         .max_model_len = engine->max_model_len,
         .long_prefill_token_threshold = engine->long_prefill_token_threshold,
         .block_size = engine->block_size,
-        .window_tokens = engine->sliding_window,
         .static_batch = engine->is_static,
         .enable_chunked_prefill = engine->enable_chunked_prefill,
         .async_scheduling = engine->async_scheduling,
@@ -421,6 +477,33 @@ static void compare_causes(struct diff *diff, const struct record_request *row)
     }
 }
 
+// The lines that depend on what layers see, from the integrals.
+static void compare_tables(struct diff *diff, const struct ref_input *input,
+                           const struct ref_output *expected, const struct serve_integrals *whole)
+{
+    struct cost_options cost;
+    struct serve_config config;
+    struct kv_paged pool;
+    fill_config(input, &cost, &config);
+    serve_config_pool(&config, &pool);
+    base_i128 beyond = 0;
+    for (size_t i = 0; i < config.layout.group_count; i++) {
+        const struct spec_kv_slot *slot = &config.layout.groups[i];
+        size_t w = kv_tables_window_of(&pool.tables, slot);
+        if (w < pool.tables.window_count) {
+            bool gives_back = pool.tables.windows[w].table_count > 0;
+            base_i128 gone = gives_back ? whole->dropped_blocks[w] * pool.block_tokens : 0;
+            beyond +=
+                (whole->live_tokens - gone - whole->visible_tokens[w]) * (int64_t)slot->slot_bytes;
+        }
+    }
+    compare_wide(diff, "lower bound", expected->integrals.ledger_tokens[REF_LOWER_BOUND],
+                 kv_paged_lower_bound_bytes(&pool, whole->live_tokens, whole->running,
+                                            whole->visible_tokens));
+    compare_wide(diff, "out of window", expected->integrals.ledger_tokens[REF_OUT_OF_WINDOW],
+                 beyond);
+}
+
 void engine_compare_with_reference(const struct ref_input *input, const struct ref_output *expected,
                                    const struct engine_run *run, char *difference, size_t bytes)
 {
@@ -456,10 +539,7 @@ void engine_compare_with_reference(const struct ref_input *input, const struct r
     compare_wide(&diff, "running", expected->integrals.running, whole->running);
     compare_wide(&diff, "waiting", expected->integrals.waiting, whole->waiting);
     compare_wide(&diff, "used blocks", expected->integrals.used_blocks, whole->used_blocks);
-    compare_wide(&diff, "live tokens", expected->integrals.ledger_tokens[REF_LOWER_BOUND],
-                 whole->live_tokens);
-    compare_wide(&diff, "out of window", expected->integrals.ledger_tokens[REF_OUT_OF_WINDOW],
-                 whole->out_of_window_tokens);
+    compare_tables(&diff, input, expected, whole);
     compare_wide(&diff, "shared", expected->integrals.ledger_tokens[REF_SHARED],
                  whole->shared_blocks * input->engine.block_size);
     compare_wide(&diff, "cached", expected->integrals.ledger_tokens[REF_CACHED],
@@ -509,7 +589,7 @@ void engine_compare_with_reference(const struct ref_input *input, const struct r
     compare(&diff, "preemptions", expected->totals.preemptions,
             (int64_t)run->result.replicas[0].preemptions);
     compare(&diff, "peak used blocks", expected->totals.peak_used_blocks,
-            run->result.replicas[0].peak_used_blocks);
+            run->result.replicas[0].peak.used_blocks);
     compare(&diff, "output tokens", expected->totals.output_tokens, run->result.output_tokens);
     compare_wide(&diff, "Little's law", run->result.sojourn_ticks, run->result.in_flight_ticks);
 }

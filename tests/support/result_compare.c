@@ -51,6 +51,10 @@ static void same_integrals(struct check *check, const struct serve_integrals *a,
                            const struct serve_integrals *b)
 {
     same(check, "live tokens", a->live_tokens, b->live_tokens);
+    for (size_t w = 0; w < KV_WINDOWS_MAX; w++) {
+        same(check, "visible tokens", a->visible_tokens[w], b->visible_tokens[w]);
+        same(check, "dropped blocks", a->dropped_blocks[w], b->dropped_blocks[w]);
+    }
     same(check, "used blocks", a->used_blocks, b->used_blocks);
     same(check, "shared blocks", a->shared_blocks, b->shared_blocks);
     same(check, "cached blocks", a->cached_blocks, b->cached_blocks);
@@ -67,6 +71,22 @@ static void same_integrals(struct check *check, const struct serve_integrals *a,
     for (size_t i = 0; i < COST_BOUND_COUNT; i++) {
         same(check, "bound of prefill", a->bound[0][i], b->bound[0][i]);
         same(check, "bound of decode", a->bound[1][i], b->bound[1][i]);
+    }
+}
+
+static void same_peak(struct check *check, const struct kv_paged_state *a,
+                      const struct kv_paged_state *b)
+{
+    same(check, "peak used blocks", a->used_blocks, b->used_blocks);
+    same(check, "peak live tokens", a->live_tokens, b->live_tokens);
+    same(check, "peak shared blocks", a->shared_blocks, b->shared_blocks);
+    same(check, "peak cached blocks", a->cached_blocks, b->cached_blocks);
+    same(check, "peak promised tokens", a->promised_tokens, b->promised_tokens);
+    same(check, "peak fragmented blocks", a->fragmented_blocks, b->fragmented_blocks);
+    same(check, "peak loading blocks", a->loading_blocks, b->loading_blocks);
+    for (size_t w = 0; w < KV_WINDOWS_MAX; w++) {
+        same(check, "peak visible tokens", a->visible_tokens[w], b->visible_tokens[w]);
+        same(check, "peak dropped blocks", a->dropped_blocks[w], b->dropped_blocks[w]);
     }
 }
 
@@ -97,11 +117,7 @@ static void same_replica(struct check *check, const struct serve_replica_result 
     same(check, "time of loads", a->load_ticks, b->load_ticks);
     same(check, "time of stores", a->store_ticks, b->store_ticks);
     same(check, "time stalled", a->stall_ticks, b->stall_ticks);
-    same(check, "peak loading blocks", a->peak_loading_blocks, b->peak_loading_blocks);
-    same(check, "peak used blocks", a->peak_used_blocks, b->peak_used_blocks);
-    same(check, "peak live tokens", a->peak_live_tokens, b->peak_live_tokens);
-    same(check, "peak promised tokens", a->peak_promised_tokens, b->peak_promised_tokens);
-    same(check, "peak fragmented blocks", a->peak_fragmented_blocks, b->peak_fragmented_blocks);
+    same_peak(check, &a->peak, &b->peak);
     same(check, "peak running", a->peak_running, b->peak_running);
     same(check, "peak waiting", a->peak_waiting, b->peak_waiting);
     same_integrals(check, &a->whole, &b->whole);
@@ -222,7 +238,7 @@ static void check_pool(struct check *check, const struct serve_config *config,
 {
     int64_t usable = config->pool_blocks - config->reserved_blocks,
             block = config->sched.block_size;
-    at_most(check, "peak of used blocks", replica->peak_used_blocks, usable);
+    at_most(check, "peak of used blocks", replica->peak.used_blocks, usable);
     at_most(check, "mean of used blocks", replica->whole.used_blocks, usable * ticks);
     at_most(check, "used and cached blocks",
             replica->whole.used_blocks + replica->whole.cached_blocks, usable * ticks);

@@ -25,6 +25,14 @@ static int64_t roll(struct dice *dice, int64_t low, int64_t high)
     return low + (int64_t)((x ^ (x >> 31)) % (uint64_t)(high - low + 1));
 }
 
+// One table that keeps everything.
+static void init_prefix(struct kv_prefix *prefix, int64_t block_tokens, int64_t usable_blocks,
+                        enum kv_eviction eviction, bool is_old_order)
+{
+    struct kv_tables tables = {.block_tokens = block_tokens, .growing_tables = 1, .full_tables = 1};
+    kv_prefix_init(prefix, &tables, usable_blocks, eviction, is_old_order);
+}
+
 /* ---- the model ---- */
 
 struct block {
@@ -215,8 +223,7 @@ static void scene_init(struct scene *scene, uint64_t seed)
     for (int64_t i = 0; i < usable; i++) {
         model->queue[model->queued++] = i;
     }
-    kv_prefix_init(&scene->prefix, model->block_tokens, usable, model->eviction,
-                   model->is_old_order);
+    init_prefix(&scene->prefix, model->block_tokens, usable, model->eviction, model->is_old_order);
     scene->prefix.hashed_blocks = hashed_blocks;
     make_contents(scene);
 }
@@ -446,7 +453,7 @@ START_TEST(the_last_blocks_of_the_oldest_content_go_first)
     struct kv_prefix prefix;
     struct spec_token_run runs[3] = {{0, 16}, {100, 16}, {200, 12}};
     struct kv_content a = one_run(&runs[0]), b = one_run(&runs[1]), c = one_run(&runs[2]);
-    kv_prefix_init(&prefix, 4, 9, KV_EVICT_LRU, false);
+    init_prefix(&prefix, 4, 9, KV_EVICT_LRU, false);
     prefix.hashed_blocks = all_hashed;
     prefix.context = &prefix;
     pass_through(&prefix, &a);
@@ -470,7 +477,7 @@ START_TEST(contents_that_part_in_a_block_share_what_lies_before_it)
     struct spec_token_run same[1] = {{0, 16}}, parts[2] = {{0, 10}, {500, 6}},
                           cut[3] = {{0, 3}, {3, 5}, {8, 2}};
     struct kv_content whole = one_run(same), other = {parts, 2, 16}, pieces = {cut, 3, 10};
-    kv_prefix_init(&prefix, 4, 20, KV_EVICT_LRU, false);
+    init_prefix(&prefix, 4, 20, KV_EVICT_LRU, false);
     prefix.hashed_blocks = all_hashed;
     prefix.context = &prefix;
     pass_through(&prefix, &whole);
@@ -509,7 +516,7 @@ START_TEST(each_order_takes_from_another_content_first)
     struct spec_token_run runs[3] = {{0, 16}, {100, 16}, {200, 16}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct kv_prefix prefix;
-        kv_prefix_init(&prefix, 4, 12, cases[i].order, false);
+        init_prefix(&prefix, 4, 12, cases[i].order, false);
         prefix.hashed_blocks = all_hashed;
         prefix.context = &prefix;
         struct kv_content contents[3];
@@ -569,7 +576,7 @@ START_TEST(a_second_copy_that_is_cut_is_still_eaten_from_its_end)
     struct kv_prefix_seq first = {0}, second = {0}, third = {0};
     struct spec_token_run same[1] = {{0, 16}}, parts[2] = {{0, 8}, {500, 4}};
     struct kv_content whole = one_run(same), other = {parts, 2, 12};
-    kv_prefix_init(&prefix, 4, 9, KV_EVICT_LRU, false);
+    init_prefix(&prefix, 4, 9, KV_EVICT_LRU, false);
     prefix.hashed_blocks = none_hashed; // two side by side, before either has a full block
     attach(&prefix, &first, &whole, 0, 4);
     attach(&prefix, &second, &whole, 0, 4);

@@ -105,7 +105,9 @@ START_TEST(a_buddy_takes_more_than_it_was_asked_for)
     ck_assert_int_eq(held.blocks, 8);
     ck_assert_int_eq(pool.free_blocks, 1);
     struct kv_ledger ledger;
-    struct kv_paged_state state = kv_paged_state(&pool, 7);
+    struct kv_paged_state state = {.live_tokens = 7,
+                                   .used_blocks = kv_paged_used_blocks(&pool),
+                                   .promised_tokens = kv_paged_promised_tokens(&pool)};
     state.fragmented_blocks = 1;
     kv_paged_ledger(&pool, &state, &ledger);
     ck_assert(kv_ledger_is_exact(&ledger));

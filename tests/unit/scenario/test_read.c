@@ -83,8 +83,15 @@ static const struct bad cases[] = {
     {CHAT("", ARRIVAL LENGTHS, "cluster: {router: cache_aware}\n"), "unsupported-key", 5, 19,
      "cache_aware"},
     {CHAT("", ARRIVAL LENGTHS, "cost: {level: table}\n"), "missing-key", 5, 7, "cost.file"},
-    {"model: gemma-2-9b\nhardware: h100-sxm\nworkload: {" ARRIVAL LENGTHS "}\n",
-     "unsupported-model", 1, 8, "sliding"},
+    {"model: qwen3.5-27b\nhardware: h200-sxm\nengine: {enable_prefix_caching: true}\nworkload: "
+     "{" ARRIVAL LENGTHS "}\n",
+     "unsupported-key", 3, 33, "recurrent states"},
+    {"model: gemma-2-9b\nhardware: h100-sxm\nengine: {kv_eviction: fifo}\nworkload: {" ARRIVAL
+         LENGTHS "}\n",
+     "conflict", 3, 23, "whole context"},
+    {"model: gemma-2-9b\nhardware: h100-sxm\nengine: {switch: {window_retention: sparse}}\n"
+     "workload: {" ARRIVAL LENGTHS "}\n",
+     "unsupported-key", 3, 37, "sparse"},
     // rules between keys
     {CHAT("max_model_len: 1M", ARRIVAL LENGTHS, ""), "beyond-model", 3, 25, "131072"},
     {CHAT("tensor_parallel_size: 3", ARRIVAL LENGTHS, ""), "heads-not-divided", 3, 32,

@@ -1,0 +1,79 @@
+/*
+ * tables.h - the block tables of a sequence in a running pool, and how windows give blocks back.
+ *
+ * kv/pages.h says how an engine cuts its pool; this is what a simulation needs of it while sequences grow. Every growing
+ * table takes a block each block_tokens tokens. A window is a kind of layer that sees the last tokens only: where it has
+ * tables of its own (hybrid pages) the blocks that no later query sees come back, where it has none (engines without such
+ * tables) its tokens stay in the blocks of the full layers and are out of the window. A state takes its blocks at admission.
+ * With c tokens in the cache a sequence holds
+ *   state_blocks + growing_tables * ceil(c / block_tokens) - sum over windows of table_count * dropped blocks.
+ * Source: vLLM, vllm/v1/core/single_type_kv_cache_manager.py: remove_skipped_blocks, get_num_skipped_tokens and the
+ * admission caps (docs/sources.md).
+ */
+#ifndef KVSIM_KV_TABLES_H
+#define KVSIM_KV_TABLES_H
+
+#include "base/error.h"
+#include "kv/pages.h"
+#include "spec/kv.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { KV_WINDOWS_MAX = 4 };
+
+struct kv_window {
+    enum spec_kv_kind kind; /* sliding or chunked */
+    int64_t tokens;
+    int64_t table_count; /* 0: its tokens are kept with those of the full layers */
+};
+
+struct kv_tables {
+    int64_t block_tokens, block_bytes;
+    int64_t growing_tables;     /* windows included */
+    int64_t full_tables;        /* of them without a window */
+    int64_t state_blocks;       /* that a sequence holds from admission to its end */
+    bool holds_states;          /* recurrent states lie in the pool */
+    int64_t spare_state_blocks; /* of state_blocks: promised to the next checkpoint */
+    size_t window_count;
+    struct kv_window windows[KV_WINDOWS_MAX]; /* in the order of the layout's groups */
+};
+
+/* The tables of a layout cut into `pages`; KVSIM_ERR_SCENARIO where windows are more or other than can be told apart. */
+enum kvsim_status kv_tables_make(const struct spec_kv_layout *layout, const struct kv_pages *pages,
+                                 struct kv_tables *out, struct kvsim_error *err) KVSIM_MUST_CHECK;
+
+/* One table, no window is looked at. */
+void kv_tables_plain(const struct spec_kv_layout *layout, struct kv_tables *out);
+
+/* The window of a group of layers, or window_count where they see everything. */
+size_t kv_tables_window_of(const struct kv_tables *tables, const struct spec_kv_slot *slot);
+
+/* Leading blocks that no query from position `processed` on sees. */
+static inline int64_t kv_window_passed_blocks(const struct kv_window *window, int64_t processed,
+                                              int64_t block_tokens)
+{
+    if (window->kind == SPEC_KV_CHUNKED) {
+        return processed / window->tokens * window->tokens / block_tokens;
+    }
+    int64_t unseen = processed - window->tokens + 1;
+    return unseen > 0 ? unseen / block_tokens : 0;
+}
+
+/* Of `tokens` in the cache, those that the last `queries` of them see. */
+static inline int64_t kv_window_visible_tokens(const struct kv_window *window, int64_t tokens,
+                                               int64_t queries)
+{
+    if (window->kind == SPEC_KV_CHUNKED) {
+        int64_t first = tokens - queries > 0 ? tokens - queries : 0;
+        return tokens - first / window->tokens * window->tokens;
+    }
+    int64_t seen = window->tokens - 1 + queries;
+    return tokens < seen ? tokens : seen;
+}
+
+/* Most blocks that one table of the window is counted with at admission; `extra_tokens` as in kv_pages. */
+int64_t kv_window_admission_cap(const struct kv_window *window, int64_t extra_tokens,
+                                int64_t longest_tokens, int64_t block_tokens);
+
+#endif

@@ -1,0 +1,119 @@
+/*
+ * tables.c - block tables of the running simulation, from the pages of the pool; what a prefix cache makes of them.
+ */
+#include "scenario/parts.h"
+
+#include "base/error.h"
+
+#include <inttypes.h>
+
+static bool gives_blocks_back(const struct kv_tables *tables)
+{
+    for (size_t i = 0; i < tables->window_count; i++) {
+        if (tables->windows[i].table_count > 0)
+            return true;
+    }
+    return false;
+}
+
+/* Which states a prefix cache would keep is not simulated. */
+static bool leave_states_out(struct scenario_load *load)
+{
+    struct sched_options *sched = &load->scenario->config.sched;
+    const struct conf_node *stated = scenario_stated(load->engine, "enable_prefix_caching");
+    if (stated != NULL)
+        return scenario_fail(load->reader, stated, "engine.enable_prefix_caching",
+                             "unsupported-key",
+                             "a prefix cache of recurrent states is not simulated by this version");
+    sched->enable_prefix_caching = false;
+    scenario_param_derived(load->reader, "engine.enable_prefix_caching.used", "false", "",
+                           SPEC_ASSUMED, "a prefix cache of recurrent states is not simulated");
+    scenario_caveat(load->reader, "prefix_caching_off",
+                    "the engine may keep a prefix cache of recurrent states; it is off here and no "
+                    "hit is counted");
+    return true;
+}
+
+/* Orders of eviction compare whole extents: with several tables they would not be the engine's, block by block. */
+static bool check_eviction(struct scenario_load *load)
+{
+    if (load->scenario->config.kv_eviction == KV_EVICT_LRU)
+        return true;
+    const struct conf_node *node = conf_get(load->engine, "kv_eviction");
+    return scenario_fail_hint(load->reader, node != NULL ? node : load->engine,
+                              "engine.kv_eviction", "conflict", "lru, the engine's own",
+                              "orders of eviction are simulated for models whose layers all see "
+                              "their whole context");
+}
+
+/* Releases that keep some of a window's blocks only are simulated as keeping all of them. */
+static bool check_retention(struct scenario_load *load)
+{
+    enum { RETAIN_ALL = 0 };
+    const struct conf_node *stated =
+        scenario_stated(conf_get(load->engine, "switch"), "window_retention");
+    if (load->opts.switch_opts.window_retention == RETAIN_ALL)
+        return true;
+    if (stated != NULL)
+        return scenario_fail_hint(load->reader, stated, "engine.switch.window_retention",
+                                  "unsupported-key", "all",
+                                  "which blocks a sparse window keeps in the cache is not "
+                                  "simulated by this version");
+    scenario_caveat(load->reader, "window_retention_all",
+                    "%s keeps only some blocks of a window in its prefix cache; here it keeps all "
+                    "of them, so hits are an upper bound",
+                    load->profile.name);
+    return true;
+}
+
+/* Stated where nothing is retained. */
+static bool check_idle_retention(struct scenario_load *load)
+{
+    const struct conf_node *stated =
+        scenario_stated(conf_get(load->engine, "switch"), "window_retention");
+    if (stated == NULL)
+        return true;
+    return scenario_fail_hint(load->reader, stated, "engine.switch.window_retention",
+                              "unsupported-key",
+                              "it concerns windowed layers with tables of their own and a prefix "
+                              "cache",
+                              "'engine.switch.window_retention' has no effect");
+}
+
+static bool resolve_reuse(struct scenario_load *load, const struct kv_tables *tables)
+{
+    bool is_cached = load->scenario->config.sched.enable_prefix_caching;
+    if ((!is_cached || !gives_blocks_back(tables)) && !check_idle_retention(load))
+        return false;
+    if (!is_cached)
+        return true;
+    if (tables->holds_states)
+        return leave_states_out(load);
+    return !gives_blocks_back(tables) || (check_eviction(load) && check_retention(load));
+}
+
+/* A block grows until a state fits in its page. */
+static void use_block(struct scenario_load *load, const struct kv_tables *tables)
+{
+    struct sched_options *sched = &load->scenario->config.sched;
+    if (tables->block_tokens == sched->block_size)
+        return;
+    sched->block_size = tables->block_tokens;
+    scenario_param_derived(load->reader, "engine.block_size.used",
+                           base_arena_printf(load->reader->arena, "%" PRId64, tables->block_tokens),
+                           "tokens", SPEC_CALCULATED, "blocks as large as a recurrent state");
+}
+
+bool scenario_tables_make(struct scenario_load *load)
+{
+    struct serve_config *config = &load->scenario->config;
+    struct kvsim_error err = {.status = KVSIM_OK};
+    bool runs = load->purpose == SCENARIO_FOR_RUN || load->purpose == SCENARIO_FOR_CHECK;
+    if (!runs || config->waterfall.pages.kind_count == 0)
+        return true;
+    if (kv_tables_make(&config->layout, &config->waterfall.pages, &config->tables, &err) !=
+        KVSIM_OK)
+        return scenario_fail_error(load->reader, conf_get(load->root, "model"), "model", &err);
+    use_block(load, &config->tables);
+    return resolve_reuse(load, &config->tables);
+}

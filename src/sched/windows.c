@@ -1,0 +1,212 @@
+/*
+ * windows.c - sequences whose layers see the last tokens only: what comes back, what is visible, what it costs. Members of
+ * the front are counted together (front_window.h), the others one by one.
+ */
+#include "sched/sched_int.h"
+
+#include "base/error.h"
+
+static const struct kv_window *window_at(const struct sched *sched, size_t w)
+{
+    return &sched->pool->tables.windows[w];
+}
+
+static size_t window_count(const struct sched *sched)
+{
+    return sched->pool->tables.window_count;
+}
+
+/* ---- blocks ---- */
+
+// The blocks of a window below `passed` come back, `blocks` of each table since the last time.
+static void give_back(struct sched *sched, struct sched_seq *seq, size_t w, int64_t passed,
+                      int64_t blocks)
+{
+    struct kv_prefix *prefix = sched->pool->prefix;
+    if (prefix == NULL) {
+        kv_paged_give(sched->pool, blocks * window_at(sched, w)->table_count);
+        return;
+    }
+    kv_prefix_drop(prefix, &seq->cache, window_at(sched, w), passed);
+    sched->pool->free_blocks = kv_prefix_free_blocks(prefix);
+}
+
+// What comes back from here on comes back together.
+static void begin_release(struct sched *sched)
+{
+    if (sched->pool->prefix != NULL) {
+        sched->pool->prefix->releases++;
+    }
+}
+
+// Blocks that no query from the tokens processed so far on can see; those of steps in flight are not processed yet.
+void sched_drop_out_of_window(struct sched *sched, const struct sched_plan *plan,
+                              struct sched_seq *seq)
+{
+    bool is_in_flight = sched->in_flight && seq->scheduled_step + 1 == plan->number;
+    int64_t processed = seq->computed - (is_in_flight ? seq->scheduled_tokens : 0);
+    begin_release(sched);
+    for (size_t w = 0; w < window_count(sched); w++) {
+        const struct kv_window *window = window_at(sched, w);
+        int64_t passed = window->table_count > 0 && processed > 0
+                             ? kv_window_passed_blocks(window, processed, sched->pool->block_tokens)
+                             : 0;
+        int64_t blocks = passed - seq->windows[w].dropped_blocks;
+        if (blocks > 0) {
+            give_back(sched, seq, w, passed, blocks);
+            seq->windows[w].dropped_blocks = passed;
+        }
+    }
+}
+
+void sched_begin_front_step(struct sched *sched, bool is_given)
+{
+    if (!sched_has_windows(sched) || sched->front.count == 0) {
+        return;
+    }
+    base_assert(sched->in_flight == sched->options->async_scheduling);
+    int64_t blocks = sched_front_windows_begin_step(&sched->front);
+    if (is_given) {
+        sched->front.windows.due.count = 0;
+    } else if (sched->pool->prefix == NULL) {
+        kv_paged_give(sched->pool, blocks);
+    }
+    sched->due_done = 0;
+}
+
+void sched_drop_due(struct sched *sched, uint64_t place)
+{
+    struct sched_front_windows *windows = &sched->front.windows;
+    const struct sched_seq *before = NULL;
+    for (; sched->due_done < windows->due.count; sched->due_done++) {
+        struct sched_window_event event = windows->due.at[sched->due_done];
+        if (event.seq->place >= place) {
+            return;
+        }
+        if (event.seq != before) {
+            begin_release(sched);
+        }
+        before = event.seq;
+        give_back(sched, event.seq, event.window,
+                  sched_front_window_passed(&sched->front, event.seq, event.window), 0);
+    }
+}
+
+void sched_drop_member(struct sched *sched, struct sched_seq *seq)
+{
+    begin_release(sched);
+    for (size_t w = 0; w < window_count(sched); w++) {
+        int64_t passed = sched_front_window_passed(&sched->front, seq, w);
+        int64_t blocks = passed - sched_front_window_passed_before(&sched->front, seq, w);
+        if (blocks > 0) {
+            give_back(sched, seq, w, passed, blocks);
+        }
+    }
+}
+
+void sched_begin_windows(struct sched *sched, struct sched_seq *seq, int64_t tokens)
+{
+    for (size_t w = 0; w < window_count(sched); w++) {
+        const struct kv_window *window = window_at(sched, w);
+        seq->windows[w].dropped_blocks =
+            window->table_count > 0
+                ? kv_window_passed_blocks(window, tokens, sched->pool->block_tokens)
+                : 0;
+    }
+}
+
+int64_t sched_dropped_blocks(const struct sched *sched, const struct sched_seq *seq)
+{
+    if (seq->state == SCHED_FRONT) {
+        return sched_front_windows_dropped_of(&sched->front, seq);
+    }
+    int64_t blocks = 0;
+    for (size_t w = 0; w < window_count(sched); w++) {
+        blocks += seq->windows[w].dropped_blocks * window_at(sched, w)->table_count;
+    }
+    return blocks;
+}
+
+void sched_note_member_steps(struct sched_seq *seq, uint64_t number)
+{
+    if (seq->first_front_plan > number || seq->scheduled_step == number) {
+        return; // it has not been a member in a plan yet, or the walk has noted it
+    }
+    bool was_member_before = seq->first_front_plan < number;
+    seq->prior_step = was_member_before ? number - 1 : seq->scheduled_step;
+    seq->prior_tokens = was_member_before ? 1 : seq->scheduled_tokens;
+    seq->scheduled_step = number;
+    seq->scheduled_tokens = 1;
+}
+
+/* ---- what is seen ---- */
+
+static int64_t tokens_since(const struct sched_seq *seq, uint64_t first_plan)
+{
+    return (seq->scheduled_step >= first_plan ? seq->scheduled_tokens : 0) +
+           (seq->prior_step >= first_plan ? seq->prior_tokens : 0);
+}
+
+static void count_all(const struct sched *sched, const struct sched_seqs *seqs, uint64_t first_plan,
+                      int64_t *visible_tokens, int64_t *dropped_blocks)
+{
+    for (size_t i = 0; i < seqs->count; i++) {
+        const struct sched_seq *seq = seqs->at[i];
+        for (size_t w = 0; w < window_count(sched); w++) {
+            visible_tokens[w] += kv_window_visible_tokens(window_at(sched, w), seq->computed,
+                                                          tokens_since(seq, first_plan));
+            dropped_blocks[w] += seq->windows[w].dropped_blocks;
+        }
+    }
+}
+
+void sched_count_windows(const struct sched *sched, uint64_t first_plan, int64_t *visible_tokens,
+                         int64_t *dropped_blocks)
+{
+    for (size_t w = 0; w < window_count(sched); w++) {
+        visible_tokens[w] = sched->front.windows.at[w].visible_tokens;
+        dropped_blocks[w] = sched->front.windows.at[w].dropped_blocks;
+    }
+    count_all(sched, &sched->loose, first_plan, visible_tokens, dropped_blocks);
+    count_all(sched, &sched->draining, first_plan, visible_tokens, dropped_blocks);
+}
+
+/* ---- what is computed ---- */
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+// Pairs of the first n queries and the keys of their chunks: the sum of p mod W + 1 over p = 0 ... n - 1.
+static base_i128 chunk_pairs(int64_t n, int64_t window)
+{
+    int64_t whole = n / window, rest = n % window;
+    return (base_i128)whole * window * (window + 1) / 2 + (base_i128)rest * (rest + 1) / 2;
+}
+
+// Pairs of a chunk's queries and the keys that their windows hold: the sum of min(c + i, W) over i = 1 ... q.
+static base_i128 window_area(const struct kv_window *window, int64_t cached, int64_t tokens)
+{
+    if (window->kind == SPEC_KV_CHUNKED) {
+        return chunk_pairs(cached + tokens, window->tokens) - chunk_pairs(cached, window->tokens);
+    }
+    // Queries that see everything before them.
+    int64_t whole = least(tokens, window->tokens > cached ? window->tokens - cached : 0);
+    return (base_i128)whole * cached + (base_i128)whole * (whole + 1) / 2 +
+           (base_i128)(tokens - whole) * window->tokens;
+}
+
+void sched_add_windows(const struct sched *sched, struct cost_shape *shape,
+                       const struct sched_seq *seq, int64_t tokens, bool is_decode)
+{
+    for (size_t w = 0; w < window_count(sched); w++) {
+        const struct kv_window *window = window_at(sched, w);
+        if (is_decode) {
+            shape->decode_window_tokens[w] +=
+                kv_window_visible_tokens(window, seq->computed + 1, 1);
+        } else {
+            shape->prefill_window_area[w] += window_area(window, seq->computed, tokens);
+        }
+    }
+}
