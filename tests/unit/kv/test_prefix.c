@@ -555,7 +555,7 @@ START_TEST(a_block_that_is_being_computed_is_told_from_one_that_is_gone)
     struct kv_prefix_seq first = {0};
     struct spec_token_run same[1] = {{0, 16}}, parts[2] = {{0, 8}, {500, 8}};
     struct kv_content whole = one_run(same), other = {parts, 2, 16};
-    kv_prefix_init(&prefix, 4, 9, KV_EVICT_LRU, false);
+    init_prefix(&prefix, 4, 9, KV_EVICT_LRU, false);
     prefix.hashed_blocks = none_hashed;
     ck_assert(!next_is_pending(&prefix, &whole));
     attach(&prefix, &first, &whole, 0, 4);
