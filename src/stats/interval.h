@@ -44,6 +44,8 @@ struct stats_percentile {
     const double *own;    /* each part's own percentile */
     const double *beyond; /* each part's share of observations beyond `pooled` (about 1 - q) */
     size_t count;
+    double
+        effective; /* independent observations that a part is worth; INFINITY where it is not known */
     double pooled; /* percentile of all parts' observations together */
     double (*at)(const void *context,
                  double beyond); /* the pooled value with that share beyond it */
@@ -53,7 +55,8 @@ struct stats_percentile {
 /*
  * By order statistics: Student t over the parts' shares beyond the pooled percentile, on a logarithmic scale, read back
  * through the pooled distribution; the right end also reaches what the parts' own percentiles say once their bias (from
- * the difference to the pooled one) is taken out. Method "order_statistics".
+ * the difference to the pooled one) is taken out, and what so few independent observations of such a tail leave open. Method
+ * "order_statistics".
  */
 struct stats_interval stats_interval_percentile(const struct stats_percentile *of,
                                                 double confidence);

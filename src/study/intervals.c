@@ -201,7 +201,7 @@ static void fill_beyond(const struct stats_hist *parts, size_t count, double poo
 
 static struct study_interval percentile_of_parts(const struct study_latency *latency,
                                                  const struct stats_hist *parts, size_t count,
-                                                 double q, double value)
+                                                 double effective, double q, double value)
 {
     double *own = base_alloc(base_mul_size(count, 2 * sizeof *own)), *beyond = own + count;
     double pooled_ns = stats_hist_quantile_ns(latency->pooled, q);
@@ -214,6 +214,7 @@ static struct study_interval percentile_of_parts(const struct study_latency *lat
                                           .own = own,
                                           .beyond = beyond,
                                           .count = count,
+                                          .effective = effective,
                                           .pooled = pooled_ns / 1e6,
                                           .at = pooled_beyond,
                                           .context = latency->pooled};
@@ -289,7 +290,7 @@ static struct study_interval latency_by_batches(const struct study_latency *late
     if (has_all && statistic == SPEC_MEAN) {
         interval = mean_by_batches(parts, batches.count, value);
     } else if (has_all) {
-        interval = percentile_of_parts(latency, parts, batches.count,
+        interval = percentile_of_parts(latency, parts, batches.count, (double)INFINITY,
                                        spec_statistic_quantile(statistic), value);
         interval.method = isnan(interval.low) ? interval.method : "batch_means";
     }
@@ -355,8 +356,8 @@ struct study_interval study_interval_of_latency(const struct study_latency *late
                            texts);
         }
         interval = is_mean ? given(&mean)
-                           : percentile_of_parts(latency, latency->hists, replications->count, q,
-                                                 mean.value);
+                           : percentile_of_parts(latency, latency->hists, replications->count,
+                                                 effective, q, mean.value);
     }
     if (!is_mean && !isnan(interval.low)) {
         widen(&interval, mean.value, resolution_of(latency));

@@ -250,8 +250,15 @@ START_TEST(percentiles_are_covered)
             for (size_t i = 0; i < EACH; i++)
                 beyond[p] += values[p][i] > pooled ? 1.0 / EACH : 0.0;
         }
-        struct stats_percentile of = {q,      sum / PARTS,    own,   beyond, PARTS,
-                                      pooled, exponential_at, &scale};
+        struct stats_percentile of = {.q = q,
+                                      .value = sum / PARTS,
+                                      .own = own,
+                                      .beyond = beyond,
+                                      .count = PARTS,
+                                      .effective = EACH,
+                                      .pooled = pooled,
+                                      .at = exponential_at,
+                                      .context = &scale};
         struct stats_interval interval = stats_interval_percentile(&of, 0.95);
 
         ck_assert(!interval.is_withheld && interval.low <= of.value && of.value <= interval.high);
@@ -267,11 +274,24 @@ START_TEST(equal_parts_have_a_sharp_percentile)
 {
     double scale = 1.0, value = -log(0.01);
     const double own[] = {value, value, value}, beyond[] = {0.01, 0.01, 0.01};
-    struct stats_percentile of = {0.99, value, own, beyond, 3, value, exponential_at, &scale};
+    struct stats_percentile of = {.q = 0.99,
+                                  .value = value,
+                                  .own = own,
+                                  .beyond = beyond,
+                                  .count = 3,
+                                  .effective = (double)INFINITY,
+                                  .pooled = value,
+                                  .at = exponential_at,
+                                  .context = &scale};
     struct stats_interval interval = stats_interval_percentile(&of, 0.95);
 
     ck_assert_double_eq_tol(interval.low, value, 1e-12);
     ck_assert_double_eq_tol(interval.high, value, 1e-12);
+    // Parts that agree know no more than their independent observations: t(0.95, 2) sqrt(0.99 / (3 * 100 * 0.01)).
+    of.effective = 100.0;
+    interval = stats_interval_percentile(&of, 0.95);
+    ck_assert_double_eq_tol(interval.low, value, 1e-12);
+    ck_assert_double_eq_tol(log(interval.high / value) * value, 2.919986 * sqrt(0.33), 1e-5);
     of.count = 1;
     ck_assert(stats_interval_percentile(&of, 0.95).is_withheld);
 }
