@@ -424,9 +424,9 @@ static int64_t covered_until(const struct kv_prefix *prefix, uint32_t table, int
     return at;
 }
 
-// Of blocks [0, below): one more than the last that is there and whose run is wanted; `begin`: the first block of that copy.
+// Of blocks [0, below): one more than the last that is there and whose run is wanted; `copy`: where it is.
 static int64_t last_copy(const struct kv_prefix *prefix, uint32_t table, int64_t below,
-                         int64_t *begin)
+                         const struct kv_extent **copy)
 {
     for (size_t i = prefix->path.count; i-- > 0;) {
         const struct kv_stretch *stretch = &prefix->path.at[i];
@@ -439,9 +439,9 @@ static int64_t last_copy(const struct kv_prefix *prefix, uint32_t table, int64_t
             int64_t visible = visible_end(prefix, extent);
             visible = visible < end ? visible : end;
             if (visible > extent->lo &&
-                (visible > last || (visible == last && extent->lo < *begin))) {
+                (visible > last || (visible == last && extent->lo < (*copy)->lo))) {
                 last = visible;
-                *begin = extent->lo;
+                *copy = extent;
             }
         }
         if (last > 0) {
@@ -455,15 +455,18 @@ static int64_t last_copy(const struct kv_prefix *prefix, uint32_t table, int64_t
 static int64_t table_window(const struct kv_prefix *prefix, uint32_t table, int64_t needed,
                             int64_t most)
 {
-    int64_t begin = 0, end = last_copy(prefix, table, most, &begin);
+    const struct kv_extent *copy = NULL;
+    int64_t end = last_copy(prefix, table, most, &copy);
     while (end > 0) {
-        int64_t wanted = end - needed > 0 ? end - needed : 0, at = begin, gap = end;
+        int64_t wanted = end - needed > 0 ? end - needed : 0, at = copy->lo, gap = end;
         while (at > wanted) {
-            gap = last_copy(prefix, table, at, &begin);
-            if (gap < at) {
+            // Mostly the run goes on in the piece that this one was cut from, which is hashed to its end.
+            if (copy->prev_piece != NULL && copy->prev_piece->hi == at) {
+                copy = copy->prev_piece;
+            } else if ((gap = last_copy(prefix, table, at, &copy)) < at) {
                 break;
             }
-            at = begin;
+            at = copy->lo;
         }
         if (at <= wanted) {
             return end;
