@@ -138,6 +138,10 @@ static void drop_idle(const struct scenario_load *load, struct conf_node *resolv
     size_t idle = scenario_tiers_exist(load) ? 1 : 2; // transfers are behind a tier alone
     for (size_t i = 0; list != NULL && i < idle; i++)
         scenario_drop(list, switches[i]);
+    struct conf_node *offload = conf_get(engine, "kv_offload");
+    const struct conf_node *store = offload == NULL ? NULL : conf_get(offload, "store");
+    if (store != NULL && strcmp(store->text, "write_through") == 0)
+        scenario_drop(offload, "store_threshold"); // of store 'selective'
     if (!load->pool_is_stated || engine == NULL)
         return;
     scenario_drop(engine, "memory");

@@ -24,7 +24,7 @@ snapshot() {
 
 fault() {
     echo "FAULT: $1"
-    sed 's/^/    /' "$said/out" | head -20
+    [ ! -f "$said/out" ] || sed "s/^/    /" "$said/out" | head -20
     sed 's/^/    /' "$said/err" | head -20
     faults=1
 }
