@@ -8,6 +8,8 @@
 
 /* Observations beyond a quantile that its interval asks for. */
 #define BEYOND_MIN 10.0
+/* Independent ones beyond it that a part must be worth for its own percentile to speak for itself. */
+#define INDEPENDENT_MIN 1.0
 
 /* A. Neumaier, Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen, ZAMM 54
  * (1974) 39. */
@@ -134,14 +136,13 @@ static double without_bias(const struct stats_percentile *of, double own_mean)
 /*
  * How far right the end lies at least: a percentile of a tail that falls off exponentially by the scale s has the standard
  * error s sqrt(q / (n (1 - q))) after n independent observations; the one-sided bound, on a logarithmic scale. Parts in
- * which no long busy period fell agree with each other, and would else look as if they knew. Parts that each hold enough
- * independent observations beyond the percentile speak for themselves.
+ * which no long busy period fell agree with each other, and would else look as if they knew.
  */
 static double least_right(const struct stats_percentile *of, double confidence)
 {
     double tail = 1.0 - of->q, further = fmin(10.0 * tail, 0.5);
 
-    if (of->effective * tail >= BEYOND_MIN || !(tail < further) || !(of->pooled > 0.0))
+    if (of->effective * tail >= INDEPENDENT_MIN || !(tail < further) || !(of->pooled > 0.0))
         return of->value;
     double scale = (of->pooled - of->at(of->context, further)) / log(further / tail);
     double error = scale * sqrt(of->q / (of->effective * (double)of->count * tail));

@@ -17,7 +17,7 @@ INSERT INTO metric VALUES(1,14,'itl','p95','','ms',11.879395474999999038,10.7860
 INSERT INTO metric VALUES(1,15,'itl','p99','','ms',12.427906955000000976,9.5733300000000003393,305.13221600000002809,8959,'order_statistics','simulated','assumed');
 INSERT INTO metric VALUES(1,16,'e2e','mean','','ms',370.41609446657150783,272.2228277046431799,540.40985504115133155,275,'student_t_skewed','simulated','assumed');
 INSERT INTO metric VALUES(1,17,'e2e','p50','','ms',297.83014424999998937,25.280131999999998272,1318.3639538974059633,275,'order_statistics','simulated','assumed');
-INSERT INTO metric VALUES(1,18,'e2e','p90','','ms',805.29145910000011097,790.49777300152186398,1451.4277866611466833,275,'order_statistics','simulated','assumed');
+INSERT INTO metric VALUES(1,18,'e2e','p90','','ms',805.29145910000011097,790.49777300152186398,1011.2407611397225082,275,'order_statistics','simulated','assumed');
 INSERT INTO metric VALUES(1,19,'e2e','p95','','ms',908.61908267500007237,NULL,NULL,275,'too_few_observations: 74 more requests a replication','simulated','assumed');
 INSERT INTO metric VALUES(1,20,'e2e','p99','','ms',1275.2962903549982911,NULL,NULL,275,'too_few_observations: 1008 more requests a replication','simulated','assumed');
 INSERT INTO metric VALUES(1,21,'queue','mean','','ms',9.9125446913942667492,0.71268237849381144144,44.330247519924490971,275,'student_t_skewed','simulated','assumed');
