@@ -193,6 +193,11 @@ static enum kvsim_status run_init(struct run *run, const char *scenario, const c
     run->config = *scenario_config(run->scenario);
     if (run->config.hardware == NULL)
         return base_fail(err, KVSIM_ERR_SCENARIO, "%s names no hardware", scenario);
+    if (!run->config.waterfall.starts)
+        return base_fail(err, KVSIM_ERR_REFUSED,
+                         "%s cannot start on %s, so no server was measured under it; 'kvsim size' "
+                         "shows which bytes are missing",
+                         scenario, run->config.hardware->name);
     run->hardware = *run->config.hardware;
     run->options = *run->config.cost.options;
     run->config.hardware = run->config.cost.hardware = &run->hardware;

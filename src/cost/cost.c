@@ -129,7 +129,8 @@ void cost_note_held(struct cost *cost, int64_t ticks)
 {
     if (ticks >= COST_TICKS_MAX && cost->fault.status == KVSIM_OK) {
         base_fail(&cost->fault, KVSIM_ERR_SCENARIO,
-                  "a step would last longer than 73 minutes, the longest that is simulated");
+                  "a step would last longer than 73 minutes, what it waits for included: the "
+                  "longest that is simulated");
         base_error_code(&cost->fault, "long-step");
     }
 }

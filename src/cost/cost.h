@@ -150,6 +150,14 @@ enum kvsim_status cost_new(const struct cost_config *config, struct base_arena *
 /* Any step; a pure decode is priced as a ramp of one step, by the same lines as the stretch it belongs to. */
 struct cost_result cost_step(struct cost *cost, const struct cost_shape *shape);
 
+/*
+ * A step never lasts longer than this (about 73 minutes), what it waits for included; what would is held at it, so that sums
+ * stay in 128 bits, and is a fault of the instance.
+ */
+#define COST_TICKS_MAX ((int64_t)1 << 62)
+/* A step of so many ticks: a fault if it was held. */
+void cost_note_held(struct cost *cost, int64_t ticks);
+
 /* Why a step could not be priced (a point beyond a table's grid, a step of more than 73 minutes), or NULL; such a step counts
  * as one tick or more. */
 const struct kvsim_error *cost_fault(const struct cost *cost);

@@ -19,12 +19,6 @@
 #include "spec/kv.h"
 #include "spec/model.h"
 
-/*
- * A step never lasts longer than this (about 73 minutes); what would is held at it, so that sums stay in 128 bits, and is a
- * fault of the instance.
- */
-#define COST_TICKS_MAX ((int64_t)1 << 62)
-
 /* alpha + beta * S ticks, S one of the running sums. */
 struct cost_line {
     int64_t alpha, beta;
@@ -97,9 +91,6 @@ struct cost {
     size_t window_count;
     int64_t window_tokens[COST_WINDOWS_MAX];
 };
-
-/* A step of so many ticks: a fault if it was held. */
-void cost_note_held(struct cost *cost, int64_t ticks);
 
 /* Seconds to ticks, the only rounding: nearest, ties to even, held within [0, COST_TICKS_MAX]. */
 int64_t cost_ticks_from_s(double seconds);

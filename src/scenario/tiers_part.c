@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 enum tier_link { LINK_PER_GPU, LINK_PER_HOST };
 enum tier_store { STORE_WRITE_THROUGH, STORE_SELECTIVE };
@@ -173,7 +174,13 @@ static bool read_tier(struct scenario_load *load, struct tier_opts *out)
     if (list->items[0]->kind != CONF_MAP)
         return scenario_fail(load->reader, list->items[0], FIRST_TIER, "wrong-type",
                              "a tier must be a mapping: {name: host, capacity: 64GiB}");
-    return scenario_read_map(load->reader, list->items[0], &scenario_tier_section, FIRST_TIER, out);
+    if (!scenario_read_map(load->reader, list->items[0], &scenario_tier_section, FIRST_TIER, out))
+        return false;
+    if (out->name[0] == '\0' || strcmp(out->name, "gpu") == 0)
+        return scenario_fail_hint(load->reader, conf_get(list->items[0], "name"),
+                                  FIRST_TIER ".name", "out-of-range", "host",
+                                  "a tier needs a name other than the pool's, 'gpu'");
+    return true;
 }
 
 static bool read_offload(struct scenario_load *load, struct offload_opts *out)

@@ -408,7 +408,8 @@ static void run_events(struct serve *serve)
         now = event->at_ticks;
         if (is_boundary) {
             on_boundary(serve, event, now);
-            if (serve->config->cost.options->table != NULL) {
+            if (serve->config->cost.options->table != NULL ||
+                serve->config->sched.tier.chunk_blocks > 0) {
                 check_prices(serve);
             }
         } else {

@@ -84,7 +84,10 @@ int64_t serve_transfers_step_ticks(struct serve_replica *replica, const struct s
         end = submit(replica, false, plan->number, end);
     }
     replica->stall_ticks += end - start - ticks;
-    return (int64_t)(end - start);
+    // A link that can't keep up makes steps wait ever longer: no answer comes of that.
+    int64_t lasts = end - start < COST_TICKS_MAX ? (int64_t)(end - start) : COST_TICKS_MAX;
+    cost_note_held(replica->cost, lasts);
+    return lasts;
 }
 
 void serve_transfers_step_ended(struct serve_replica *replica, const struct sched_plan *plan,

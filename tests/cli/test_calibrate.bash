@@ -52,6 +52,8 @@ list() {
     printf '"mean_ttft_ms": NaN}\n'
 } >bench.json
 expect 2 'scenario must name' "$kvsim" calibrate bench.json --hardware h100-sxm
+expect 5 'memory-wall.yaml cannot start on h100-sxm5-80gb' \
+    "$kvsim" calibrate bench.json --hardware h100-sxm --scenario scenarios/memory-wall.yaml -o wall.yaml
 expect 0 'requests tpot +20 ' \
     "$kvsim" calibrate bench.json --hardware h100-sxm --scenario served.yaml --first 50% -o served-h100.yaml
 expect 0 . "$kvsim" check served-h100.yaml
