@@ -3,7 +3,7 @@
  *
  * Routers: each token chooses k of E experts; expert e (by falling popularity) with probability q_e = min(1, c e^-s), c such
  * that they add up to k. s = 0 is an even router. n tokens touch T = sum 1 - (1 - q_e)^n distinct experts, with s = 0 the
- * E (1 - (1 - k/E)^n) of the design.
+ * E (1 - (1 - k/E)^n) of independent even choices.
  *
  * Ranks: E / R experts lie on each of R GPUs, popular and unpopular ones mixed at random. A layer ends when the busiest
  * rank has ended, whose rows and touched experts are taken as mean + m(R) standard deviations, m(R) being the expected

@@ -111,8 +111,9 @@ static double tower_bytes(const struct kv_runtime_rule *rule, const struct spec_
     double hidden = vision->hidden, ranks = shape->tensor_parallel;
     double attention = (vision->has_rotary ? ROTARY_COPIES : PLAIN_COPIES) * hidden;
     double widest = max_real(attention, MLP_COPIES * (double)vision->intermediate) / ranks;
-    double patches = encoder_tokens(rule, model, shape) * vision->patches_per_token;
-    return patches * ELEMENT_BYTES * (vision->patch_values + STREAM_COPIES * hidden + widest);
+    double patches = encoder_tokens(rule, model, shape) * (double)vision->patches_per_token;
+    return patches * ELEMENT_BYTES *
+           ((double)vision->patch_values + STREAM_COPIES * hidden + widest);
 }
 
 /* ---- sampler ---- */
@@ -152,6 +153,13 @@ static double graphs_bytes(const struct kv_runtime_rule *rule, const struct spec
     return estimated ? bytes * rule->graph_charged_share : bytes;
 }
 
+// Of a tower of any geometry: beyond an exabyte no device is larger, and sums still fit.
+static int64_t whole_bytes(double bytes)
+{
+    const double most = 1e18;
+    return llround(bytes < most ? bytes : most);
+}
+
 void kv_runtime_predict(const struct kv_runtime_rule *rule, const struct spec_model *model,
                         const struct kv_runtime_shape *shape, struct kv_runtime *out)
 {
@@ -164,9 +172,9 @@ void kv_runtime_predict(const struct kv_runtime_rule *rule, const struct spec_mo
     out->layer_bytes = llround(layer_bytes(rule, model, shape));
     out->sampler_bytes = llround(sampler_bytes(rule, model, shape));
     if (tower_runs(rule, model)) {
-        out->tower_bytes = llround(tower_bytes(rule, model, shape));
-        out->embedding_bytes =
-            llround(encoder_tokens(rule, model, shape) * ELEMENT_BYTES * model->vision.output);
+        out->tower_bytes = whole_bytes(tower_bytes(rule, model, shape));
+        out->embedding_bytes = whole_bytes(encoder_tokens(rule, model, shape) * ELEMENT_BYTES *
+                                           (double)model->vision.output);
     }
     out->activation_bytes = max_count(
         out->tower_bytes, out->embedding_bytes + max_count(out->layer_bytes, out->sampler_bytes));

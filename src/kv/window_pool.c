@@ -3,7 +3,7 @@
  *
  * The memory of B blocks of all layers alike is dealt out anew: F blocks to the full layers and ratio * F to the windowed
  * ones, F = B (full + windowed) / (full + ratio * windowed) in bytes of a block.
- * Source: sgl-project/sglang, model_runner.py (set_num_tokens_hybrid_swa), as remembered.
+ * Source: sgl-project/sglang, model_runner.py (set_num_tokens_hybrid_swa); not checked against its source.
  */
 #include "kv/waterfall_int.h"
 

@@ -21,10 +21,17 @@ struct vision_opts {
 };
 
 #define AT(member) .offset = offsetof(struct vision_opts, member)
-#define COUNT(name, other, text)                                                            \
-    {                                                                                       \
-        .key = #name, .type = BASE_INT, .unit = BASE_COUNT, AT(name), .min = 1, .max = 1e9, \
-        .also = other, .help = text                                                         \
+// Far beyond any tower, and so small that what is computed from them stays exact or is refused.
+#define MAX_WIDTH 1e6
+#define MAX_FEW 64
+#define MAX_PATCH 4096
+#define MAX_MERGE 1024
+#define MAX_PARAMETERS 1e13
+
+#define COUNT(name, most, other, text)                                                       \
+    {                                                                                        \
+        .key = #name, .type = BASE_INT, .unit = BASE_COUNT, AT(name), .min = 1, .max = most, \
+        .also = other, .help = text                                                          \
     }
 
 static const struct base_field vision_fields[] = {
@@ -37,25 +44,26 @@ static const struct base_field vision_fields[] = {
      .unit = BASE_COUNT,
      AT(parameters),
      .has_offset = offsetof(struct vision_opts, has_parameters),
-     .max = 1e13,
+     .max = MAX_PARAMETERS,
      .help = "tower and projector; absent: from the geometry; 0: the engine does not load it"},
-    COUNT(depth, "num_hidden_layers layers", "layers"),
-    COUNT(hidden_size, "width", "width; with embed_dim: what a token of the text model gets"),
-    COUNT(embed_dim, NULL, "width (Qwen2-VL)"),
-    COUNT(intermediate_size, NULL, "width of the MLP"),
+    COUNT(depth, 1e5, "num_hidden_layers layers", "layers"),
+    COUNT(hidden_size, MAX_WIDTH, "width",
+          "width; with embed_dim: what a token of the text model gets"),
+    COUNT(embed_dim, MAX_WIDTH, NULL, "width (Qwen2-VL)"),
+    COUNT(intermediate_size, MAX_WIDTH, NULL, "width of the MLP"),
     {.key = "mlp_ratio",
      .type = BASE_REAL,
      AT(mlp_ratio),
-     .max = 1e3,
+     .max = MAX_FEW,
      .help = "the same over the width"},
-    COUNT(out_hidden_size, "projection_dim", "what a token of the text model gets"),
-    COUNT(patch_size, "spatial_patch_size", "edge of a patch in pixels"),
-    COUNT(temporal_patch_size, NULL, "frames of a patch"),
-    COUNT(in_channels, "in_chans num_channels", "colours"),
-    COUNT(image_size, NULL, "edge of the picture in pixels, where it is fixed"),
-    COUNT(spatial_merge_size, NULL, "patches merged into a token, along an edge"),
-    COUNT(patches_per_token, NULL, "patches merged into a token"),
-    COUNT(tokens_per_item, NULL, "tokens of the largest image or video"),
+    COUNT(out_hidden_size, MAX_WIDTH, "projection_dim", "what a token of the text model gets"),
+    COUNT(patch_size, MAX_PATCH, "spatial_patch_size", "edge of a patch in pixels"),
+    COUNT(temporal_patch_size, MAX_FEW, NULL, "frames of a patch"),
+    COUNT(in_channels, MAX_FEW, "in_chans num_channels", "colours"),
+    COUNT(image_size, 1e6, NULL, "edge of the picture in pixels, where it is fixed"),
+    COUNT(spatial_merge_size, MAX_MERGE, NULL, "patches merged into a token, along an edge"),
+    COUNT(patches_per_token, MAX_MERGE *MAX_MERGE, NULL, "patches merged into a token"),
+    COUNT(tokens_per_item, 1e9, NULL, "tokens of the largest image or video"),
     {.key = "deepstack_visual_indexes",
      .type = BASE_NODE,
      AT(deepstack_visual_indexes),
@@ -76,6 +84,11 @@ static double square(double value)
     return value * value;
 }
 
+static int64_t at_least_one(double count)
+{
+    return count > 1 ? (int64_t)count : 1;
+}
+
 /* Qwen's and Pixtral's towers turn positions into queries and keys; gated MLPs are those of Qwen2.5-VL and Pixtral. */
 static void fill_family(const struct vision_opts *o, const char *type, struct spec_vision *out)
 {
@@ -83,14 +96,16 @@ static void fill_family(const struct vision_opts *o, const char *type, struct sp
     bool is_qwen = is_type(type, "qwen");
     out->has_rotary = is_qwen || is_type(type, "pixtral") || is_type(type, "mistral3");
     int64_t merge = o->spatial_merge_size != 0 ? o->spatial_merge_size : is_qwen ? 2 : 1;
-    out->patches_per_token =
-        (uint32_t)(o->patches_per_token != 0 ? o->patches_per_token : merge * merge);
+    out->patches_per_token = o->patches_per_token != 0 ? o->patches_per_token : merge * merge;
     double edge = o->patch_size != 0 ? floor((double)o->image_size / (double)o->patch_size) : 0;
-    out->item_tokens = is_qwen ? QWEN_ITEM_TOKENS : (int64_t)square(edge) / out->patches_per_token;
+    out->item_tokens = QWEN_ITEM_TOKENS;
+    if (!is_qwen)
+        out->item_tokens =
+            edge > 0 ? at_least_one(square(edge) / (double)out->patches_per_token) : 0;
     if (o->tokens_per_item != 0) {
         out->item_tokens = o->tokens_per_item;
         if (!is_qwen && edge > 0 && o->patches_per_token == 0)
-            out->patches_per_token = (uint32_t)(square(edge) / (double)o->tokens_per_item);
+            out->patches_per_token = at_least_one(square(edge) / (double)o->tokens_per_item);
     }
 }
 
@@ -100,10 +115,19 @@ static double geometry_parameters(const struct vision_opts *o, const char *type,
 {
     bool is_gated = is_type(type, "qwen2_5") || is_type(type, "pixtral");
     bool is_qwen = is_type(type, "qwen");
-    double h = vision->hidden, merged = h * (is_qwen ? vision->patches_per_token : 1);
+    double h = vision->hidden, merged = h * (is_qwen ? (double)vision->patches_per_token : 1);
     double layer = 4 * square(h) + (is_gated ? 3 : 2) * h * vision->intermediate;
     double projector = merged * text_hidden + (is_qwen ? square(merged) : 0);
-    return (double)o->depth * layer + h * vision->patch_values + projectors * projector;
+    return (double)o->depth * layer + h * (double)vision->patch_values + projectors * projector;
+}
+
+static bool check_parameters(struct scenario_reader *reader, const struct conf_node *tree,
+                             const char *path, const struct spec_vision *vision)
+{
+    return vision->parameters <= MAX_PARAMETERS ||
+           scenario_fail_hint(reader, tree, path, "out-of-range", "vision: {parameters: 1e9}",
+                              "'vision' has a geometry of %.3g parameters, more than %.3g",
+                              vision->parameters, MAX_PARAMETERS);
 }
 
 static void fill(const struct vision_opts *o, const char *type, const struct spec_model *model,
@@ -119,9 +143,9 @@ static void fill(const struct vision_opts *o, const char *type, const struct spe
                                                              : 4.0 * (double)hidden);
     int64_t frames = o->temporal_patch_size != 0 ? o->temporal_patch_size : 1;
     int64_t colours = o->in_channels != 0 ? o->in_channels : 3;
-    out->patch_values = (uint32_t)(frames * colours * o->patch_size * o->patch_size);
+    out->patch_values = frames * colours * o->patch_size * o->patch_size;
     fill_family(o, type, out);
-    out->output = (uint32_t)(projectors * model->hidden);
+    out->output = (int64_t)(projectors * model->hidden);
     out->parameters = o->has_parameters
                           ? o->parameters
                           : geometry_parameters(o, type, model->hidden, projectors, out);
@@ -132,7 +156,8 @@ static bool read_item_tokens(struct scenario_reader *reader, const struct conf_n
                              const char *path, struct vision_opts *opts)
 {
     static const struct base_field tokens[] = {
-        COUNT(tokens_per_item, "mm_tokens_per_image image_seq_length", "tokens of a picture"), {0}};
+        COUNT(tokens_per_item, 1e9, "mm_tokens_per_image image_seq_length", "tokens of a picture"),
+        {0}};
     return opts->tokens_per_item != 0 || scenario_config_rows(reader, whole, tokens, path, opts);
 }
 
@@ -150,8 +175,9 @@ bool scenario_vision_read(struct scenario_reader *reader, struct conf_node *whol
                               read_item_tokens(reader, whole, path, &opts)
                         : scenario_read_map(reader, tree, &scenario_vision_section, path, &opts);
     bool is_left_out = opts.has_parameters && opts.parameters <= 0;
-    if (ok && !is_left_out && (opts.depth != 0 || opts.has_parameters))
-        fill(&opts, opts.model_type != NULL ? opts.model_type : model->model_type, model,
-             &model->vision);
-    return ok;
+    if (!ok || is_left_out || (opts.depth == 0 && !opts.has_parameters))
+        return ok;
+    fill(&opts, opts.model_type != NULL ? opts.model_type : model->model_type, model,
+         &model->vision);
+    return check_parameters(reader, tree, path, &model->vision);
 }

@@ -56,11 +56,11 @@ enum spec_linear {
 struct spec_vision {
     double parameters; /* 0: the model sees nothing */
     uint32_t hidden, intermediate;
-    uint32_t output;            /* elements that it hands to the text model for each token */
-    uint32_t patch_values;      /* numbers of one patch */
-    uint32_t patches_per_token; /* before they are merged */
-    int64_t item_tokens;        /* of the largest image or video */
-    bool has_rotary;            /* positions are turned into its queries and keys, in fp32 */
+    int64_t output;            /* elements that it hands to the text model for each token */
+    int64_t patch_values;      /* numbers of one patch */
+    int64_t patches_per_token; /* before they are merged */
+    int64_t item_tokens;       /* of the largest image or video */
+    bool has_rotary;           /* positions are turned into its queries and keys, in fp32 */
 };
 
 struct spec_model {

@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- schema ---- */
@@ -243,46 +244,83 @@ static enum kvsim_status write_list(struct store *store, const struct write_rows
     return store_insert_end(store, &insert, err);
 }
 
-static enum kvsim_status write_rows(struct store *store, void *context, struct kvsim_error *err)
-{
-    struct write_rows *write = context;
-    enum kvsim_status status = store_query_int(
-        store, "SELECT coalesce(max(validation_id), 0) + 1 FROM validation", &write->id, err);
-    if (status == KVSIM_OK)
-        status = write_head(store, write, err);
-    if (status == KVSIM_OK)
-        status = write_groups(store, write, err);
-    for (int list = 0; list < LISTS && status == KVSIM_OK; list++)
-        status = write_list(store, write, (enum list)list, err);
-    return status;
-}
+/* ---- the same again: every column that is written ---- */
 
-/* ---- the same again ---- */
-
+// Every NaN is stored as NULL.
 static void hash_real(struct base_hash *hash, double value)
 {
+    value = isnan(value) ? (double)NAN : value;
     base_hash_bytes(hash, &value, sizeof value);
+}
+
+static void hash_count(struct base_hash *hash, size_t value)
+{
+    uint64_t wide = value;
+    base_hash_bytes(hash, &wide, sizeof wide);
+}
+
+static void hash_optional(struct base_hash *hash, const char *text)
+{
+    hash_count(hash, text != NULL);
+    base_hash_text(hash, text != NULL ? text : "");
+}
+
+static void hash_part(struct base_hash *hash, const struct record_validation_part *part)
+{
+    hash_count(hash, part->kind);
+    base_hash_text(hash, part->name);
+    hash_count(hash, part->count);
+    hash_count(hash, part->agreeing);
+    hash_real(hash, part->median);
+    hash_real(hash, part->mean);
+    hash_real(hash, part->p90);
+    hash_real(hash, part->bias);
+    hash_real(hash, part->worst);
+    base_hash_text(hash, part->worst_case);
+    hash_real(hash, part->tau);
+}
+
+static void hash_bound(struct base_hash *hash, const struct record_validation_bound *bound)
+{
+    base_hash_text(hash, bound->figure);
+    base_hash_text(hash, bound->part);
+    hash_real(hash, bound->bound);
+    hash_real(hash, bound->value);
+    hash_count(hash, bound->is_exceeded);
+}
+
+static void hash_case(struct base_hash *hash, const struct record_validation_case *item)
+{
+    base_hash_text(hash, item->id);
+    base_hash_text(hash, item->family);
+    hash_optional(hash, item->device);
+    hash_optional(hash, item->phase);
+    base_hash_text(hash, item->what);
+    hash_real(hash, item->predicted);
+    hash_real(hash, item->measured);
+    hash_real(hash, item->error);
+    hash_count(hash, item->agrees);
+    hash_count(hash, item->is_fitted);
+    base_hash_text(hash, item->note);
+    base_hash_text(hash, item->source);
 }
 
 static void hash_group(struct base_hash *hash, const struct record_validation_group *group)
 {
     base_hash_text(hash, group->name);
     base_hash_text(hash, group->summary);
+    hash_optional(hash, group->level);
     base_hash_text(hash, group->basis);
-    for (size_t i = 0; i < group->bounds.count; i++) {
-        base_hash_text(hash, group->bounds.at[i].figure);
-        hash_real(hash, group->bounds.at[i].bound);
-    }
-    for (size_t i = 0; i < group->cases.count; i++) {
-        const struct record_validation_case *item = &group->cases.at[i];
-        base_hash_text(hash, item->id);
-        base_hash_text(hash, item->what);
-        base_hash_text(hash, item->note);
-        base_hash_text(hash, item->agrees ? "agrees" : "");
-        base_hash_text(hash, item->is_fitted ? "fitted" : "");
-        hash_real(hash, item->predicted);
-        hash_real(hash, item->measured);
-    }
+    hash_count(hash, group->is_exact);
+    hash_count(hash, group->is_within);
+    for (int list = 0; list < LISTS; list++)
+        hash_count(hash, list_count(group, (enum list)list));
+    for (size_t i = 0; i < group->parts.count; i++)
+        hash_part(hash, &group->parts.at[i]);
+    for (size_t i = 0; i < group->bounds.count; i++)
+        hash_bound(hash, &group->bounds.at[i]);
+    for (size_t i = 0; i < group->cases.count; i++)
+        hash_case(hash, &group->cases.at[i]);
 }
 
 static void fingerprint_of(struct write_rows *write)
@@ -299,21 +337,12 @@ static void fingerprint_of(struct write_rows *write)
 static enum kvsim_status find_last(struct store *store, const char *fingerprint, int64_t *id,
                                    struct kvsim_error *err)
 {
-    bool is_empty;
-    int64_t table_count = 0;
-    *id = 0;
-    enum kvsim_status status = store_connect_to_read(store, &is_empty, err);
-    if (status == KVSIM_OK && !is_empty)
-        status =
-            store_query_int(store, "SELECT count(*) FROM sqlite_schema WHERE name = 'validation'",
-                            &table_count, err);
-    if (status != KVSIM_OK || table_count == 0)
-        return status;
     sqlite3_stmt *stmt;
-    status = store_prepare(store,
-                           "SELECT validation_id, fingerprint FROM validation "
-                           "ORDER BY validation_id DESC LIMIT 1",
-                           &stmt, err);
+    *id = 0;
+    enum kvsim_status status = store_prepare(store,
+                                             "SELECT validation_id, fingerprint FROM validation "
+                                             "ORDER BY validation_id DESC LIMIT 1",
+                                             &stmt, err);
     if (status != KVSIM_OK)
         return status;
     int rc = sqlite3_step(stmt);
@@ -325,6 +354,25 @@ static enum kvsim_status find_last(struct store *store, const char *fingerprint,
     return status;
 }
 
+/* ---- all of it, in one transaction ---- */
+
+static enum kvsim_status write_all(struct store *store, void *context, struct kvsim_error *err)
+{
+    struct write_rows *write = context;
+    enum kvsim_status status = find_last(store, write->fingerprint, &write->id, err);
+    if (status != KVSIM_OK || write->id > 0)
+        return status;
+    status = store_query_int(store, "SELECT coalesce(max(validation_id), 0) + 1 FROM validation",
+                             &write->id, err);
+    if (status == KVSIM_OK)
+        status = write_head(store, write, err);
+    if (status == KVSIM_OK)
+        status = write_groups(store, write, err);
+    for (int list = 0; list < LISTS && status == KVSIM_OK; list++)
+        status = write_list(store, write, (enum list)list, err);
+    return status;
+}
+
 enum kvsim_status store_write_validation(struct store *store,
                                          const struct record_validation *validation,
                                          const char *kvsim_version, int64_t *validation_id,
@@ -332,10 +380,7 @@ enum kvsim_status store_write_validation(struct store *store,
 {
     struct write_rows write = {.validation = validation, .kvsim_version = kvsim_version};
     fingerprint_of(&write);
-    enum kvsim_status status = find_last(store, write.fingerprint, validation_id, err);
-    if (status != KVSIM_OK || *validation_id > 0)
-        return status;
-    status = store_transact(store, write_rows, &write, err);
+    enum kvsim_status status = store_transact(store, write_all, &write, err);
     *validation_id = status == KVSIM_OK ? write.id : 0;
     return status;
 }

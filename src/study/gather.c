@@ -307,7 +307,7 @@ static void gather_tiers(const struct study_replications *replications, struct r
     }
     gpu.hit_rate = rate_of(&gpu);
     tier.hit_rate = rate_of(&tier);
-    tier.link_busy = fmax(tier.read_busy, tier.write_busy);
+    tier.link_busy = record_get_real(out, RECORD_TIER_LINK_BUSY);
     base_vec_push(&out->tiers, gpu);
     base_vec_push(&out->tiers, tier);
 }

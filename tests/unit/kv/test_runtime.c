@@ -149,6 +149,20 @@ START_TEST(a_tower_runs_on_the_largest_items)
 }
 END_TEST
 
+START_TEST(a_tower_beyond_every_device_still_has_a_size)
+{
+    struct spec_vision vast = tower;
+    vast.patch_values = INT64_C(64) * 64 * 4096 * 4096;
+    vast.patches_per_token = INT64_C(1024) * 1024;
+    vast.output = INT64_C(1000000) * 1000000;
+    vast.item_tokens = 1000000000;
+    struct kv_runtime out = see(&vast, KV_ENCODER_BUDGET, 8192, 1);
+    ck_assert_int_eq(out.tower_bytes, INT64_C(1000000000000000000));
+    ck_assert_int_eq(out.embedding_bytes, INT64_C(1000000000000000000));
+    ck_assert_int_ge(out.activation_bytes, out.tower_bytes);
+}
+END_TEST
+
 START_TEST(a_prompt_of_pictures_samples_a_row_for_each)
 {
     struct kv_runtime out = see(&tower, KV_ENCODER_PROMPT, 8192, 1);
@@ -163,4 +177,5 @@ END_TEST
 CHECK_MAIN("kv.runtime", takes_the_larger_of_layer_and_sampler,
            cuts_layers_over_ranks_but_no_logits, chunks_the_tokens_of_experts, counts_capture_sizes,
            capture_sizes_may_reach_beyond_the_seats, a_tower_runs_on_the_largest_items,
+           a_tower_beyond_every_device_still_has_a_size,
            a_prompt_of_pictures_samples_a_row_for_each)

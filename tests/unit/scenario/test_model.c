@@ -205,7 +205,7 @@ START_TEST(a_tower_is_read_beside_the_text_model)
     ck_assert(memcmp(&config.vision, &file.vision, sizeof file.vision) == 0);
     ck_assert_double_eq_tol(file.vision.parameters / 1e9, 0.415, 0.003);
     ck_assert_int_eq(file.vision.item_tokens, 256);
-    ck_assert_uint_eq(file.vision.patches_per_token, 16);
+    ck_assert_int_eq(file.vision.patches_per_token, 16);
     ck_assert(!file.vision.has_rotary);
     load_one(&arena, "qwen3.5-27b", &qwen);
     ck_assert_double_eq_tol(qwen.vision.parameters / 1e9, 0.458, 0.003);
@@ -252,6 +252,102 @@ static void refuse(const char *text, const char *code, const char *part)
     loaded_end(&loaded);
 }
 
+/* The same tower in a model file and in a config.json: {key: value, ...}, JSON both. */
+struct towers {
+    struct kvsim_error file_err, config_err;
+    enum kvsim_status file_status, config_status;
+    struct spec_model file, config;
+};
+
+static void load_tower(struct base_arena *arena, const char *vision, struct towers *out)
+{
+    struct loaded folder;
+    char path[160], text[1024];
+    loaded_begin(&folder);
+    memset(out, 0, sizeof *out);
+    const char *geometry =
+        "\"num_hidden_layers\": 2, \"hidden_size\": 64, \"num_attention_heads\": 4, "
+        "\"intermediate_size\": 128, \"vocab_size\": 100";
+    snprintf(text, sizeof text, "{\"name\": m, \"mlp_type\": gated, %s, \"vision\": %s}\n",
+             geometry, vision);
+    write_text(folder.path, text);
+    out->file_status = scenario_load_model(arena, folder.path, &out->file, &out->file_err);
+    snprintf(path, sizeof path, "%s/config.json", folder.folder);
+    snprintf(text, sizeof text, "{\"model_type\": \"llama\", %s, \"vision_config\": %s}\n",
+             geometry, vision);
+    write_text(path, text);
+    out->config_status = scenario_load_model(arena, path, &out->config, &out->config_err);
+    unlink(path);
+    unlink(folder.path);
+    rmdir(folder.folder);
+}
+
+static void refuse_tower(const char *vision, const char *part)
+{
+    struct base_arena arena;
+    struct towers towers;
+    base_arena_init(&arena);
+    load_tower(&arena, vision, &towers);
+    ck_assert_msg(towers.file_status == KVSIM_ERR_SCENARIO, "file: %s", vision);
+    ck_assert_msg(towers.config_status == KVSIM_ERR_SCENARIO, "config: %s", vision);
+    ck_assert_msg(strstr(towers.file_err.message, part) != NULL, "%s", towers.file_err.message);
+    ck_assert_msg(strstr(towers.config_err.message, part) != NULL, "%s", towers.config_err.message);
+    base_arena_release(&arena);
+}
+
+START_TEST(a_tower_without_measure_is_refused)
+{
+#define SMALL "{\"depth\": 1, \"hidden_size\": 8, \"patch_size\": 2, "
+    refuse_tower(SMALL "\"spatial_merge_size\": 65536}", "spatial_merge_size");
+    refuse_tower(SMALL "\"spatial_merge_size\": 1025}", "spatial_merge_size");
+    refuse_tower(SMALL "\"patches_per_token\": 4294967296}", "patches_per_token");
+    refuse_tower(SMALL "\"temporal_patch_size\": 65}", "temporal_patch_size");
+    refuse_tower(SMALL "\"in_channels\": 65}", "in_channels");
+    refuse_tower(SMALL "\"mlp_ratio\": 65}", "mlp_ratio");
+    refuse_tower(SMALL "\"embed_dim\": 1000001}", "embed_dim");
+    refuse_tower(SMALL "\"intermediate_size\": 1000001}", "intermediate_size");
+    refuse_tower("{\"depth\": 1, \"hidden_size\": 1000001}", "hidden_size");
+    refuse_tower("{\"depth\": 1, \"hidden_size\": 8, \"patch_size\": 4097}", "patch_size");
+    refuse_tower("{\"depth\": 100000, \"hidden_size\": 1000000}", "parameters");
+#undef SMALL
+}
+END_TEST
+
+START_TEST(a_tower_at_its_limits_is_counted)
+{
+    struct base_arena arena;
+    struct towers towers;
+    base_arena_init(&arena);
+    load_tower(
+        &arena,
+        "{\"model_type\": \"qwen2_vl\", \"depth\": 1, \"hidden_size\": 1, \"patch_size\": 4096, "
+        "\"temporal_patch_size\": 64, \"in_channels\": 64, \"spatial_merge_size\": 1024, "
+        "\"mlp_ratio\": 64}",
+        &towers);
+    ck_assert_msg(towers.file_status == KVSIM_OK, "%s", towers.file_err.message);
+    ck_assert_msg(towers.config_status == KVSIM_OK, "%s", towers.config_err.message);
+    ck_assert(memcmp(&towers.file.vision, &towers.config.vision, sizeof towers.file.vision) == 0);
+    ck_assert_int_eq(towers.file.vision.patches_per_token, 1024 * 1024);
+    ck_assert_int_eq(towers.file.vision.patch_values, INT64_C(64) * 64 * 4096 * 4096);
+    ck_assert_uint_eq(towers.file.vision.intermediate, 64);
+
+    // More tokens than patches, and fewer patches than one token merges: at least one of each.
+    load_tower(&arena,
+               "{\"depth\": 1, \"hidden_size\": 8, \"patch_size\": 14, \"image_size\": 14, "
+               "\"tokens_per_item\": 256}",
+               &towers);
+    ck_assert_int_eq(towers.file.vision.patches_per_token, 1);
+    ck_assert_int_eq(towers.config.vision.patches_per_token, 1);
+    load_tower(&arena,
+               "{\"depth\": 1, \"hidden_size\": 8, \"patch_size\": 14, \"image_size\": 28, "
+               "\"spatial_merge_size\": 1024}",
+               &towers);
+    ck_assert_int_eq(towers.file.vision.item_tokens, 1);
+    ck_assert_int_eq(towers.config.vision.item_tokens, 1);
+    base_arena_release(&arena);
+}
+END_TEST
+
 #define TINY                                                                                      \
     "name: m, num_hidden_layers: 2, hidden_size: 64, num_attention_heads: 4, intermediate_size: " \
     "128, vocab_size: 100"
@@ -291,4 +387,5 @@ CHECK_MAIN("scenario.model", well_known_models_have_their_sizes,
            every_shipped_model_loads_and_has_its_published_size,
            a_config_of_each_family_is_read_as_it_is, windows_and_shared_layers_are_counted,
            a_model_may_be_stated_changed_or_read, a_tower_is_read_beside_the_text_model,
-           a_tower_can_be_left_out_or_added, what_is_not_clear_is_named_not_guessed)
+           a_tower_can_be_left_out_or_added, a_tower_without_measure_is_refused,
+           a_tower_at_its_limits_is_counted, what_is_not_clear_is_named_not_guessed)

@@ -78,6 +78,73 @@ START_TEST(equal_figures_in_a_row_are_stored_once)
 }
 END_TEST
 
+static int64_t write_made(const struct record_validation *validation)
+{
+    struct store *store;
+    int64_t id = -1;
+    ck_assert_int_eq(store_open("x.db", STORE_WRITE, &store, &err), KVSIM_OK);
+    ck_assert_msg(store_write_validation(store, validation, "1", &id, &err) == KVSIM_OK, "%s",
+                  err.message);
+    store_close(store);
+    return id;
+}
+
+#define CHANGE(member, value)                                    \
+    do {                                                         \
+        member = value;                                          \
+        ck_assert_msg(write_made(&made) == ++id, "%s", #member); \
+        ck_assert_msg(write_made(&made) == id, "%s", #member);   \
+    } while (0)
+
+START_TEST(a_change_of_any_column_is_stored)
+{
+    struct record_validation made;
+    int64_t id = 1;
+    scratch_enter();
+    made_validation_init(&made, 0.2);
+    struct record_validation_group *group = &made.groups.at[0];
+    ck_assert_int_eq(write_made(&made), id);
+    CHANGE(group->name, "other");
+    CHANGE(group->summary, "other");
+    CHANGE(group->level, "affine");
+    CHANGE(group->level, "");
+    CHANGE(group->level, NULL);
+    CHANGE(group->basis, "other");
+    CHANGE(group->is_exact, !group->is_exact);
+    CHANGE(group->is_within, !group->is_within);
+    CHANGE(group->parts.at[1].kind, RECORD_VALIDATION_PHASE);
+    CHANGE(group->parts.at[1].name, "decode");
+    CHANGE(group->parts.at[1].count, 2);
+    CHANGE(group->parts.at[1].agreeing, 2);
+    CHANGE(group->parts.at[1].median, 0.2);
+    CHANGE(group->parts.at[1].mean, 0.2);
+    CHANGE(group->parts.at[1].p90, 0.2);
+    CHANGE(group->parts.at[1].bias, 0.2);
+    CHANGE(group->parts.at[1].worst, 0.2);
+    CHANGE(group->parts.at[1].tau, 0.2);
+    CHANGE(group->parts.at[1].worst_case, "a:2");
+    CHANGE(group->bounds.at[1].figure, "p90_error");
+    CHANGE(group->bounds.at[1].part, "prefill");
+    CHANGE(group->bounds.at[1].bound, 0.3);
+    CHANGE(group->bounds.at[1].value, 0.3);
+    CHANGE(group->bounds.at[1].is_exceeded, true);
+    CHANGE(group->cases.at[1].id, "b:2");
+    CHANGE(group->cases.at[1].family, "b");
+    CHANGE(group->cases.at[1].device, "b");
+    CHANGE(group->cases.at[1].phase, NULL);
+    CHANGE(group->cases.at[1].what, "step_ms");
+    CHANGE(group->cases.at[1].predicted, 2);
+    CHANGE(group->cases.at[1].measured, 2);
+    CHANGE(group->cases.at[1].error, 2);
+    CHANGE(group->cases.at[1].agrees, false);
+    CHANGE(group->cases.at[1].is_fitted, false);
+    CHANGE(group->cases.at[1].note, "other");
+    CHANGE(group->cases.at[1].source, "other");
+    record_validation_free(&made);
+    scratch_leave();
+}
+END_TEST
+
 /* A database as version 2 had it: without validations. */
 START_TEST(an_older_database_is_brought_up_to_date)
 {
@@ -103,5 +170,6 @@ int main(void)
     return unit_run("store.validation",
                     (const TTest *const[]){groups_bounds_and_cases_are_read_back,
                                            equal_figures_in_a_row_are_stored_once,
+                                           a_change_of_any_column_is_stored,
                                            an_older_database_is_brought_up_to_date, NULL});
 }
