@@ -59,8 +59,9 @@ struct record_candidate {
     const char *binding_limit; /* what binds there */
 
     /* For the demand. */
-    int64_t replicas, gpus; /* 0: no demand, or it cannot be met */
-    bool is_verified;       /* by a run of so many replicas; else calculated from one */
+    int64_t replicas, gpus;         /* 0: no demand, or it cannot be met */
+    bool is_verified;               /* by a run of so many replicas; else calculated from one */
+    int64_t missed_from, missed_to; /* so many replicas were run and none was enough; 0: not so */
     double usd_per_hour, usd_per_mtok_output, headroom; /* NaN: unknown */
     double gpu_hours_elastic, gpu_hours_static;         /* over a profile; NaN without one */
     double months_to_breach, months_low, months_high;   /* at the stated growth; NaN without one */

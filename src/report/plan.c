@@ -73,6 +73,18 @@ static void put_money(struct report_page *page, const struct record_candidate *b
     report_page_line(page, "cost: $ %s per hour, $ %s per million output tokens", hour, tokens);
 }
 
+static void put_none_found(struct report_page *page, const struct record_candidate *best,
+                           const char *demand)
+{
+    if (best->missed_from == 0)
+        report_page_line(page, "demand of %s: no number of replicas was found", demand);
+    else
+        report_page_line(page,
+                         "demand of %s: no number of replicas was found; %lld to %lld were "
+                         "simulated, and none meets the targets at the stated confidence",
+                         demand, (long long)best->missed_from, (long long)best->missed_to);
+}
+
 static void put_demand(struct report_page *page, const struct record_plan *plan,
                        const struct record_candidate *best)
 {
@@ -81,7 +93,7 @@ static void put_demand(struct report_page *page, const struct record_plan *plan,
         return;
     report_plan_load(plan, plan->demand, demand, sizeof demand);
     if (best->replicas == 0) {
-        report_page_line(page, "demand of %s: no number of replicas was found", demand);
+        put_none_found(page, best, demand);
         return;
     }
     report_print_share(best->headroom, headroom, sizeof headroom);

@@ -132,6 +132,11 @@ static void write_answer(const struct record_plan *plan, struct base_text *out)
         base_text_add(out, ".");
     } else if (best->replicas == 0) {
         base_text_add(out, "No number of replicas was found.");
+        if (best->missed_from > 0)
+            base_text_printf(out,
+                             " %lld to %lld were simulated, and none meets the targets at the "
+                             "stated confidence.",
+                             (long long)best->missed_from, (long long)best->missed_to);
     } else {
         base_text_printf(out, "%lld × %s", (long long)best->gpus, hardware_of(best));
         if (!isnan(best->usd_per_hour))

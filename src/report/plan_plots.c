@@ -286,7 +286,7 @@ static size_t count_serving(const struct record_plan *plan)
     return count;
 }
 
-/* "2 x 4 GPUs, $ 0.35 a Mtok" beside the bar. */
+/* "8 GPUs" beside the bar; with a price "$16.00, 8 GPUs", the dollars of an hour. */
 static const char *candidate_label(const struct record_candidate *candidate, bool is_priced,
                                    struct base_arena *arena)
 {
@@ -308,6 +308,8 @@ static const char *candidate_name(const struct record_plan *plan,
         base_text_printf(&text, "%s%s", i == 0 ? "" : ", ", candidate->values[i]);
     if (text.count > NAME_COLUMNS + 3) {
         text.count = NAME_COLUMNS + 1;
+        while (text.count > 0 && ((unsigned char)text.at[text.count] & 0xC0) == 0x80)
+            text.count--; // whole characters of UTF-8
         text.at[text.count] = '\0';
         base_text_add(&text, "...");
     }

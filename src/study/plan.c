@@ -177,6 +177,7 @@ static void refuse(struct candidate_work *work, const char *reason)
     struct record_candidate *candidate = &work->plan->candidates[work->index];
     candidate->status = RECORD_CANDIDATE_REFUSED;
     candidate->reason = copy(work->plan, reason);
+    candidate->replicas = 0; // the load of the demand may be what it cannot be started for
 }
 
 static enum kvsim_status resolve(struct candidate_work *work, struct kvsim_diags *diags,
@@ -243,7 +244,7 @@ static void size_stages(struct candidate_work *work, struct record_candidate *ca
 {
     double per_replica = candidate->sure_load / (double)candidate->base_replicas;
     double total_s = 0, elastic_s = 0;
-    if (work->facts.stage_count == 0 || !(per_replica > 0))
+    if (work->facts.stage_count == 0 || !(per_replica > 0) || candidate->replicas == 0)
         return;
     for (size_t i = 0; i < work->facts.stage_count; i++) {
         const struct workload_stage *stage = &work->facts.stages[i];
@@ -283,7 +284,9 @@ static enum kvsim_status do_candidate(struct candidate_work *work, struct kvsim_
     plan->load = work->facts.load;
     if (isnan(plan->demand))
         plan->demand = work->facts.demand;
-    status = study_plan_search(&work->search, err);
+    status = study_plan_check_doubt(&work->search, err);
+    if (status == KVSIM_OK)
+        status = study_plan_search(&work->search, err);
     if (status == KVSIM_OK)
         status = study_plan_size(&work->search, plan->demand, err);
     if (status == KVSIM_ERR_REFUSED) { // met with a load that the engine cannot be started for
@@ -322,14 +325,25 @@ static int compare_doubles(double a, double b)
     return (a > b) - (a < b);
 }
 
+static int compare_load_per_gpu(const struct record_candidate *a, const struct record_candidate *b)
+{
+    double gpus_a = (double)(a->base_replicas * a->gpus_per_replica),
+           gpus_b = (double)(b->base_replicas * b->gpus_per_replica);
+    return compare_doubles(b->max_load / gpus_b, a->max_load / gpus_a);
+}
+
 /*
  * Those that carry the demand first: the fewest dollars an hour, those of known price before others, then the fewest GPUs;
- * without a demand the most load per GPU.
+ * without a demand the most load per GPU. Those that cannot start are the last: of them nothing else is known.
  */
 static int compare_candidates(const void *left, const void *right)
 {
     const struct record_candidate *a = left, *b = right;
+    bool a_starts = a->status != RECORD_CANDIDATE_REFUSED,
+         b_starts = b->status != RECORD_CANDIDATE_REFUSED;
     bool a_serves = a->replicas > 0, b_serves = b->replicas > 0;
+    if (a_starts != b_starts)
+        return a_starts ? -1 : 1;
     if (a_serves != b_serves)
         return a_serves ? -1 : 1;
     int order = 0;
@@ -338,11 +352,8 @@ static int compare_candidates(const void *left, const void *right)
         if (order == 0)
             order = (a->gpus > b->gpus) - (a->gpus < b->gpus);
     }
-    if (order == 0) {
-        double gpus_a = (double)(a->base_replicas * a->gpus_per_replica),
-               gpus_b = (double)(b->base_replicas * b->gpus_per_replica);
-        order = compare_doubles(b->max_load / gpus_b, a->max_load / gpus_a);
-    }
+    if (order == 0 && a_starts)
+        order = compare_load_per_gpu(a, b);
     for (size_t i = 0; i < RECORD_AXES_MAX && order == 0 && a->values[i] != NULL; i++)
         order = strcmp(a->values[i], b->values[i]);
     return order;
@@ -393,6 +404,7 @@ static enum kvsim_status look_at_best(const struct study_plan_request *request,
     }
     struct candidate_work work = {.request = request, .plan = plan, .index = best};
     enum kvsim_status status = prepare(&work, diags, err);
+    base_require(plan->candidates[best].status != RECORD_CANDIDATE_REFUSED); // see refuse_all()
     if (status == KVSIM_OK && request->uncertain_count > 0)
         status = study_plan_doubt(&work.search, plan->demand, err);
     if (status == KVSIM_OK && request->run_wanted)
@@ -407,7 +419,13 @@ static enum kvsim_status refuse_all(const struct record_plan *plan, struct kvsim
         if (plan->candidates[i].status != RECORD_CANDIDATE_REFUSED)
             return KVSIM_OK;
     }
-    enum kvsim_status status = base_fail(err, KVSIM_ERR_REFUSED, "%s", plan->candidates[0].reason);
+    const char *reason = plan->candidates[0].reason;
+    enum kvsim_status status =
+        plan->candidate_count == 1
+            ? base_fail(err, KVSIM_ERR_REFUSED, "%s", reason)
+            : base_fail(err, KVSIM_ERR_REFUSED,
+                        "none of the %zu candidates can start; the first: %s",
+                        plan->candidate_count, reason);
     base_error_code(err, "cannot-start");
     return status;
 }

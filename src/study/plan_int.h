@@ -46,6 +46,9 @@ void study_plan_tell(const struct study_plan_search *search); /* the progress */
 /* The fewest replicas for the demand, with what they cost. */
 enum kvsim_status study_plan_size(struct study_plan_search *search, double demand,
                                   struct kvsim_error *err);
+/* Fails where an uncertain input has no numbers here, or where its spread leaves what its key may be. */
+enum kvsim_status study_plan_check_doubt(const struct study_plan_search *search,
+                                         struct kvsim_error *err);
 /* What the inputs that are not known exactly do to the answer of search->candidate: fills plan->inputs and odds. */
 enum kvsim_status study_plan_doubt(const struct study_plan_search *search, double demand,
                                    struct kvsim_error *err);

@@ -22,30 +22,36 @@ static enum kvsim_status try_replicas(struct study_plan_search *search, double d
     return status;
 }
 
-/* Up or down from the calculated number until one is enough and one less is not. */
+/*
+ * Up or down from the calculated number until one is enough and one less is not. Upwards it is given up at some point: the
+ * calculated number has failed then, and so is no answer.
+ */
 static enum kvsim_status verify(struct study_plan_search *search, double demand, int64_t guess,
                                 struct kvsim_error *err)
 {
     struct record_candidate *candidate = search->candidate;
-    int64_t replicas = guess;
-    bool enough = false, was_enough = false;
-    enum kvsim_status status = try_replicas(search, demand, replicas, &enough, err);
-    for (int i = 0; i < TRIES_MAX && status == KVSIM_OK; i++) {
+    int64_t replicas = guess, step = 0, most = guess + TRIES_MAX;
+    candidate->replicas = 0;
+    while (replicas >= 1 && replicas <= most) {
+        bool enough;
+        enum kvsim_status status = try_replicas(search, demand, replicas, &enough, err);
+        if (status != KVSIM_OK)
+            return status;
         if (enough) {
             candidate->replicas = replicas;
             candidate->is_verified = true;
-            if (replicas == 1 || replicas > guess)
-                break;
-            was_enough = true;
-            replicas--;
-        } else if (was_enough) {
-            break;
-        } else {
-            replicas++;
         }
-        status = try_replicas(search, demand, replicas, &enough, err);
+        if (step == 0)
+            step = enough ? -1 : 1;
+        else if (enough == (step > 0))
+            return KVSIM_OK;
+        replicas += step;
     }
-    return status;
+    if (candidate->replicas == 0) {
+        candidate->missed_from = guess;
+        candidate->missed_to = most;
+    }
+    return KVSIM_OK;
 }
 
 /*
@@ -154,7 +160,7 @@ enum kvsim_status study_plan_size(struct study_plan_search *search, double deman
     search->replications = 0; // as the scenario says
     if (guess <= VERIFIED_MAX && candidate->status == RECORD_CANDIDATE_OK)
         status = verify(search, demand, guess, err);
-    if (status == KVSIM_OK) {
+    if (status == KVSIM_OK && candidate->replicas > 0) {
         price(search, demand);
         price_tokens(search, demand);
     }

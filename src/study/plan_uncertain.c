@@ -256,6 +256,62 @@ static void begin_moved(const struct study_plan_search *search, struct study_ove
         base_vec_push(out, search->base.overrides[i]);
 }
 
+/* ---- before the search ---- */
+
+static enum kvsim_status check_moved(const struct study_plan_search *search,
+                                     const struct input *input, double factor,
+                                     struct kvsim_error *err)
+{
+    struct study_overrides overrides = {0};
+    begin_moved(search, &overrides);
+    add_moved(input, factor, &search->plan->arena, &overrides);
+    struct study_cell cell = {.path = search->base.path,
+                              .overrides = overrides.at,
+                              .override_count = overrides.count,
+                              .rows_unwanted = true};
+    enum kvsim_status status = KVSIM_OK;
+    study_cell_resolve(&cell);
+    if (cell.state == STUDY_CELL_INVALID) {
+        const struct kvsim_error *why = &cell.diags->at[0];
+        status = base_fail(err, cell.status, "with '%s' %.6g times as large: %s", input->asked->key,
+                           factor, why->message);
+        base_error_at(err, "--uncertain", 0, 0);
+        base_error_key(err, input->asked->key);
+        base_error_hint(err, "a smaller spread than %.6g %%", input->asked->spread * 100);
+    }
+    study_cell_release(&cell);
+    base_vec_free(&overrides);
+    return status;
+}
+
+/* The furthest that the ends and the samples go. */
+static enum kvsim_status check_input(const struct study_plan_search *search,
+                                     const struct input *input, struct kvsim_error *err)
+{
+    double low = 1 - input->asked->spread, high = 1 + input->asked->spread;
+    if (input->is_load)
+        return KVSIM_OK;
+    if (input->asked->distribution == RECORD_SPREAD_NORMAL && search->request->samples > 0) {
+        low -= input->asked->spread;
+        high += input->asked->spread;
+    }
+    enum kvsim_status status = check_moved(search, input, low, err);
+    return status == KVSIM_OK ? check_moved(search, input, high, err) : status;
+}
+
+enum kvsim_status study_plan_check_doubt(const struct study_plan_search *search,
+                                         struct kvsim_error *err)
+{
+    struct inputs inputs = {0};
+    if (search->request->uncertain_count == 0)
+        return KVSIM_OK;
+    enum kvsim_status status = prepare_inputs(search, &inputs, err);
+    for (size_t i = 0; i < inputs.count && status == KVSIM_OK; i++)
+        status = check_input(search, &inputs.at[i], err);
+    free_inputs(&inputs);
+    return status;
+}
+
 /* ---- one input at an end ---- */
 
 static double headroom_at(const struct record_candidate *best, const struct record_input_end *end,

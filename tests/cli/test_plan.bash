@@ -68,6 +68,17 @@ day=$(figure breach_date)
 [[ ! "$(figure breach_date_earliest)" > "$day" && ! "$day" > "$(figure breach_date_latest)" ]] || fault 'the days of the interval'
 expect 0 'break after [0-9.]+ months' "$kvsim" plan mmc.yaml --db mmc.db --demand 1.9/s --growth 10% "${quick[@]}" --quiet
 
+# Two replications show hardly anything at 99 %: a number of replicas that failed all its runs is not recommended.
+unshown=(mmc.yaml --no-store --set run.requests=100 --set run.replications=2 --set 'slo=["e2e mean <= 2.3 s"]' --confidence 99% --demand 10/s)
+plan "${unshown[@]}"
+[ "$(figure replicas)$(figure replicas_claim)$(figure gpus)$(figure usd_per_hour)" = '' ] || fault "replicas $(figure replicas), $(figure replicas_claim)"
+check "$(figure max_rate) > 1" 'the rate is known all the same'
+expect 0 'no number of replicas was found; 11 to 17 were simulated, and none' "$kvsim" plan "${unshown[@]}"
+expect 0 '11 to 17 were simulated, and none' "$kvsim" plan "${unshown[@]}" --format html
+# One that is enough further on is.
+plan "${unshown[@]}" --set 'slo=["e2e mean <= 2.6 s"]'
+[ "$(figure replicas)$(figure replicas_claim)" = 13simulated ] || fault "replicas $(figure replicas), $(figure replicas_claim)"
+
 # Candidates: the cheapest first, not the one of fewest GPUs.
 expect 0 '^status,engine.max_num_seqs,price' "$kvsim" plan mmc.yaml --db mmc.db --demand 1.9/s --zip --axis engine.max_num_seqs=8,4 --axis price.usd_per_gpu_hour=5,2 "${quick[@]}" --format csv --quiet
 [ "$(sed -n 2p "$said/out" | cut -d, -f2)" = 4 ] || fault 'the cheaper candidate is not the first'
@@ -93,6 +104,14 @@ expect 2 'not between' "$kvsim" plan mmc.yaml --db y.db --uncertain demand=60%:n
 expect 2 'samples' "$kvsim" plan mmc.yaml --db y.db --samples 5
 expect 2 'start' "$kvsim" plan mmc.yaml --db y.db --start 2027-01
 expect 2 'start' "$kvsim" plan mmc.yaml --db y.db --growth 5% --start 2027-02-30
+
+# An end beyond what the key may be is found before anything is run; a normal spread goes twice as far.
+grep -v num_gpu_blocks small.yaml >pool.yaml
+pool=(pool.yaml --db never.db --set run.requests=100 --precision 20% --samples 2 --quiet)
+expect 3 "'engine.gpu_memory_utilization' 1.1 times as large: .* 1.012, must be above 0 and at most 1" "$kvsim" plan "${pool[@]}" --set engine.gpu_memory_utilization=0.92 --uncertain engine.gpu_memory_utilization=10%
+expect 3 '1.12 times as large' "$kvsim" plan "${pool[@]}" --set engine.gpu_memory_utilization=0.92 --uncertain engine.gpu_memory_utilization=6%:normal
+[ ! -s never.db ] || [ "$(sqlite3 never.db 'SELECT count(*) FROM run')" = 0 ] || fault 'runs before the range was looked at'
+expect 0 'engine.gpu_memory_utilization' "$kvsim" plan "${pool[@]}" --set engine.gpu_memory_utilization=0.92 --set 'slo=["ttft p99 <= 100 ms"]' --uncertain engine.gpu_memory_utilization=4%:normal
 
 # The page stands alone and has the answer first; Markdown by the file's name; a file that cannot be made.
 "$kvsim" plan mmc.yaml --db mmc.db "${quick[@]}" "${uncertain[@]}" --growth 5% --start 2027-01 --quiet --output page.html || fault 'the page'
@@ -127,6 +146,12 @@ expect 0 '^ +20 +7,200 +[0-9]+$' "$kvsim" plan mmc.yaml --no-store "${quick[@]}"
 # No load meets the targets: 1. It cannot start: 5. What is no rate: 3. Forms: 2.
 expect 1 'no load meets the targets' "$kvsim" plan small.yaml --no-store --set run.requests=100 --set 'slo=["tpot mean <= 9 ms"]'
 expect 5 'cannot start' "$kvsim" plan small.yaml --db y.db --set engine.num_gpu_blocks_override=3
+# What cannot start is never the best, though the other one misses its targets.
+no_three=(small.yaml --no-store --set run.requests=100 --set 'slo=["tpot mean <= 9 ms"]' --uncertain demand=20%)
+expect 1 'best of 2 candidates: engine.tensor_parallel_size 1$' "$kvsim" plan "${no_three[@]}" --axis engine.tensor_parallel_size=3,1
+expect 1 '^refused,3,' "$kvsim" plan "${no_three[@]}" --axis engine.tensor_parallel_size=1,3 --format csv
+sed -n 3p "$said/out" | grep -q '^refused' || fault 'what cannot start is not the last'
+expect 5 'none of the 2 candidates can start; the first: .*query heads' "$kvsim" plan "${no_three[@]}" --axis engine.tensor_parallel_size=3,5
 expect 3 'rate to be changed' "$kvsim" plan small.yaml --db y.db --set 'workload.arrival={process: all_at_once}'
 expect 2 'confidence' "$kvsim" plan small.yaml --confidence 40% --db y.db
 expect 2 'demand' "$kvsim" plan small.yaml --demand many --db y.db
