@@ -567,13 +567,11 @@ void serve_replica_turn(struct serve_replica *replica, base_i128 now, base_i128 
     serve_transfers_settle(replica, now);
     take_out_given_up(replica);
     struct serve_flight *newest = NULL;
+    if (replica->running == NULL) {
+        replica->running = newest = decide(replica, now);
+    }
     if (replica->running != NULL) {
         price(replica, replica->running, now);
-    } else {
-        replica->running = newest = decide(replica, now);
-        if (newest != NULL) {
-            price(replica, newest, now);
-        }
     }
     if (is_async && replica->running != NULL) {
         replica->next = newest = decide(replica, now);
