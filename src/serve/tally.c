@@ -23,11 +23,16 @@ static enum serve_limit limit_of(const struct serve_state *state)
 static void add_short(struct serve_integrals *sum, const struct serve_state *state, int64_t ticks)
 {
     base_i128 wide = ticks; // products of two numbers of 64 bits: one instruction each
-    sum->running += state->kv.sequences * wide;
-    sum->shared_blocks += state->kv.shared_blocks * wide;
-    sum->promised_tokens += state->kv.promised_tokens * wide;
-    sum->fragmented_blocks += state->kv.fragmented_blocks * wide;
-    sum->loading_blocks += state->kv.loading_blocks * wide;
+    const struct kv_paged_state *kv = &state->kv;
+    sum->running += kv->sequences * wide;
+    // Most engines have none of these.
+    if ((kv->shared_blocks | kv->promised_tokens | kv->fragmented_blocks | kv->loading_blocks) !=
+        0) {
+        sum->shared_blocks += kv->shared_blocks * wide;
+        sum->promised_tokens += kv->promised_tokens * wide;
+        sum->fragmented_blocks += kv->fragmented_blocks * wide;
+        sum->loading_blocks += kv->loading_blocks * wide;
+    }
     sum->limit[limit_of(state)] += ticks;
     if (state->is_busy) {
         sum->busy += ticks;
@@ -308,11 +313,17 @@ void serve_tally_stretch(struct serve_tally *tally, const struct cost_piece *pie
     base_i128 later = steps_integral(piece, count, ticks, front->boundary, front->block_tokens,
                                      rhythm.at, &taken);
     note_stretch_peak(tally, &rhythm, taken * tables);
-    struct given_back back = add_windows(tally, piece, &rhythm, ticks, weighted);
-    later = later * tables - back.later;
-    taken = taken * tables - back.blocks;
+    later = tables == 1 ? later : later * tables;
+    taken *= tables;
+    if (tally->state.window_count > 0) {
+        struct given_back back = add_windows(tally, piece, &rhythm, ticks, weighted);
+        later -= back.later;
+        taken -= back.blocks;
+    }
     tally->sum.used_blocks += kv->used_blocks * ticks + later;
-    tally->sum.cached_blocks += kv->cached_blocks * ticks - (tally->state.evicts ? later : 0);
+    if (kv->cached_blocks != 0 || tally->state.evicts) {
+        tally->sum.cached_blocks += kv->cached_blocks * ticks - (tally->state.evicts ? later : 0);
+    }
     tally->since_ticks += ticks;
     kv->live_tokens += front->count * (count - 1);
     kv->used_blocks += taken;
