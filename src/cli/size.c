@@ -53,6 +53,14 @@ static enum kvsim_status read_axes(const struct cli_args *args, struct study_axe
     return study_axes_check(axes, err);
 }
 
+static bool names_model(const struct cli_args *args, const struct study_axes *axes)
+{
+    bool found = args->operands.count > 0 || args->model != NULL;
+    for (size_t i = 0; i < axes->count && !found; i++)
+        found = strcmp(axes->at[i].key, "model") == 0;
+    return found;
+}
+
 static void print(const struct cli_args *args, const struct study_sizes *sizes, bool is_table)
 {
     enum report_style style = args->format == CLI_MARKDOWN ? REPORT_MARKDOWN : REPORT_TEXT;
@@ -118,14 +126,12 @@ int cli_size(const struct cli_args *args)
     struct study_axes axes;
     struct contexts contexts = {0};
     study_axes_init(&axes);
-    enum kvsim_status status = KVSIM_OK;
-    if (args->operands.count == 0 && args->model == NULL)
-        status = base_fail(&err, KVSIM_ERR_USAGE,
-                           "a SCENARIO.yaml, or --model and --hardware, is missing");
-    if (status == KVSIM_OK)
-        status = read_contexts(args, &contexts, &err);
+    enum kvsim_status status = read_contexts(args, &contexts, &err);
     if (status == KVSIM_OK)
         status = read_axes(args, &axes, &err);
+    if (status == KVSIM_OK && !names_model(args, &axes))
+        status = base_fail(&err, KVSIM_ERR_USAGE,
+                           "a SCENARIO.yaml, or --model and --hardware, is missing");
     int code;
     if (status == KVSIM_OK) {
         code = size_with(args, &axes, &contexts);

@@ -190,6 +190,18 @@ int64_t kv_pages_sequence_blocks(const struct kv_pages *pages, int64_t tokens)
     return (int64_t)blocks;
 }
 
+int64_t kv_pages_table_entries(const struct kv_pages *pages, int64_t tokens)
+{
+    base_require(tokens >= 0);
+    uint64_t entries = 0, growing = div_up((uint64_t)tokens, pages->block_tokens);
+    for (size_t i = 0; i < pages->kind_count; i++) {
+        const struct kv_pages_kind *kind = &pages->kinds[i];
+        bool is_state = kind->kind == SPEC_KV_STATE;
+        entries += kind->table_count * (is_state ? pages->state_blocks_per_sequence : growing);
+    }
+    return (int64_t)entries;
+}
+
 int64_t kv_pages_longest_sequence(const struct kv_pages *pages, int64_t blocks,
                                   int64_t limit_tokens)
 {

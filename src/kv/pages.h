@@ -62,6 +62,9 @@ enum kvsim_status kv_pages_make(const struct spec_kv_layout *layout,
 /* The most blocks that one sequence of `tokens` holds at once, over all its tables. Rises with tokens. */
 int64_t kv_pages_sequence_blocks(const struct kv_pages *pages, int64_t tokens);
 
+/* Entries of one sequence's block tables when it may get `tokens` long: what a window has given back keeps its place. */
+int64_t kv_pages_table_entries(const struct kv_pages *pages, int64_t tokens);
+
 /* The longest sequence that `blocks` hold, 0 when none, at most `limit_tokens`. */
 int64_t kv_pages_longest_sequence(const struct kv_pages *pages, int64_t blocks,
                                   int64_t limit_tokens);

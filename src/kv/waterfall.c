@@ -90,6 +90,7 @@ static const enum kv_waterfall_line part_lines[KV_PART_COUNT] = {
     [KV_PART_ACTIVATION] = KV_WF_ACTIVATION,
     [KV_PART_NON_TORCH] = KV_WF_NON_TORCH,
     [KV_PART_GRAPHS] = KV_WF_GRAPHS,
+    [KV_PART_BLOCK_TABLES] = KV_WF_BLOCK_TABLES,
     [KV_PART_REQUEST_TABLES] = KV_WF_REQUEST_TABLES,
     [KV_PART_STATE_POOL] = KV_WF_STATE_POOL,
     [KV_PART_DRAFT] = KV_WF_DRAFT,
@@ -189,6 +190,21 @@ static struct kv_waterfall_bytes state_pool_part(const struct kv_waterfall_input
     };
 }
 
+// A row for each sequence that may run, wide enough for the longest one, in every table.
+static struct kv_waterfall_bytes block_tables_part(const struct kv_waterfall_inputs *inputs,
+                                                   const struct kv_pages *pages)
+{
+    const double most = 1e18; // beyond an exabyte no device is larger, and sums still fit
+    double bytes = (double)inputs->block_table_entry_bytes * (double)inputs->max_num_seqs *
+                   (double)kv_pages_table_entries(pages, inputs->max_model_len);
+    return (struct kv_waterfall_bytes){
+        .is_set = inputs->block_table_entry_bytes != 0,
+        .bytes = llround(bytes < most ? bytes : most),
+        .claim = SPEC_CALCULATED,
+        .source = "one entry a block of max_model_len",
+    };
+}
+
 static enum kvsim_status find_parts(const struct kv_waterfall_inputs *inputs,
                                     const struct kv_pages *pages, struct parts *parts,
                                     struct kvsim_error *err)
@@ -197,6 +213,7 @@ static enum kvsim_status find_parts(const struct kv_waterfall_inputs *inputs,
     parts->of[KV_PART_ACTIVATION] = activation_part(inputs, runtime.activation_bytes);
     parts->of[KV_PART_NON_TORCH] = predicted(inputs, &inputs->non_torch, runtime.non_torch_bytes);
     parts->of[KV_PART_GRAPHS] = predicted(inputs, &inputs->graphs, runtime.graphs_bytes);
+    parts->of[KV_PART_BLOCK_TABLES] = block_tables_part(inputs, pages);
     parts->of[KV_PART_REQUEST_TABLES] = inputs->request_tables;
     parts->of[KV_PART_DRAFT] = inputs->draft;
     parts->of[KV_PART_LORA] = inputs->lora;

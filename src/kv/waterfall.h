@@ -79,6 +79,7 @@ enum kv_part {
     KV_PART_ACTIVATION,
     KV_PART_NON_TORCH,
     KV_PART_GRAPHS,
+    KV_PART_BLOCK_TABLES,
     KV_PART_REQUEST_TABLES,
     KV_PART_STATE_POOL,
     KV_PART_DRAFT,
@@ -140,6 +141,8 @@ struct kv_waterfall_inputs {
 
     struct kv_waterfall_bytes weights_bytes, non_torch, graphs, in_use_before;
     struct kv_waterfall_bytes draft, lora, request_tables; /* further residents */
+    int64_t
+        block_table_entry_bytes; /* of each block that a sequence may have; 0 = no such tables */
     struct kv_waterfall_activation activation;
     /* Predicts activation, non_torch and graphs where they are not set; NULL: not known, taken as 0. */
     const struct kv_runtime_rule *runtime;

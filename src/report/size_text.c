@@ -271,13 +271,15 @@ void report_size_page(FILE *out, enum report_style style, const struct record_si
 
 /* ---- a table over keys ---- */
 
+enum { FIGURES = 7 };
+
 static void table_row(struct report_page *page, const struct record_size *size)
 {
     char text[REPORT_NUMBER_BYTES];
     for (size_t i = 0; i < size->axis_count; i++)
         report_page_cell(page, size->axes[i].value);
     if (size->refusal_message != NULL) {
-        for (size_t i = 0; i < 6; i++)
+        for (size_t i = 0; i < FIGURES; i++)
             report_page_cell(page, "-");
         char message[57];
         snprintf(message, sizeof message, "%s", size->refusal_message);
@@ -285,6 +287,8 @@ static void table_row(struct report_page *page, const struct record_size *size)
         return;
     }
     cell_integer(page, size->lower_bound_bytes_per_token);
+    snprintf(text, sizeof text, "%.1f", size->comparison.ratio);
+    report_page_cell(page, size->comparison.baseline != NULL ? text : "-");
     cell_integer(page, size->marginal_bytes_per_token);
     cell_gib(page, size->kv_pool_bytes);
     cell_integer(page, size->kv_pool_blocks);
@@ -294,18 +298,83 @@ static void table_row(struct report_page *page, const struct record_size *size)
     report_page_cell(page, size->starts ? "starts" : size->refusal_stage);
 }
 
+static const struct record_size *first_valid(const struct record_size *sizes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (sizes[i].refusal_message == NULL)
+            return &sizes[i];
+    }
+    return NULL;
+}
+
+static const char *model_of(const struct record_size *size)
+{
+    return size->model;
+}
+
+static const char *hardware_of(const struct record_size *size)
+{
+    return size->hardware;
+}
+
+static const char *engine_of(const struct record_size *size)
+{
+    return size->engine;
+}
+
+static const char *kv_dtype_of(const struct record_size *size)
+{
+    return size->kv_cache_dtype;
+}
+
+typedef const char *text_of(const struct record_size *size);
+
+static bool is_same(const struct record_size *sizes, size_t count, const char *first, text_of *of)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (sizes[i].refusal_message == NULL && strcmp(of(&sizes[i]), first) != 0)
+            return false;
+    }
+    return first[0] != '\0';
+}
+
+/* What all rows have in common, so that a comparison states its conditions. */
+static void print_conditions(struct report_page *page, const struct record_size *sizes,
+                             size_t count)
+{
+    static const struct {
+        const char *name;
+        text_of *of;
+    } all[] = {{"model", model_of},
+               {"hardware", hardware_of},
+               {"engine", engine_of},
+               {"KV cache", kv_dtype_of}};
+    const struct record_size *first = first_valid(sizes, count);
+    char line[512] = "";
+    for (size_t i = 0; first != NULL && i < sizeof all / sizeof all[0]; i++) {
+        size_t used = strlen(line);
+        const char *value = all[i].of(first);
+        if (is_same(sizes, count, value, all[i].of))
+            snprintf(line + used, sizeof line - used, "%s%s %s", used > 0 ? ", " : "", all[i].name,
+                     value);
+    }
+    if (line[0] != '\0')
+        report_page_line(page, "in every row: %s", line);
+}
+
 void report_sizes_page(FILE *out, enum report_style style, const struct record_size *sizes,
                        size_t count)
 {
-    static const char *const names[] = {"bound B/token", "held B/token", "pool GiB", "blocks",
-                                        "tokens",        "concurrency",  "verdict"};
+    static const char *const names[] = {"bound B/token", "below MHA", "held B/token", "pool GiB",
+                                        "blocks",        "tokens",    "concurrency",  "verdict"};
     char align[REPORT_COLUMNS_MAX + 1] = "";
     struct report_page page;
     report_page_init(&page, out, style);
     report_page_title(&page, "What fits");
+    print_conditions(&page, sizes, count);
     size_t axes = sizes[0].axis_count < 4 ? sizes[0].axis_count : 4;
     memset(align, 'l', axes);
-    memcpy(align + axes, "rrrrrrl", 8);
+    memcpy(align + axes, "rrrrrrrl", FIGURES + 2);
     report_page_table_begin(&page, align);
     for (size_t i = 0; i < axes; i++)
         report_page_cell(&page, sizes[0].axes[i].key);
@@ -314,13 +383,13 @@ void report_sizes_page(FILE *out, enum report_style style, const struct record_s
         table_row(&page, &sizes[i]);
     report_page_table_end(&page);
     report_page_line(
-        &page, "bound: lower bound of a token; held: what a long sequence takes for a token more; "
-               "concurrency: at max_model_len, which differs by model unless it is set");
-    for (size_t i = 0; i < count; i++) {
-        if (sizes[i].refusal_message != NULL)
-            continue;
-        print_lines(&page, "WHAT THESE FIGURES DO NOT SUPPORT", sizes[i].unsupported,
-                    sizes[i].unsupported_count);
-        break;
-    }
+        &page,
+        "bound: lower bound of a token; below MHA: times that the same layers take with K and V "
+        "for each of the model's own query heads in the same format; held: what a long sequence "
+        "takes for a token more; concurrency: at max_model_len, which differs by model unless "
+        "it is set");
+    const struct record_size *first = first_valid(sizes, count);
+    if (first != NULL)
+        print_lines(&page, "WHAT THESE FIGURES DO NOT SUPPORT", first->unsupported,
+                    first->unsupported_count);
 }

@@ -68,8 +68,8 @@ struct scenario_sizing_opts {
     int pool, printed, log, weights_counted, latent_copies;
     struct base_list before, beside;
     bool windows, loads_vision, spare_page, latent_with_value, by_tokens, clamps;
-    int64_t state_blocks, state_blocks_cached, request_table_bytes, latent_block, index_block,
-        latent_align, cell_padding, chunked_above;
+    int64_t state_blocks, state_blocks_cached, request_table_bytes, block_table_bytes, latent_block,
+        index_block, latent_align, cell_padding, chunked_above;
     struct base_rational wiggle, window_share;
     struct scenario_reserve_opts reserve;
 };

@@ -207,6 +207,13 @@ static const struct base_field sizing_fields[] = {
      .max = 64,
      .def = "0",
      .help = "per position of max_model_len and sequence"},
+    {.key = "block_table_bytes",
+     .type = BASE_INT,
+     .unit = BASE_PLAIN_BYTES,
+     SIZING(block_table_bytes),
+     .max = 64,
+     .def = "0",
+     .help = "per block of max_model_len and sequence"},
     {.key = "latent_block_size",
      .type = BASE_INT,
      .unit = BASE_TOKENS,
@@ -380,10 +387,15 @@ static bool place_parts(struct scenario_load *load, const struct base_list *name
                         enum kv_place place, struct kv_sizing *sizing)
 {
     static const char *const parts[KV_PART_COUNT + 1] = {
-        [KV_PART_WEIGHTS] = "weights",       [KV_PART_ACTIVATION] = "activation",
-        [KV_PART_NON_TORCH] = "non_torch",   [KV_PART_GRAPHS] = "graphs",
-        [KV_PART_STATE_POOL] = "state_pool", [KV_PART_REQUEST_TABLES] = "request_tables",
-        [KV_PART_DRAFT] = "draft",           [KV_PART_LORA] = "lora",
+        [KV_PART_WEIGHTS] = "weights",
+        [KV_PART_ACTIVATION] = "activation",
+        [KV_PART_NON_TORCH] = "non_torch",
+        [KV_PART_GRAPHS] = "graphs",
+        [KV_PART_STATE_POOL] = "state_pool",
+        [KV_PART_REQUEST_TABLES] = "request_tables",
+        [KV_PART_DRAFT] = "draft",
+        [KV_PART_LORA] = "lora",
+        [KV_PART_BLOCK_TABLES] = "block_tables",
     };
     const char *const *at = names->at;
     for (size_t i = 0; i < names->count; i++) {
@@ -638,6 +650,7 @@ void scenario_sizing_fill(struct scenario_load *load, struct kv_waterfall_inputs
         scenario_provenance_find(load->reader->provenance, "runtime", &claim,
                                  &inputs->runtime_source);
     }
+    inputs->block_table_entry_bytes = sizing->block_table_bytes;
     if (sizing->request_table_bytes != 0) {
         enum { SPARE_POSITIONS = 4 };
         inputs->request_tables = (struct kv_waterfall_bytes){

@@ -141,7 +141,25 @@ START_TEST(the_longest_sequence_is_the_last_that_fits)
 }
 END_TEST
 
+START_TEST(tables_keep_a_place_for_blocks_that_windows_gave_back)
+{
+    struct spec_kv_layout plain = layout_of(&model_llama_8b, 1, "bf16"),
+                          windows = layout_of(&model_gemma3_27b, 1, "bf16"),
+                          states = layout_of(&model_qwen35_27b, 1, "bf16");
+    struct kv_pages_options opts = {.hybrid = true, .window_extra_tokens = 2048};
+    struct kv_pages one = pages_of(&plain, opts), seven = pages_of(&windows, opts),
+                    hybrid = pages_of(&states, opts);
+    ck_assert_int_eq(kv_pages_table_entries(&one, 131072), 8192);
+    ck_assert_int_eq(kv_pages_table_entries(&one, 131073), 8193);
+    ck_assert_int_eq(kv_pages_table_entries(&seven, 131072), 7 * 8192);
+    // One growing table of 16 layers, three of states with a block each.
+    int64_t growing = (131072 + hybrid.block_tokens - 1) / hybrid.block_tokens;
+    ck_assert_int_eq(kv_pages_table_entries(&hybrid, 131072), growing + 3);
+}
+END_TEST
+
 CHECK_MAIN("kv.pages", one_kind_of_layer_needs_one_table, windows_have_tables_of_their_own,
            without_hybrid_tables_windows_keep_everything, nearly_equal_kinds_share_the_larger_page,
            attention_pages_grow_to_hold_a_state, without_hybrid_tables_states_lie_beside_the_pool,
+           tables_keep_a_place_for_blocks_that_windows_gave_back,
            pages_of_unequal_layers_are_refused, the_longest_sequence_is_the_last_that_fits)

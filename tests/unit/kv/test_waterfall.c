@@ -55,6 +55,24 @@ START_TEST(graphs_are_charged_or_lie_outside)
 }
 END_TEST
 
+START_TEST(block_tables_lie_outside_the_budget)
+{
+    struct kv_waterfall_inputs in = inputs_of(&model_llama_8b);
+    struct kv_waterfall without = waterfall_of(&in);
+    in.block_table_entry_bytes = 4;
+    in.sizing.place[KV_PART_BLOCK_TABLES] = KV_PLACE_BESIDE;
+    struct kv_waterfall with = waterfall_of(&in);
+    check_sum(&with);
+    ck_assert_ptr_null(kv_waterfall_find(&without, KV_WF_BLOCK_TABLES));
+    ck_assert_int_eq(row_bytes(&with, KV_WF_BLOCK_TABLES),
+                     4 * in.max_num_seqs * (in.max_model_len / 16));
+    ck_assert_int_eq(with.kv_pool_blocks, without.kv_pool_blocks);
+    ck_assert_int_eq(row_bytes(&without, KV_WF_OUTSIDE_UTILIZATION) -
+                         row_bytes(&with, KV_WF_OUTSIDE_UTILIZATION),
+                     row_bytes(&with, KV_WF_BLOCK_TABLES));
+}
+END_TEST
+
 START_TEST(ranks_share_weights_and_heads)
 {
     struct kv_waterfall_inputs in = inputs_of(&model_llama_70b);
@@ -269,9 +287,9 @@ END_TEST
 
 CHECK_MAIN("kv.waterfall", the_smallest_stage_counts, the_parts_add_up_to_what_the_driver_shows,
            figures_are_those_that_engines_print, graphs_are_charged_or_lie_outside,
-           ranks_share_weights_and_heads, overrides_replace_what_is_derived,
-           unknown_parts_are_zero_and_say_so, states_beside_the_pool_are_a_line,
-           a_stated_pool_in_bytes, a_stated_pool_in_blocks_with_windows,
-           a_stated_pool_in_tokens_is_as_a_log_prints_it, derived_memory_gives_an_interval,
-           a_skipped_check_starts_and_warns, inputs_without_an_answer_are_errors,
-           lines_and_stages_are_named)
+           block_tables_lie_outside_the_budget, ranks_share_weights_and_heads,
+           overrides_replace_what_is_derived, unknown_parts_are_zero_and_say_so,
+           states_beside_the_pool_are_a_line, a_stated_pool_in_bytes,
+           a_stated_pool_in_blocks_with_windows, a_stated_pool_in_tokens_is_as_a_log_prints_it,
+           derived_memory_gives_an_interval, a_skipped_check_starts_and_warns,
+           inputs_without_an_answer_are_errors, lines_and_stages_are_named)
