@@ -428,6 +428,21 @@ static void keep_determined(const struct work *work, struct calib_result *result
     }
 }
 
+/* A row of a file may hold the times of several operators. */
+static size_t count_lines(const struct work *work)
+{
+    const struct calib_row *before = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < work->table->rows.count; i++) {
+        const struct calib_row *row = &work->table->rows.at[i];
+        if (work->is_bound[i])
+            continue;
+        count += before == NULL || row->line != before->line || row->file != before->file;
+        before = row;
+    }
+    return count;
+}
+
 static enum kvsim_status fit_rows(struct work *work, struct calib_result *result,
                                   struct kvsim_error *err)
 {
@@ -456,7 +471,8 @@ static enum kvsim_status fit_rows(struct work *work, struct calib_result *result
         work->before[i] = work->before[i] / work->measured[i] - 1;
     result->outlier_count = found.outlier_count;
     result->noise = found.noise;
-    result->row_count = count - work->bound_count;
+    result->row_count = count_lines(work);
+    result->time_count = count - work->bound_count;
     result->bound_count = work->bound_count;
     for (size_t i = 0; i < count; i++)
         result->bound_broken_count += work->is_bound[i] && work->fitted[i] > 0.05;
@@ -505,8 +521,8 @@ static enum kvsim_status calibrate_rows(struct calib_result *result,
 {
     struct work *work = base_alloc(sizeof *work);
     work_init(work, table);
-    enum kvsim_status status = calib_model_init(&work->model, result->hardware, table,
-                                                COST_CALIBRATED, COST_KERNELS_CURRENT, err);
+    enum kvsim_status status =
+        calib_model_init(&work->model, result->hardware, table, COST_CALIBRATED, err);
     if (status == KVSIM_OK)
         status = fit_rows(work, result, err);
     work_free(work);
@@ -524,7 +540,7 @@ enum kvsim_status calib_fit_rows(const char *hardware, const struct calib_measur
     base_arena_init(&result->arena);
     work_init(work, table);
     enum kvsim_status status =
-        calib_model_init(&work->model, hardware, table, COST_CALIBRATED, COST_KERNELS_CURRENT, err);
+        calib_model_init(&work->model, hardware, table, COST_CALIBRATED, err);
     if (status == KVSIM_OK) {
         add_coefficients(work, result);
         add_collectives(work);
@@ -574,6 +590,7 @@ static enum kvsim_status read_files(const struct calib_request *request,
     result->other_count = table->other_count;
     result->untimed_count = table->untimed_count;
     result->condition = base_arena_copy(&result->arena, table->condition);
+    result->kernels = table->kernels;
     return status;
 }
 

@@ -44,10 +44,12 @@ struct calib_result {
     struct calib_group_errors groups[CALIB_GROUPS_MAX];
     struct calib_errors
         by_model; /* rows of each model from a fit to the others; count 0: one model */
-    size_t row_count, other_count, untimed_count, outlier_count;
+    size_t row_count, time_count; /* rows of files, or requests, that were fitted; their times */
+    size_t other_count, untimed_count, outlier_count;
     size_t bound_count, bound_broken_count; /* rows of own kernels; of those, beyond the fit */
     double noise;
-    const char *condition; /* of the machine, where a file says it */
+    const char *condition;     /* of the machine, where a file says it */
+    enum cost_kernels kernels; /* of the software that was measured */
     size_t file_count;
     const char **file_names; /* without folders */
     const char *worst;       /* "FILE:LINE", of all fitted rows */

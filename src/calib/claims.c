@@ -133,18 +133,6 @@ static enum kvsim_status read_claim(struct conf_rows *rows, const int found[COLU
     return status;
 }
 
-static enum kvsim_status find_columns(struct conf_rows *rows, int found[COLUMNS],
-                                      struct kvsim_error *err)
-{
-    for (size_t i = 0; i < COLUMNS; i++) {
-        found[i] = conf_rows_column(rows, columns[i]);
-        if (found[i] < 0)
-            return conf_rows_fail(rows, -1, err, "missing-column", "claims have a column %s",
-                                  columns[i]);
-    }
-    return KVSIM_OK;
-}
-
 enum kvsim_status calib_claims(const char *path, struct base_arena *arena,
                                struct record_validation_cases *out, struct kvsim_error *err)
 {
@@ -154,7 +142,7 @@ enum kvsim_status calib_claims(const char *path, struct base_arena *arena,
     enum kvsim_status status = conf_rows_open(path, &rows, err);
     if (status != KVSIM_OK)
         return status;
-    status = find_columns(rows, found, err);
+    status = conf_rows_find(rows, columns, COLUMNS, "claims", found, err);
     while (status == KVSIM_OK && (status = conf_rows_next(rows, &more, err)) == KVSIM_OK && more) {
         struct claim claim;
         status = read_claim(rows, found, arena, &claim, err);

@@ -148,7 +148,9 @@ each_row(const char *path, struct base_arena *arena, struct record_validation_ca
 {
     struct conf_rows *rows;
     enum kvsim_status status = conf_rows_open(path, &rows, err);
-    bool more = status == KVSIM_OK;
+    bool more = true;
+    if (status != KVSIM_OK)
+        return status;
     while (more) {
         status = conf_rows_next(rows, &more, err);
         if (status != KVSIM_OK || !more)
@@ -160,8 +162,7 @@ each_row(const char *path, struct base_arena *arena, struct record_validation_ca
             break;
         }
     }
-    if (rows != NULL)
-        conf_rows_close(rows);
+    conf_rows_close(rows);
     return status;
 }
 

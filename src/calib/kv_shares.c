@@ -120,12 +120,7 @@ enum kvsim_status calib_kv_shares(const char *path, struct base_arena *arena,
     enum kvsim_status status = conf_rows_open(path, &rows, err);
     if (status != KVSIM_OK)
         return status;
-    for (size_t i = 0; i < COLUMNS && status == KVSIM_OK; i++) {
-        found[i] = conf_rows_column(rows, columns[i]);
-        if (found[i] < 0)
-            status = conf_rows_fail(rows, -1, err, "missing-column", "shares have a column %s",
-                                    columns[i]);
-    }
+    status = conf_rows_find(rows, columns, COLUMNS, "shares", found, err);
     bool more = true;
     while (status == KVSIM_OK && (status = conf_rows_next(rows, &more, err)) == KVSIM_OK && more) {
         struct row row;

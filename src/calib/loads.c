@@ -184,18 +184,6 @@ static enum kvsim_status add_case(const struct row *row, enum column figure,
     return KVSIM_OK;
 }
 
-static enum kvsim_status read_columns(struct conf_rows *rows, int found[COLUMNS],
-                                      struct kvsim_error *err)
-{
-    for (size_t i = 0; i < COLUMNS; i++) {
-        found[i] = conf_rows_column(rows, names[i]);
-        if (found[i] < 0)
-            return conf_rows_fail(rows, -1, err, "missing-column", "served loads have a column %s",
-                                  names[i]);
-    }
-    return KVSIM_OK;
-}
-
 static enum kvsim_status run(const char *path, enum column figure, struct base_arena *arena,
                              struct record_validation_cases *out, struct kvsim_error *err)
 {
@@ -205,7 +193,7 @@ static enum kvsim_status run(const char *path, enum column figure, struct base_a
     enum kvsim_status status = conf_rows_open(path, &rows, err);
     if (status != KVSIM_OK)
         return status;
-    status = read_columns(rows, found, err);
+    status = conf_rows_find(rows, names, COLUMNS, "served loads", found, err);
     while (status == KVSIM_OK && (status = conf_rows_next(rows, &more, err)) == KVSIM_OK && more) {
         struct row row;
         status = read_row(rows, found, arena, &row, err);

@@ -3,6 +3,7 @@
 #include "base/field.h"
 #include "base/text.h"
 #include "conf/rows.h"
+#include "cost/fields.h"
 #include "spec/dtype.h"
 
 #include <math.h>
@@ -65,6 +66,7 @@ enum column {
     GRAPHS,
     KERNEL,
     NOTE,
+    KERNELS,
     COLUMN_COUNT
 };
 
@@ -111,6 +113,7 @@ static const char *const spellings[COLUMN_COUNT][SPELLINGS] = {
     [GRAPHS] = {"graphs"},
     [KERNEL] = {"kernel"},
     [NOTE] = {"note"},
+    [KERNELS] = {"kernels"},
 };
 
 enum table_kind {
@@ -456,9 +459,45 @@ static bool read_layer(struct reader *reader, struct calib_row row)
     return add_part(reader, row, CALIB_LAYER, ALL_REDUCE_MS, BIT(COST_OP_ALL_REDUCE));
 }
 
+static const struct base_choice *kernels_of(const char *text)
+{
+    const struct base_choice *choice = cost_kernels_choices;
+    if (text[0] == '\0')
+        return choice; // the first is the default
+    while (choice->name != NULL && !base_key_equal(choice->name, text))
+        choice++;
+    return choice->name == NULL ? NULL : choice;
+}
+
+/* Coefficients of two generations of software are no one's: a fit is of one. */
+static bool read_kernels(struct reader *reader)
+{
+    struct calib_measurements *table = reader->table;
+    int column = reader->columns[KERNELS];
+    const struct base_choice *choice = kernels_of(text_at(reader, KERNELS));
+    if (choice == NULL) {
+        conf_rows_fail(reader->rows, column, reader->err, "unknown-name",
+                       "unknown generation of kernels '%.60s'", text_at(reader, KERNELS));
+        base_error_hint(reader->err, "current or 2024: see 'kvsim explain cost.kernels'");
+        return false;
+    }
+    if (table->has_kernels && (int)table->kernels != choice->value) {
+        conf_rows_fail(reader->rows, column, reader->err, "mixed-kernels",
+                       "kernels are '%s' in this row and of another generation before it",
+                       choice->name);
+        base_error_hint(reader->err, "calibrate each generation of software on its own");
+        return false;
+    }
+    table->has_kernels = true;
+    table->kernels = (enum cost_kernels)choice->value;
+    return true;
+}
+
 static bool read_row(struct reader *reader)
 {
     struct calib_row row = {0};
+    if (!read_kernels(reader))
+        return false;
     if (reader->kind != TABLE_STEPS && reader->kind != TABLE_LAYERS &&
         !seconds(reader, MS, &row.measured_s) && strcmp(text_at(reader, OP), "info") != 0)
         return false;

@@ -12,6 +12,8 @@
  *                 [attn_ms, other_ops_ms, embed_head_sampler_ms: then iter_ms is made of these, without communication]
  *   layers        model, tp, batch_size, new_tokens_per_seq, context_len, phase, qkv_ms ... down_ms, allreduce2_ms
  *                 [elementwise_ms: norms, rope and activation]
+ * `kernels` says what software ran, as cost.kernels does (current unless stated): all rows of a table, over all its files,
+ * are of one generation.
  * Rows of other devices are left out and counted, as are rows without a time.
  */
 #ifndef KVSIM_CALIB_MEASURE_H
@@ -19,6 +21,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "cost/cost.h"
 #include "cost/explain.h"
 
 #include <stdbool.h>
@@ -82,6 +85,8 @@ struct calib_measurements {
     size_t other_count;   /* rows of other devices */
     const char *other;    /* the first of them; "" */
     size_t untimed_count; /* rows without a time */
+    bool has_kernels;
+    enum cost_kernels kernels; /* of the rows read so far */
     const char
         *condition; /* what a file of kvsim-microbench says of its machine; "" unless one did */
 };

@@ -54,10 +54,11 @@ static uint32_t decodes_max(const struct calib_measurements *table, size_t engin
 
 enum kvsim_status calib_model_init(struct calib_model *model, const char *hardware_name,
                                    const struct calib_measurements *table, enum cost_level level,
-                                   enum cost_kernels kernels, struct kvsim_error *err)
+                                   struct kvsim_error *err)
 {
     *model = (struct calib_model){.table = table, .hardware_name = hardware_name};
-    model->options = (struct cost_options){.level = level, .has_level = true, .kernels = kernels};
+    model->options =
+        (struct cost_options){.level = level, .has_level = true, .kernels = table->kernels};
     base_arena_init(&model->arena);
     enum kvsim_status status =
         scenario_load_hardware(&model->arena, hardware_name, &model->hardware, err);
@@ -65,7 +66,7 @@ enum kvsim_status calib_model_init(struct calib_model *model, const char *hardwa
         return status;
     if (level == COST_CALIBRATED)
         model->hardware.has_calibration = true;
-    status = cost_rates_init(&model->rates, &model->hardware, kernels, err);
+    status = cost_rates_init(&model->rates, &model->hardware, table->kernels, err);
     if (status == KVSIM_OK && level == COST_CALIBRATED)
         cost_rates_calibrate(&model->rates, &model->hardware.calibration);
     model->engines =
@@ -150,15 +151,6 @@ static struct cost *engine_cost(struct calib_engine *engine)
     return engine->cost;
 }
 
-/* Query-key pairs of q new tokens on c cached ones when a query sees at most W keys, itself included. */
-static base_i128 window_area(int64_t q, int64_t c, int64_t window)
-{
-    int64_t growing = window > c ? window - c : 0;
-    growing = growing > q ? q : growing;
-    return (base_i128)growing * c + (base_i128)growing * (growing + 1) / 2 +
-           (base_i128)(q - growing) * window;
-}
-
 static void shape_of(const struct calib_batch *batch, const struct cost *cost,
                      struct cost_shape *out)
 {
@@ -172,7 +164,7 @@ static void shape_of(const struct calib_batch *batch, const struct cost *cost,
         out->decode_window_tokens[w] = batch->decode_seqs * (context < window ? context : window);
         out->prefill_window_area[w] =
             batch->prefill_seqs *
-            window_area(batch->prefill_tokens, batch->prefill_context, window);
+            cost_window_area(batch->prefill_tokens, batch->prefill_context, window);
     }
 }
 

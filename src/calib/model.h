@@ -32,12 +32,11 @@ struct calib_model {
 };
 
 /*
- * Loads the device and an engine (the default profile) for each of the table's. `level` is COST_DATASHEET or
- * COST_CALIBRATED; the latter begins with the file's own calibration, or with none.
+ * Loads the device and an engine (the default profile) for each of the table's, with the kernels that its rows ran.
+ * `level` is COST_DATASHEET or COST_CALIBRATED; the latter begins with the file's own calibration, or with none.
  */
 enum kvsim_status calib_model_init(struct calib_model *model, const char *hardware_name,
                                    const struct calib_measurements *table, enum cost_level level,
-                                   enum cost_kernels kernels,
                                    struct kvsim_error *err) KVSIM_MUST_CHECK;
 void calib_model_free(struct calib_model *model);
 

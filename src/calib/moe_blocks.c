@@ -99,12 +99,7 @@ enum kvsim_status calib_moe_blocks(const char *path, struct base_arena *arena,
     enum kvsim_status status = conf_rows_open(path, &rows, err);
     if (status != KVSIM_OK)
         return status;
-    for (size_t i = 0; i < COLUMNS && status == KVSIM_OK; i++) {
-        found[i] = conf_rows_column(rows, columns[i]);
-        if (found[i] < 0)
-            status = conf_rows_fail(rows, -1, err, "missing-column", "blocks have a column %s",
-                                    columns[i]);
-    }
+    status = conf_rows_find(rows, columns, COLUMNS, "blocks of experts", found, err);
     while (status == KVSIM_OK && (status = conf_rows_next(rows, &more, err)) == KVSIM_OK && more) {
         struct block block;
         status = read_block(rows, found, arena, &block, err);

@@ -471,7 +471,11 @@ static enum kvsim_status fit_host(struct run *run, struct calib_result *result,
     if (status == KVSIM_OK) {
         keep_host(&work, result, parameters);
         add_errors(run, &result->calibration, false, result);
-        result->row_count += run->first_count;
+        for (size_t i = 0; i < run->first_count; i++) {
+            size_t times = (is_left_out[2 * i] ? 0U : 1U) + (is_left_out[2 * i + 1] ? 0U : 1U);
+            result->row_count += times > 0;
+            result->time_count += times;
+        }
         result->outlier_count += found.outlier_count;
         result->untimed_count += run->failed_count;
         if (result->condition[0] == '\0' && run->condition.count > 0)

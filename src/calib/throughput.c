@@ -16,18 +16,16 @@ struct row {
     int columns[COLUMNS_MAX];
 };
 
-static enum kvsim_status open_rows(const char *path, const char *const *names, struct row *out,
-                                   struct kvsim_error *err)
+static enum kvsim_status open_rows(const char *path, const char *const *names, size_t count,
+                                   struct row *out, struct kvsim_error *err)
 {
+    base_require(count <= COLUMNS_MAX);
     enum kvsim_status status = conf_rows_open(path, &out->rows, err);
-    for (size_t i = 0; status == KVSIM_OK && names[i] != NULL; i++) {
-        out->columns[i] = conf_rows_column(out->rows, names[i]);
-        if (out->columns[i] < 0) {
-            status = conf_rows_fail(out->rows, -1, err, "missing-column", "column '%s' is missing",
-                                    names[i]);
-            conf_rows_close(out->rows);
-        }
-    }
+    if (status != KVSIM_OK)
+        return status;
+    status = conf_rows_find(out->rows, names, count, "rows of this group", out->columns, err);
+    if (status != KVSIM_OK)
+        conf_rows_close(out->rows);
     return status;
 }
 
@@ -41,8 +39,9 @@ static const char *text_of(const struct row *row, size_t column)
 
 enum { MODEL, HARDWARE, TP, PP, PRECISION, ISL, OSL, REQUESTS, RATE, SOURCE };
 static const char *const throughput_names[] = {
-    "model",  "hardware", "tp", "pp", "precision", "isl", "osl", "requests", "output_tokens_per_s",
-    "source", NULL};
+    "model", "hardware", "tp", "pp", "precision", "isl", "osl", "requests", "output_tokens_per_s",
+    "source"};
+enum { THROUGHPUT_COLUMNS = sizeof throughput_names / sizeof throughput_names[0] };
 
 struct span {
     struct record_sink sink; /* first: the sink is the span */
@@ -151,7 +150,7 @@ enum kvsim_status calib_throughput(const char *path, struct base_arena *arena,
 {
     struct row row;
     bool more = true;
-    enum kvsim_status status = open_rows(path, throughput_names, &row, err);
+    enum kvsim_status status = open_rows(path, throughput_names, THROUGHPUT_COLUMNS, &row, err);
     if (status != KVSIM_OK)
         return status;
     while (status == KVSIM_OK && (status = conf_rows_next(row.rows, &more, err)) == KVSIM_OK &&
@@ -164,8 +163,9 @@ enum kvsim_status calib_throughput(const char *path, struct base_arena *arena,
 /* ---- the slope over the context ---- */
 
 enum { SLOPE_MODEL, SLOPE_HARDWARE, SLOPE_BF16, SLOPE_FP8, SLOPE_SOURCE };
-static const char *const slope_names[] = {
-    "model", "hardware", "bf16_ms_per_token", "fp8_ms_per_token", "source", NULL};
+static const char *const slope_names[] = {"model", "hardware", "bf16_ms_per_token",
+                                          "fp8_ms_per_token", "source"};
+enum { SLOPE_COLUMNS = sizeof slope_names / sizeof slope_names[0] };
 
 /* Step time of one sequence per token of context, between 8k and 64k tokens, ns. */
 static enum kvsim_status slope_of(const struct row *row, const char *kv_dtype, double *out,
@@ -234,7 +234,7 @@ enum kvsim_status calib_fp8_slope(const char *path, struct base_arena *arena,
 {
     struct row row;
     bool more = true;
-    enum kvsim_status status = open_rows(path, slope_names, &row, err);
+    enum kvsim_status status = open_rows(path, slope_names, SLOPE_COLUMNS, &row, err);
     if (status != KVSIM_OK)
         return status;
     while (status == KVSIM_OK && (status = conf_rows_next(row.rows, &more, err)) == KVSIM_OK &&

@@ -59,10 +59,10 @@ static enum kvsim_status parts_read(struct parts *parts, const char *path, struc
 }
 
 static enum kvsim_status model_make(struct part *part, enum cost_level level,
-                                    enum cost_kernels kernels, struct kvsim_error *err)
+                                    struct kvsim_error *err)
 {
     enum kvsim_status status =
-        calib_model_init(&part->model, part->device, &part->table, level, kernels, err);
+        calib_model_init(&part->model, part->device, &part->table, level, err);
     part->has_model = true;
     return status;
 }
@@ -89,7 +89,7 @@ struct counting {
     bool (*counts)(const struct calib_row *row);
     bool (*is_scored)(const struct calib_row *row);
     const char *what;
-    enum cost_kernels kernels;
+    bool is_unconditional; /* the kernels that the rows state are taken for today's */
 };
 
 static const char *family_of(const struct part *part, const struct calib_row *row,
@@ -145,7 +145,9 @@ static enum kvsim_status plain(const char *path, struct base_arena *arena,
     struct parts parts = {0};
     enum kvsim_status status = parts_read(&parts, path, arena, err);
     for (size_t i = 0; i < parts.count && status == KVSIM_OK; i++) {
-        status = model_make(&parts.at[i], COST_DATASHEET, counting->kernels, err);
+        if (counting->is_unconditional)
+            parts.at[i].table.kernels = COST_KERNELS_CURRENT;
+        status = model_make(&parts.at[i], COST_DATASHEET, err);
         if (status == KVSIM_OK)
             cases_add(&parts.at[i], counting, arena, out);
     }
@@ -177,7 +179,7 @@ static enum kvsim_status fit_part(struct part *part, bool (*is_scored)(const str
         calib_fit_rows(part->device, &part->table, is_left_out, &calibration, err);
     base_free(is_left_out);
     if (status == KVSIM_OK)
-        status = model_make(part, COST_CALIBRATED, COST_KERNELS_CURRENT, err);
+        status = model_make(part, COST_CALIBRATED, err);
     if (status == KVSIM_OK)
         calib_model_set(&part->model, &calibration);
     return status;
@@ -339,7 +341,7 @@ static enum kvsim_status left_out(const char *path, struct base_arena *arena,
     struct parts parts = {0};
     enum kvsim_status status = parts_read(&parts, path, arena, err);
     for (size_t i = 0; i < parts.count && status == KVSIM_OK; i++) {
-        status = model_make(&parts.at[i], COST_CALIBRATED, counting->kernels, err);
+        status = model_make(&parts.at[i], COST_CALIBRATED, err);
         if (status == KVSIM_OK)
             strip(&parts.at[i].model);
     }
@@ -366,25 +368,23 @@ enum kvsim_status calib_times_layers_left_out(const char *path, struct base_aren
     return left_out(path, arena, &counting, &fitted, out, err);
 }
 
-enum kvsim_status calib_times_layers_old(const char *path, struct base_arena *arena,
-                                         struct record_validation_cases *out,
-                                         struct kvsim_error *err)
+enum kvsim_status calib_times_layers_unconditional(const char *path, struct base_arena *arena,
+                                                   struct record_validation_cases *out,
+                                                   struct kvsim_error *err)
 {
     static const struct counting counting = {.counts = counts_in_layer,
                                              .is_scored = counts_always,
                                              .what = "layer_ms",
-                                             .kernels = COST_KERNELS_2024};
+                                             .is_unconditional = true};
     return plain(path, arena, &counting, out, err);
 }
 
-enum kvsim_status calib_times_layers_old_left_out(const char *path, struct base_arena *arena,
-                                                  struct record_validation_cases *out,
-                                                  struct kvsim_error *err)
+enum kvsim_status calib_times_products_left_out(const char *path, struct base_arena *arena,
+                                                struct record_validation_cases *out,
+                                                struct kvsim_error *err)
 {
-    static const struct counting counting = {.counts = counts_in_layer,
-                                             .is_scored = counts_always,
-                                             .what = "layer_ms",
-                                             .kernels = COST_KERNELS_2024};
+    static const struct counting counting = {
+        .counts = counts_in_layer, .is_scored = counts_always, .what = "layer_ms"};
     static const enum spec_coefficient products[] = {SPEC_GEMM_BF16, SPEC_WEIGHTS_BF16,
                                                      SPEC_WEIGHTS_FIXED_BF16, SPEC_ACTIVATIONS};
     static const struct coefficients fitted = {products, sizeof products / sizeof products[0]};

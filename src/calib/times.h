@@ -18,14 +18,15 @@ enum kvsim_status calib_times_layers(const char *path, struct base_arena *arena,
 enum kvsim_status calib_times_layers_left_out(const char *path, struct base_arena *arena,
                                               struct record_validation_cases *out,
                                               struct kvsim_error *err);
+/* As if today's kernels had run, whatever the rows say. */
+enum kvsim_status calib_times_layers_unconditional(const char *path, struct base_arena *arena,
+                                                   struct record_validation_cases *out,
+                                                   struct kvsim_error *err);
+/* The same as layers_left_out for what layers without attention have: 16-bit products and elementwise kernels. */
+enum kvsim_status calib_times_products_left_out(const char *path, struct base_arena *arena,
+                                                struct record_validation_cases *out,
+                                                struct kvsim_error *err);
 /* Fitted to every second row of each device. */
-/* With the kernels of 2024, as they are and with what the other devices say of products and elementwise kernels. */
-enum kvsim_status calib_times_layers_old(const char *path, struct base_arena *arena,
-                                         struct record_validation_cases *out,
-                                         struct kvsim_error *err);
-enum kvsim_status calib_times_layers_old_left_out(const char *path, struct base_arena *arena,
-                                                  struct record_validation_cases *out,
-                                                  struct kvsim_error *err);
 enum kvsim_status calib_times_layers_calibrated(const char *path, struct base_arena *arena,
                                                 struct record_validation_cases *out,
                                                 struct kvsim_error *err);

@@ -71,8 +71,8 @@ static void print_collectives(const struct spec_calibration *calibration, struct
 
 static void print_fit(const struct calib_result *result, struct base_text *out)
 {
-    base_text_printf(out, "  fit:\n    rows: %zu\n    outliers: %zu\n", result->row_count,
-                     result->outlier_count);
+    base_text_printf(out, "  fit:\n    rows: %zu\n    times: %zu\n    outliers: %zu\n",
+                     result->row_count, result->time_count, result->outlier_count);
     if (result->bound_count > 0)
         base_text_printf(out, "    bounds: {n: %zu, broken: %zu}\n", result->bound_count,
                          result->bound_broken_count);
@@ -99,6 +99,17 @@ static void print_fit(const struct calib_result *result, struct base_text *out)
     base_text_add(out, "]\n");
 }
 
+/* What the machine was; and whose kernels ran, where they are not today's. */
+static void print_condition(const struct calib_result *result, struct base_text *out)
+{
+    struct base_text text = {0};
+    base_text_add(&text, result->condition[0] != '\0' ? result->condition : "as in the source");
+    if (result->kernels == COST_KERNELS_2024)
+        base_text_add(&text, "; kernels of 2024, to be used with cost.kernels: 2024");
+    print_quoted(out, text.at);
+    base_text_free(&text);
+}
+
 void calib_result_print(const struct calib_result *result, struct base_text *out)
 {
     struct timespec clock;
@@ -123,7 +134,7 @@ void calib_result_print(const struct calib_result *result, struct base_text *out
     print_quoted(out, names.count > 0 ? names.at : "");
     base_text_free(&names);
     base_text_add(out, "  conditions: ");
-    print_quoted(out, result->condition[0] != '\0' ? result->condition : "as in the source");
+    print_condition(result, out);
     print_coefficients(result, out);
     print_collectives(&result->calibration, out);
     print_fit(result, out);

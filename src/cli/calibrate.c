@@ -89,8 +89,10 @@ static void print_page(const struct calib_result *result, const char *path, enum
     report_page_title(&page, title);
     report_page_line(
         &page,
-        "%zu rows fitted, %zu of other devices and %zu without a time left out, %zu outliers",
-        result->row_count, result->other_count, result->untimed_count, result->outlier_count);
+        "%zu rows fitted (%zu times), %zu of other devices and %zu without a time left out, "
+        "%zu outliers",
+        result->row_count, result->time_count, result->other_count, result->untimed_count,
+        result->outlier_count);
     if (result->bound_count > 0)
         report_page_line(&page,
                          "%zu rows of kvsim's own kernels taken as the longest that an engine's "
@@ -128,6 +130,7 @@ static void print_json(const struct calib_result *result, const char *path)
     report_json_text(&json, "hardware", result->base);
     report_json_text(&json, "output", path);
     report_json_integer(&json, "rows", (int64_t)result->row_count);
+    report_json_integer(&json, "times", (int64_t)result->time_count);
     report_json_integer(&json, "rows_of_other_hardware", (int64_t)result->other_count);
     report_json_integer(&json, "rows_without_time", (int64_t)result->untimed_count);
     report_json_integer(&json, "outliers", (int64_t)result->outlier_count);

@@ -66,6 +66,7 @@ static const struct column_kind step_columns[] = {
     KEY_COLUMN("quantization", STUDY_STEP_QUANTIZATION),
     KEY_COLUMN("kv_cache_dtype", STUDY_STEP_KV_CACHE_DTYPE),
     KEY_COLUMN("graphs", STUDY_STEP_GRAPHS),
+    KEY_COLUMN("kernels", STUDY_STEP_KERNELS),
     {"prefill_seqs", MEANS_PREFILL_SEQS, false},
     {"prefill_tokens", MEANS_PREFILL_TOKENS, false},
     {"prefill_context", MEANS_PREFILL_CONTEXT, false},
@@ -80,6 +81,7 @@ static const struct column_kind gemm_columns[] = {
     {"n", MEANS_N, false},
     {"k", MEANS_K, false},
     {"dtype", MEANS_DTYPE, true},
+    KEY_COLUMN("kernels", STUDY_STEP_KERNELS),
     {NULL, MEANING_COUNT, false},
 };
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* The folder of the cases: as given, beside us, in $KVSIM_DATA, or where kvsim is installed. */
 static const char *find_folder(const struct cli_args *args, struct base_arena *arena)
@@ -82,6 +83,19 @@ static bool is_wanted(const struct cli_args *args, const struct calib_group *gro
     return is_named;
 }
 
+/* Whoever is elsewhere than in the tree learns where the cases can lie. */
+static void hint_folder(const struct cli_args *args, const char *folder, struct kvsim_error *err)
+{
+    struct stat found;
+    if (err->status != KVSIM_ERR_IO || stat(folder, &found) == 0)
+        return;
+    if (args->operands.count > 0)
+        base_error_hint(err, "there is no folder %s", folder);
+    else
+        base_error_hint(err, "run it where kvsim's 'validation' lies, name that folder, or set "
+                             "KVSIM_DATA to the one above it");
+}
+
 static enum kvsim_status run_groups(const struct cli_args *args,
                                     struct record_validation *validation, struct kvsim_error *err)
 {
@@ -95,6 +109,8 @@ static enum kvsim_status run_groups(const struct cli_args *args,
         status = calib_group_run(group, folder, &validation->arena, &result, err);
         base_vec_push(&validation->groups, result);
     }
+    if (status != KVSIM_OK)
+        hint_folder(args, folder, err);
     return status;
 }
 

@@ -269,6 +269,18 @@ int conf_rows_column(const struct conf_rows *rows, const char *name)
     return -1;
 }
 
+enum kvsim_status conf_rows_find(const struct conf_rows *rows, const char *const *names,
+                                 size_t count, const char *what, int *out, struct kvsim_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        out[i] = conf_rows_column(rows, names[i]);
+        if (out[i] < 0)
+            return conf_rows_fail(rows, -1, err, "missing-column", "%s have a column %s", what,
+                                  names[i]);
+    }
+    return KVSIM_OK;
+}
+
 static enum kvsim_status fail_count(const struct conf_rows *rows, struct kvsim_error *err)
 {
     size_t fields = rows->fields.count, names = rows->names.count;

@@ -24,6 +24,10 @@ void conf_rows_close(struct conf_rows *rows);
 size_t conf_rows_column_count(const struct conf_rows *rows);
 const char *conf_rows_column_name(const struct conf_rows *rows, size_t column);
 int conf_rows_column(const struct conf_rows *rows, const char *name);
+/* The columns of these names, in their order; KVSIM_ERR_SCENARIO "WHAT have a column NAME" for the first that is missing. */
+enum kvsim_status conf_rows_find(const struct conf_rows *rows, const char *const *names,
+                                 size_t count, const char *what, int *out,
+                                 struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 /* Next row: *more = false at the end. A row with a wrong number of fields, an unclosed quote or a cut line is an error. */
 enum kvsim_status conf_rows_next(struct conf_rows *rows, bool *more,

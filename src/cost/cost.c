@@ -111,6 +111,23 @@ enum kvsim_status cost_new(const struct cost_config *config, struct base_arena *
     return status;
 }
 
+void cost_shape_subtract(struct cost_shape *shape, const struct cost_shape *part)
+{
+    shape->prefill_seq_count -= part->prefill_seq_count;
+    shape->prefill_tokens -= part->prefill_tokens;
+    shape->prefill_area -= part->prefill_area;
+    shape->prefill_cached_tokens -= part->prefill_cached_tokens;
+    shape->emitting_count -= part->emitting_count;
+    shape->decode_seq_count -= part->decode_seq_count;
+    shape->decode_context_tokens -= part->decode_context_tokens;
+    for (size_t w = 0; w < COST_WINDOWS_MAX; w++) {
+        shape->prefill_window_area[w] -= part->prefill_window_area[w];
+        shape->decode_window_tokens[w] -= part->decode_window_tokens[w];
+    }
+    shape->prefill_cached_rounded -= part->prefill_cached_rounded;
+    shape->prefill_chunk_squares -= part->prefill_chunk_squares;
+}
+
 struct cost_result cost_step(struct cost *cost, const struct cost_shape *shape)
 {
     if (!cost_shape_is_decode(shape)) {

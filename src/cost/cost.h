@@ -70,6 +70,19 @@ static inline void cost_shape_add_prefill(struct cost_shape *shape, int64_t coun
         shape->prefill_cached_rounded += count * ((c + step - 1) / step * step);
 }
 
+/* Takes away what was added: every member is a sum, but for cached_step_tokens. */
+void cost_shape_subtract(struct cost_shape *shape, const struct cost_shape *part);
+
+/* Query-key pairs of q new tokens on c cached ones when a query sees at most `window` keys, itself included. */
+static inline base_i128 cost_window_area(int64_t q, int64_t c, int64_t window)
+{
+    int64_t growing = window > c ? window - c : 0; // queries that still see everything before them
+    if (growing > q)
+        growing = q;
+    base_i128 k = growing;
+    return k * c + k * (k + 1) / 2 + (base_i128)(q - growing) * window;
+}
+
 struct cost_result {
     int64_t ticks; /* >= 1 */
     enum cost_bound

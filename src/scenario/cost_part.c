@@ -123,6 +123,27 @@ static bool check_keys(struct scenario_load *load, enum cost_level level)
     return true;
 }
 
+/* Keys that dense models have no use for; vLLM does not start with expert parallelism there either. */
+static bool check_experts(struct scenario_load *load)
+{
+    const struct scenario *scenario = load->scenario;
+    const struct spec_model *model = &scenario->model;
+    const struct conf_node *skew = scenario_stated(conf_get(load->root, "cost"), "expert_skew");
+    const struct conf_node *ranks =
+        scenario_stated(conf_get(load->root, "engine"), "enable_expert_parallel");
+    if (!scenario->has_model || model->only_groups || model->expert_count > 0)
+        return true;
+    if (skew != NULL && scenario->cost.expert_skew > 0)
+        return scenario_fail_hint(load->reader, skew, "cost.expert_skew", "unused-key",
+                                  "leave 'cost.expert_skew' out", "model %s has no experts",
+                                  model->name);
+    if (ranks != NULL && load->opts.enable_expert_parallel)
+        return scenario_fail_hint(load->reader, ranks, "engine.enable_expert_parallel",
+                                  "unused-key", "leave 'engine.enable_expert_parallel' out",
+                                  "model %s has no experts", model->name);
+    return true;
+}
+
 static bool check_hardware(struct scenario_load *load, enum cost_level level)
 {
     const struct scenario *scenario = load->scenario;
@@ -162,7 +183,7 @@ bool scenario_cost_resolve(struct scenario_load *load)
     struct serve_config *config = &scenario->config;
     const struct spec_hardware *hardware = scenario->has_hardware ? &scenario->hardware : NULL;
     enum cost_level level = cost_level_resolve(&scenario->cost, hardware);
-    if (!check_level(load, level) || !check_keys(load, level))
+    if (!check_level(load, level) || !check_keys(load, level) || !check_experts(load))
         return false;
     // Sizing prices no step: a card known by its memory alone is enough.
     bool prices = load->purpose != SCENARIO_FOR_SIZE;

@@ -117,25 +117,13 @@ static void unschedule(struct sched *sched, struct sched_plan *plan, struct sche
     if (seq->state == SCHED_FRONT) {
         return; // its token is counted when the front advances
     }
-    // Rebuild what sched_schedule_loose() added: shapes are sums.
+    // Rebuild what sched_schedule_loose() added.
     bool emitted = seq->computed == sched_seq_known_tokens(seq);
     struct cost_shape undo = {.cached_step_tokens = plan->shape.cached_step_tokens};
     struct sched_seq before = *seq;
     before.computed -= tokens;
     sched_add_to_shape(sched, &undo, &before, tokens, emitted);
-    plan->shape.decode_seq_count -= undo.decode_seq_count;
-    plan->shape.decode_context_tokens -= undo.decode_context_tokens;
-    plan->shape.prefill_seq_count -= undo.prefill_seq_count;
-    plan->shape.prefill_tokens -= undo.prefill_tokens;
-    plan->shape.prefill_cached_tokens -= undo.prefill_cached_tokens;
-    plan->shape.prefill_area -= undo.prefill_area;
-    for (size_t w = 0; w < COST_WINDOWS_MAX; w++) {
-        plan->shape.prefill_window_area[w] -= undo.prefill_window_area[w];
-        plan->shape.decode_window_tokens[w] -= undo.decode_window_tokens[w];
-    }
-    plan->shape.prefill_chunk_squares -= undo.prefill_chunk_squares;
-    plan->shape.prefill_cached_rounded -= undo.prefill_cached_rounded;
-    plan->shape.emitting_count -= undo.emitting_count;
+    cost_shape_subtract(&plan->shape, &undo);
     plan->token_count -= tokens;
     plan->copied_tokens -= sched_regrown_tokens(sched, before.computed, tokens);
     seq->computed_total -= tokens;

@@ -18,6 +18,7 @@ static const char *const keys[STUDY_STEP_KEY_COUNT] = {
     [STUDY_STEP_QUANTIZATION] = "engine.quantization",
     [STUDY_STEP_KV_CACHE_DTYPE] = "engine.kv_cache_dtype",
     [STUDY_STEP_GRAPHS] = "engine.enforce_eager",
+    [STUDY_STEP_KERNELS] = "cost.kernels",
 };
 
 void study_steps_init(struct study_steps *steps, const struct scenario_request *request)
@@ -101,6 +102,7 @@ static enum kvsim_status translate(enum study_step_key key, const char *value, c
     case STUDY_STEP_HARDWARE:
     case STUDY_STEP_QUANTIZATION:
     case STUDY_STEP_KV_CACHE_DTYPE:
+    case STUDY_STEP_KERNELS:
     case STUDY_STEP_KEY_COUNT:
         break;
     }
@@ -218,16 +220,6 @@ enum kvsim_status study_steps_engine(struct study_steps *steps,
     return status;
 }
 
-/* Query-key pairs of q new tokens on c cached ones when a query sees at most W keys, itself included. */
-static base_i128 window_area(int64_t q, int64_t c, int64_t window)
-{
-    int64_t growing = window > c ? window - c : 0; // queries that still see everything before them
-    if (growing > q)
-        growing = q;
-    base_i128 k = growing;
-    return k * c + k * (k + 1) / 2 + (base_i128)(q - growing) * window;
-}
-
 static void add_chunk(const struct study_step_chunk *chunk, const int64_t *window_tokens,
                       size_t window_count, struct cost_shape *shape)
 {
@@ -235,7 +227,7 @@ static void add_chunk(const struct study_step_chunk *chunk, const int64_t *windo
     cost_shape_add_prefill(shape, n, q, c);
     shape->emitting_count += (uint32_t)n;
     for (size_t w = 0; w < window_count; w++)
-        shape->prefill_window_area[w] += n * window_area(q, c, window_tokens[w]);
+        shape->prefill_window_area[w] += n * cost_window_area(q, c, window_tokens[w]);
 }
 
 void study_step_shape(const struct study_step_batch *batch, const int64_t *window_tokens,

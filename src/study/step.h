@@ -27,7 +27,8 @@ enum study_step_key {
     STUDY_STEP_EP, /* ranks that share experts: 1, or tp * dp */
     STUDY_STEP_QUANTIZATION,
     STUDY_STEP_KV_CACHE_DTYPE,
-    STUDY_STEP_GRAPHS, /* true, false: kernels replayed as a CUDA graph, or launched one by one */
+    STUDY_STEP_GRAPHS,  /* true, false: kernels replayed as a CUDA graph, or launched one by one */
+    STUDY_STEP_KERNELS, /* of which generation of software: current, 2024 */
     STUDY_STEP_KEY_COUNT
 };
 

@@ -80,6 +80,12 @@ printf 'phase,batch,seq_len,q_heads,kv_lora_rank,qk_rope_head_dim,kv_cache_dtype
 expect 0 'mla_ms$' "$kvsim" step --from mla.csv --operator mla --hardware h100-sxm
 printf 'hardware,bytes,gpus\nh100-sxm,1048576,8\n' >reduce.csv
 expect 0 '^hardware,bytes,gpus,all_reduce_ms$' "$kvsim" step --from reduce.csv --operator all_reduce
+# Rows state the software that ran; what a dense model has no use for is refused.
+printf 'm,n,k,dtype,kernels\n4096,8192,8192,bf16,current\n4096,8192,8192,bf16,2024\n' >stacks.csv
+expect 0 . "$kvsim" step --from stacks.csv --operator gemm --hardware h100-sxm
+awk -F, 'NR == 2 {now = $NF} NR == 3 {exit !($NF > 1.02 * now)}' "$said/out" || fault 'products of 2024 are no slower'
+expect 3 'cost.expert_skew: error: model llama-3.1-8b has no experts' "${one[@]}" --batch 1 --context 1 --set cost.expert_skew=1
+expect 3 'enable_expert_parallel: error: model llama-3.1-8b has no experts' "${one[@]}" --batch 1 --context 1 --set engine.enable_expert_parallel=true
 expect 3 '^gemm\.csv:1:[0-9]+: error: ' "$kvsim" step --from gemm.csv --operator all_reduce
 printf 'hardware,m,n,k,dtype\nh100-sxm,0,4096,4096,bf16\n' >bad.csv
 silent '^bad\.csv:2:' --operator gemm

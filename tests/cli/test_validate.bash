@@ -32,6 +32,13 @@ expect 1 'fp8-kv-slope .*BEYOND ITS BOUNDS' "$kvsim" validate --group fp8-kv-slo
 is 'SELECT exceeded FROM validate_group WHERE validation_id = 3 AND part_kind = '"'all'" 1
 is 'SELECT exceeded FROM validate_bound WHERE validation_id = 3' 1
 
+# Elsewhere than in the tree: said at once, with where the cases may lie.
+mkdir elsewhere
+cd elsewhere
+expect 4 'validation/kv-logs/printed.csv.* cannot open' "$kvsim" validate --no-store
+expect 4 'hint: .*KVSIM_DATA' "$kvsim" validate --no-store
+cd ..
+expect 4 'hint: there is no folder absent' "$kvsim" validate --no-store absent
 expect 2 "did you mean 'layers'" "$kvsim" validate --group layerz
 rm validation/throughput/fp8-kv.csv
 expect 4 'fp8-kv.csv' "$kvsim" validate --group fp8-kv-slope

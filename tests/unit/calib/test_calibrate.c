@@ -20,9 +20,7 @@ static void write_products(const char *path, double share, double scale, size_t 
     struct spec_calibration calibration = {.source = ""};
     struct kvsim_error err;
     calib_measurements_init(&empty);
-    ck_assert_int_eq(
-        calib_model_init(&model, "h100-sxm", &empty, COST_CALIBRATED, COST_KERNELS_CURRENT, &err),
-        KVSIM_OK);
+    ck_assert_int_eq(calib_model_init(&model, "h100-sxm", &empty, COST_CALIBRATED, &err), KVSIM_OK);
     calibration.has[SPEC_GEMM_BF16] = calibration.has[SPEC_WEIGHTS_BF16] = true;
     calibration.value[SPEC_GEMM_BF16] = share;
     calibration.value[SPEC_WEIGHTS_BF16] = 0.6;
@@ -93,8 +91,8 @@ START_TEST(the_written_file_is_read_again)
     ck_assert_ptr_nonnull(strstr(text.at, "not_determined: ["));
     scratch_write("fitted.yaml", text.at, text.count);
     calib_measurements_init(&empty);
-    ck_assert_msg(calib_model_init(&model, "./fitted.yaml", &empty, COST_CALIBRATED,
-                                   COST_KERNELS_CURRENT, &err) == KVSIM_OK,
+    ck_assert_msg(calib_model_init(&model, "./fitted.yaml", &empty, COST_CALIBRATED, &err) ==
+                      KVSIM_OK,
                   "%s", err.message);
     ck_assert(model.hardware.has_calibration);
     ck_assert_double_eq_tol(model.rates.gemm_fraction[SPEC_BF16],

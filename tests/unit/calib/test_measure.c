@@ -105,11 +105,33 @@ START_TEST(nonsense_is_refused_with_its_place)
 }
 END_TEST
 
+/* Rows say what software ran; rows of two generations are no one fit. */
+START_TEST(kernels_are_of_one_generation)
+{
+    begin();
+    ck_assert_int_eq(add("m,n,k,dtype,ms\n1,2,3,bf16,0.5\n"), KVSIM_OK);
+    ck_assert_int_eq(table.kernels, COST_KERNELS_CURRENT);
+    ck_assert_int_eq(add("m,n,k,dtype,kernels,ms\n1,2,3,bf16,current,0.5\n"), KVSIM_OK);
+    ck_assert_int_eq(add("m,n,k,dtype,kernels,ms\n1,2,3,bf16,,0.5\n1,2,3,bf16,2024,0.5\n"),
+                     KVSIM_ERR_SCENARIO);
+    ck_assert_str_eq(err.code, "mixed-kernels");
+    ck_assert_int_eq(err.line, 3);
+    ck_assert_int_eq(err.column, 12);
+    end();
+    begin();
+    ck_assert_int_eq(add("m,n,k,dtype,kernels,ms\n1,2,3,bf16,2024,0.5\n"), KVSIM_OK);
+    ck_assert_int_eq(table.kernels, COST_KERNELS_2024);
+    ck_assert_int_eq(add("m,n,k,dtype,kernels,ms\n1,2,3,bf16,2025,0.5\n"), KVSIM_ERR_SCENARIO);
+    ck_assert_ptr_nonnull(strstr(err.message, "2025"));
+    end();
+}
+END_TEST
+
 int main(void)
 {
-    return unit_run("calib.measure",
-                    (const TTest *const[]){kernels_are_known_by_their_columns,
-                                           steps_and_layers_have_engines,
-                                           measurements_name_their_operators,
-                                           nonsense_is_refused_with_its_place, NULL});
+    return unit_run(
+        "calib.measure",
+        (const TTest *const[]){kernels_are_known_by_their_columns, steps_and_layers_have_engines,
+                               measurements_name_their_operators, kernels_are_of_one_generation,
+                               nonsense_is_refused_with_its_place, NULL});
 }

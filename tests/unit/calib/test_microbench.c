@@ -96,8 +96,7 @@ static void write_measured(const char *path, const char *hardware, double decode
     struct kvsim_error err;
     ck_assert_ptr_nonnull(writer.file);
     calib_measurements_init(&empty);
-    ck_assert_int_eq(calib_model_init(&writer.model, hardware, &empty, COST_CALIBRATED,
-                                      COST_KERNELS_CURRENT, &err),
+    ck_assert_int_eq(calib_model_init(&writer.model, hardware, &empty, COST_CALIBRATED, &err),
                      KVSIM_OK);
     calibration.has[SPEC_GEMM_BF16] = calibration.has[SPEC_WEIGHTS_BF16] = true;
     calibration.value[SPEC_GEMM_BF16] = 0.6;

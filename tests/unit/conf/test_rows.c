@@ -22,6 +22,15 @@ START_TEST(columns_are_found_by_name)
     ck_assert_int_eq(conf_rows_column(rows, "arrival_s"), 0);
     ck_assert_int_eq(conf_rows_column(rows, "input_tokens"), 1);
     ck_assert_int_eq(conf_rows_column(rows, "output_tokens"), -1);
+
+    static const char *const names[] = {"input_tokens", "arrival-s", "output_tokens"};
+    struct kvsim_error err;
+    int found[3];
+    ck_assert_int_eq(conf_rows_find(rows, names, 2, "traces", found, &err), KVSIM_OK);
+    ck_assert_int_eq(found[0], 1);
+    ck_assert_int_eq(found[1], 0);
+    ck_assert_int_eq(conf_rows_find(rows, names, 3, "traces", found, &err), KVSIM_ERR_SCENARIO);
+    ck_assert_str_eq(err.message, "traces have a column output_tokens");
     conf_rows_close(rows);
 }
 END_TEST

@@ -126,6 +126,55 @@ START_TEST(parts_meet_in_the_outer_maximum)
 }
 END_TEST
 
+START_TEST(what_was_added_to_a_shape_can_be_taken_away)
+{
+    const struct cost_shape first = {.prefill_seq_count = 2,
+                                     .prefill_tokens = 300,
+                                     .prefill_area = 4000,
+                                     .prefill_cached_tokens = 50,
+                                     .emitting_count = 1,
+                                     .decode_seq_count = 7,
+                                     .decode_context_tokens = 900,
+                                     .prefill_window_area = {11, 12, 13, 14},
+                                     .decode_window_tokens = {21, 22, 23, 24},
+                                     .cached_step_tokens = 16,
+                                     .prefill_cached_rounded = 64,
+                                     .prefill_chunk_squares = 5000};
+    struct cost_shape shape = first;
+    cost_shape_subtract(&shape, &first);
+    ck_assert_uint_eq(shape.prefill_seq_count, 0);
+    ck_assert_int_eq(shape.prefill_tokens, 0);
+    ck_assert(shape.prefill_area == 0);
+    ck_assert_int_eq(shape.prefill_cached_tokens, 0);
+    ck_assert_uint_eq(shape.emitting_count, 0);
+    ck_assert_uint_eq(shape.decode_seq_count, 0);
+    ck_assert_int_eq(shape.decode_context_tokens, 0);
+    for (size_t w = 0; w < COST_WINDOWS_MAX; w++) {
+        ck_assert(shape.prefill_window_area[w] == 0);
+        ck_assert_int_eq(shape.decode_window_tokens[w], 0);
+    }
+    ck_assert_int_eq(shape.cached_step_tokens, 16); // of the table of step times, no sum
+    ck_assert_int_eq(shape.prefill_cached_rounded, 0);
+    ck_assert(shape.prefill_chunk_squares == 0);
+}
+END_TEST
+
+/* Against counting: query i of q sees its c + i keys, at most W. */
+START_TEST(window_areas_are_counted)
+{
+    for (int64_t q = 0; q < 9; q++) {
+        for (int64_t c = 0; c < 9; c++) {
+            for (int64_t window = 1; window < 20; window++) {
+                int64_t pairs = 0;
+                for (int64_t i = 1; i <= q; i++)
+                    pairs += c + i < window ? c + i : window;
+                ck_assert(cost_window_area(q, c, window) == pairs);
+            }
+        }
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("cost");
@@ -135,5 +184,7 @@ int main(void)
     tcase_add_test(tests, windows_are_found_once);
     tcase_add_test(tests, seconds_are_rounded_once);
     tcase_add_test(tests, parts_meet_in_the_outer_maximum);
+    tcase_add_test(tests, what_was_added_to_a_shape_can_be_taken_away);
+    tcase_add_test(tests, window_areas_are_counted);
     return fixture_run(tests);
 }
