@@ -205,8 +205,8 @@ static inline base_i128 cost_piece_sum(const struct cost_piece *piece, int64_t n
     base_i128 pairs = n < short_n ? n * (n - 1) / 2 : (base_i128)n * (n - 1) / 2;
     return (base_i128)n * piece->first_ticks + piece->delta_ticks * pairs;
 }
-/* The largest n <= step_count with cost_piece_sum(n) <= ticks. */
-int64_t cost_piece_steps_within(const struct cost_piece *piece, base_i128 ticks);
+/* The fewest steps, at least one, that take `ticks` or more; step_count where all of them take less. */
+int64_t cost_piece_steps_until(const struct cost_piece *piece, base_i128 ticks);
 
 /* The name for run_summary.cost_level, and the level in use: as stated, else calibrated where the hardware file holds a
  * calibration, else datasheet. `hardware` may be NULL. */

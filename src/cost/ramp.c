@@ -294,26 +294,26 @@ void cost_ramp_from_shape(const struct cost_shape *shape, struct cost_ramp *ramp
 }
 
 /*
- * n * first + delta * n (n - 1) / 2 <= ticks, solved in double in the form that does not cancel
+ * n * first + delta * n (n - 1) / 2 = ticks, solved in double in the form that does not cancel
  * (2 t / (b + sqrt(b^2 + 4 a t)) with a = delta / 2, b = first - a), then corrected in integers.
  */
-int64_t cost_piece_steps_within(const struct cost_piece *piece, base_i128 ticks)
+int64_t cost_piece_steps_until(const struct cost_piece *piece, base_i128 ticks)
 {
-    if (ticks < piece->first_ticks)
-        return 0;
-    if (piece->delta_ticks == 0) {
-        base_i128 steps = ticks / piece->first_ticks;
-        return steps < piece->step_count ? (int64_t)steps : piece->step_count;
-    }
-    if (cost_piece_sum(piece, piece->step_count) <= ticks)
-        return piece->step_count;
+    if (ticks <= piece->first_ticks)
+        return 1;
     double a = 0.5 * (double)piece->delta_ticks, b = (double)piece->first_ticks - a;
     double t = base_i128_to_double(ticks);
-    double guess = 2.0 * t / (b + sqrt(b * b + 4.0 * a * t));
+    double guess = 2.0 * t / (b + sqrt(b * b + 4.0 * a * t)) + 1.0;
     int64_t n = guess >= (double)piece->step_count ? piece->step_count : (int64_t)guess;
-    while (n > 0 && cost_piece_sum(piece, n) > ticks)
+    base_i128 before = cost_piece_sum(piece, n - 1);
+    while (before >= ticks) {
         n--;
-    while (n < piece->step_count && cost_piece_sum(piece, n + 1) <= ticks)
+        before -= piece->first_ticks + (base_i128)piece->delta_ticks * (n - 1);
+    }
+    while (n < piece->step_count &&
+           before + piece->first_ticks + (base_i128)piece->delta_ticks * (n - 1) < ticks) {
+        before += piece->first_ticks + (base_i128)piece->delta_ticks * (n - 1);
         n++;
+    }
     return n;
 }

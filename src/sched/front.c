@@ -9,7 +9,7 @@ void sched_front_init(struct sched_front *front, struct base_arena *arena,
 {
     *front = (struct sched_front){.block_tokens = tables->block_tokens, .takes_blocks = true};
     sched_front_windows_init(&front->windows, tables, is_async, tells_drops, arena);
-    front->boundary = base_arena_array(arena, (size_t)front->block_tokens, sizeof *front->boundary);
+    front->boundary = sched_rhythm_new(arena, front->block_tokens);
     front->counted = base_arena_array(arena, class_count, sizeof *front->counted);
 }
 
@@ -56,10 +56,11 @@ static void sift_down(struct sched_front *front, size_t index, struct sched_seq 
 }
 
 // A member needs a block when scheduling step s if the tokens it then holds fill its blocks: (front_base + s) mod b == 0.
-static int64_t *boundary_of(struct sched_front *front, const struct sched_seq *seq)
+static void count_boundary(struct sched_front *front, const struct sched_seq *seq, int64_t by)
 {
-    int64_t residue = -seq->front_base % front->block_tokens;
-    return &front->boundary[residue < 0 ? residue + front->block_tokens : residue];
+    if (front->takes_blocks) {
+        sched_rhythm_add(front->boundary, front->block_tokens, -seq->front_base, by);
+    }
 }
 
 void sched_front_join(struct sched_front *front, struct sched_seq *seq)
@@ -74,7 +75,7 @@ void sched_front_join(struct sched_front *front, struct sched_seq *seq)
     }
     sift_up(front, index, seq);
     front->context_sum += seq->computed;
-    *boundary_of(front, seq) += front->takes_blocks ? 1 : 0;
+    count_boundary(front, seq, 1);
     sched_front_windows_join(front, seq);
     if (seq->is_counted) {
         front->counted[seq->class_index]++;
@@ -99,13 +100,21 @@ void sched_front_leave(struct sched_front *front, struct sched_seq *seq)
         }
     }
     front->context_sum -= seq->computed;
-    *boundary_of(front, seq) -= front->takes_blocks ? 1 : 0;
+    count_boundary(front, seq, -1);
     sched_front_windows_leave(front, seq);
     if (seq->is_counted) {
         front->counted[seq->class_index]--;
         front->counted_total--;
     }
     front->generation++;
+}
+
+void sched_front_step(struct sched_front *front)
+{
+    sched_front_windows_grow(front, 1);
+    front->step++;
+    front->residue = sched_front_residue(front, 1);
+    front->context_sum += front->count;
 }
 
 int64_t sched_front_advance(struct sched_front *front, int64_t steps)
@@ -119,12 +128,9 @@ int64_t sched_front_advance(struct sched_front *front, int64_t steps)
     }
     int64_t whole = steps < front->block_tokens ? 0 : steps / front->block_tokens;
     int64_t rest = steps - whole * front->block_tokens;
-    int64_t blocks = whole * front->count;
-    for (int64_t i = 0; i < rest; i++) {
-        blocks += front->boundary[front->residue];
-        front->residue = front->residue + 1 == front->block_tokens ? 0 : front->residue + 1;
-    }
+    int64_t blocks = whole * front->count + sched_rhythm_sum(front->boundary, front->residue, rest);
     front->step += (uint64_t)steps;
+    front->residue = sched_front_residue(front, rest);
     front->context_sum += front->count * steps;
     return blocks;
 }
@@ -144,13 +150,11 @@ int64_t sched_front_runway(const struct sched_front *front, int64_t free_blocks,
         return limit;
     }
     int64_t left = free_blocks % front->count;
-    int64_t residue = front->residue;
     for (int64_t i = 0; i < front->block_tokens && steps < limit; i++) {
-        left -= front->boundary[residue];
+        left -= front->boundary[front->residue + i];
         if (left < 0) {
             break;
         }
-        residue = residue + 1 == front->block_tokens ? 0 : residue + 1;
         steps++;
     }
     return steps;

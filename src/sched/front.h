@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "sched/front_window.h"
+#include "sched/rhythm.h"
 #include "sched/seq.h"
 
 #include <stdint.h>
@@ -23,9 +24,8 @@ struct sched_front {
     int64_t context_sum; /* tokens in the cache, all members */
     int64_t block_tokens;
     bool takes_blocks; /* false: a member's memory was reserved at admission, or none is kept */
-    int64_t *
-        boundary; /* [block_tokens]: members that need a block when scheduling step s, by s mod block_tokens */
-    int64_t *counted; /* [class_count]: members whose gaps are recorded */
+    sched_rhythm *boundary; /* members that need a block when scheduling step s */
+    int64_t *counted;       /* [class_count]: members whose gaps are recorded */
     int64_t counted_total;
     struct sched_seq **calendar; /* heap by (final_step, place) */
     size_t calendar_capacity;
@@ -52,6 +52,8 @@ static inline int64_t sched_front_need(const struct sched_front *front)
 {
     return front->boundary[front->residue];
 }
+/* Every member one token on; its blocks have been taken. */
+void sched_front_step(struct sched_front *front);
 /* Every member one token on, `steps` times; returns how many blocks that takes in one table. */
 int64_t sched_front_advance(struct sched_front *front, int64_t steps);
 /* For how many further steps `free_blocks` are enough in one table, at most `limit`. */

@@ -10,8 +10,7 @@ void sched_front_windows_init(struct sched_front_windows *windows, const struct 
     *windows = (struct sched_front_windows){
         .tables = tables, .in_flight_tokens = is_async ? 1 : 0, .tells_drops = tells_drops};
     for (size_t w = 0; w < tables->window_count; w++) {
-        windows->at[w].drop =
-            base_arena_array(arena, (size_t)tables->block_tokens, sizeof *windows->at[w].drop);
+        windows->at[w].drop = sched_rhythm_new(arena, tables->block_tokens);
     }
 }
 
@@ -122,13 +121,12 @@ static int64_t visible_tokens(const struct sched_front_windows *windows, size_t 
 }
 
 // A member of a full sliding window gives a block back in step s if (base + s - f - W + 1) mod b == 0.
-static int64_t *drop_of(struct sched_front_windows *windows, size_t w, const struct sched_seq *seq)
+static void count_drop(struct sched_front_windows *windows, size_t w, const struct sched_seq *seq,
+                       int64_t by)
 {
-    int64_t block = windows->tables->block_tokens;
     int64_t residue =
-        (windows->in_flight_tokens + windows->tables->windows[w].tokens - 1 - seq->front_base) %
-        block;
-    return &windows->at[w].drop[residue < 0 ? residue + block : residue];
+        windows->in_flight_tokens + windows->tables->windows[w].tokens - 1 - seq->front_base;
+    sched_rhythm_add(windows->at[w].drop, windows->tables->block_tokens, residue, by);
 }
 
 static int64_t next_multiple(int64_t value, int64_t of)
@@ -202,7 +200,7 @@ static void count_growth(struct sched_front_windows *windows, size_t w, struct s
     at->visible_growing += restarts || phase != SCHED_WINDOW_FULL ? sign : 0;
     if (phase == SCHED_WINDOW_FULL && windows->tables->windows[w].table_count > 0 &&
         !windows->tells_drops) {
-        *drop_of(windows, w, seq) += sign;
+        count_drop(windows, w, seq, sign);
     }
 }
 
@@ -312,10 +310,8 @@ int64_t sched_front_windows_drop(struct sched_front *front, int64_t steps)
             continue;
         }
         // Each member of a full window gives one block back in block_tokens steps.
-        int64_t blocks = whole * (front->count - at->visible_growing);
-        for (int64_t i = 0; i < rest; i++) {
-            blocks += at->drop[sched_front_residue(front, i)];
-        }
+        int64_t blocks = whole * (front->count - at->visible_growing) +
+                         sched_rhythm_sum(at->drop, front->residue, rest);
         at->dropped_blocks += blocks;
         all += blocks * windows->tables->windows[w].table_count;
     }

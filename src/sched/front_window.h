@@ -19,6 +19,7 @@
 
 #include "base/mem.h"
 #include "kv/tables.h"
+#include "sched/rhythm.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,7 +48,7 @@ struct sched_front_window {
     int64_t cost_tokens, cost_growing; /* sum over members; members that gain one in a step */
     int64_t visible_tokens, visible_growing;
     int64_t dropped_blocks; /* of one table */
-    int64_t *drop; /* [block_tokens]: members that give a block back when scheduling step s */
+    sched_rhythm *drop;     /* members that give a block back when scheduling step s */
 };
 
 struct sched_window_event {

@@ -607,7 +607,7 @@ void sched_close_plan(struct sched *sched, struct sched_plan *plan, bool is_fron
         count_regrown(sched, plan);
     }
     // Blocks of the front have been taken; here its tokens count as computed.
-    sched_front_advance(front, 1);
+    sched_front_step(front);
     plan->shape.decode_context_tokens += front->context_sum;
     count_front_windows(sched, plan->shape.decode_window_tokens);
     plan->is_front_only = is_front_only && plan->admitted.count == 0;

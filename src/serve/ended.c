@@ -20,9 +20,6 @@ void serve_gap(struct serve *serve, struct serve_request *request, base_i128 gap
     if (request->seq.is_counted) {
         struct stats_hist *itl = &serve->result->classes[request->seq.class_index].metric[SPEC_ITL];
         stats_hist_add(itl, base_ticks_floor_ns(gap_ticks), 1);
-        if (serve->has_segment_hists) {
-            serve_segments_add_gaps(serve, (int64_t)gap_ticks, 0, 1, 1);
-        }
     }
 }
 

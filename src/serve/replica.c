@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "kv/reserve.h"
 #include "serve/flight.h"
-#include "serve/segments.h"
 #include "serve/serve_int.h"
 #include "serve/transfers.h"
 
@@ -155,10 +154,6 @@ static void add_gaps(struct serve_replica *replica, const struct sched_plan *pla
         if (members > 0) {
             stats_hist_add_ramp(&classes[i].metric[SPEC_ITL], first_ticks, delta_ticks,
                                 (uint64_t)count, (uint64_t)members);
-            if (replica->serve->has_segment_hists) {
-                serve_segments_add_gaps(replica->serve, first_ticks, delta_ticks, (uint64_t)count,
-                                        (uint64_t)members);
-            }
         }
     }
 }
@@ -411,19 +406,6 @@ static struct serve_flight *decide(struct serve_replica *replica, base_i128 now)
     return flight;
 }
 
-// How many intervals of `piece` to take so that the last one is the first to end at or after `left` ticks from now.
-static int64_t intervals_until(const struct cost_piece *piece, base_i128 left)
-{
-    if (left <= 0) {
-        return 1;
-    }
-    int64_t within = cost_piece_steps_within(piece, left);
-    if (within < piece->step_count && (within == 0 || cost_piece_sum(piece, within) < left)) {
-        within++;
-    }
-    return within;
-}
-
 // The front goes from the last interval of a piece to the first of the next: one token each, and the blocks that takes.
 static void step_state(struct serve_replica *replica, int64_t ahead)
 {
@@ -483,7 +465,7 @@ static void take_stretch(struct serve_replica *replica, struct serve_flight *new
         int64_t copied = all_copied ? ramp.context_tokens - (int64_t)ramp.seq_count : 0;
         ramp_piece(replica, &ramp, copied, limit - done, &piece);
         base_i128 start = replica->tally.since_ticks;
-        int64_t count = intervals_until(&piece, next_event - start);
+        int64_t count = cost_piece_steps_until(&piece, next_event - start);
         if (done > 0) {
             step_state(replica, done - 1);
         }

@@ -9,6 +9,18 @@ void serve_segments_begin(struct serve *serve)
     serve->segment_shift = FIRST_ARRIVALS_SHIFT;
     serve->result->segment_arrivals = (int64_t)1 << FIRST_ARRIVALS_SHIFT;
     serve->has_segment_hists = serve->is_steady && serve->config->replications == 1;
+    size_t class_count = serve->config->workload.class_count;
+    serve->gaps_before = base_arena_array(&serve->arena, class_count, sizeof *serve->gaps_before);
+    for (size_t i = 0; i < class_count; i++) {
+        stats_hist_init_bucketed(&serve->gaps_before[i]);
+    }
+}
+
+void serve_segments_end(struct serve *serve)
+{
+    for (size_t i = 0; serve->gaps_before != NULL && i < serve->config->workload.class_count; i++) {
+        stats_hist_release(&serve->gaps_before[i]);
+    }
 }
 
 void serve_segment_release(struct serve_segment *segment)
@@ -101,6 +113,15 @@ static void read_load(struct serve *serve, base_i128 now, base_i128 load[SERVE_S
     }
 }
 
+// Gaps between tokens are counted by class; a segment has what was added since the last one ended.
+static void take_gaps(struct serve *serve, struct serve_segment *segment)
+{
+    for (size_t i = 0; i < serve->config->workload.class_count; i++) {
+        stats_hist_take_since(&hists_of(segment)[SPEC_ITL],
+                              &serve->result->classes[i].metric[SPEC_ITL], &serve->gaps_before[i]);
+    }
+}
+
 static void end_segment(struct serve *serve, base_i128 now)
 {
     struct serve_result *result = serve->result;
@@ -113,6 +134,9 @@ static void end_segment(struct serve *serve, base_i128 now)
     }
     for (uint32_t i = 0; i < serve->config->replica_count; i++) {
         segment->end_waiting += serve->replicas[i].tally.waiting;
+    }
+    if (serve->has_segment_hists) {
+        take_gaps(serve, segment);
     }
 }
 
@@ -153,11 +177,4 @@ void serve_segments_add(struct serve *serve, uint64_t index, enum spec_metric me
     if (serve->has_segment_hists) {
         stats_hist_add(&hists_of(segment)[metric], value_ns, 1);
     }
-}
-
-void serve_segments_add_gaps(struct serve *serve, int64_t first_ticks, int64_t delta_ticks,
-                             uint64_t steps, uint64_t weight)
-{
-    struct serve_segment *segment = &serve->result->segments[serve->result->segment_count];
-    stats_hist_add_ramp(&hists_of(segment)[SPEC_ITL], first_ticks, delta_ticks, steps, weight);
 }

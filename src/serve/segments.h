@@ -11,6 +11,7 @@
 #include "serve/serve_int.h"
 
 void serve_segments_begin(struct serve *serve);
+void serve_segments_end(struct serve *serve); /* releases what the run alone needed */
 /* Before the arrival is counted: ends the segment when it is full. True when it did. */
 bool serve_segments_note_arrival(struct serve *serve, base_i128 now);
 /* Merges neighbours when all are full: before anything else is added. */
@@ -18,9 +19,6 @@ void serve_segments_make_room(struct serve *serve);
 /* A completed request's value of one metric; `index` is its number by arrival. */
 void serve_segments_add(struct serve *serve, uint64_t index, enum spec_metric metric,
                         int64_t value_ns);
-/* Gaps between tokens, to the segment that is being filled; only where has_segment_hists. */
-void serve_segments_add_gaps(struct serve *serve, int64_t first_ticks, int64_t delta_ticks,
-                             uint64_t steps, uint64_t weight);
 void serve_segments_note_completion(struct serve *serve, bool is_good, int64_t prompt_tokens,
                                     int64_t output_tokens);
 

@@ -1,6 +1,7 @@
 #include "serve/serve.h"
 
 #include "serve/ended.h"
+#include "serve/segments.h"
 #include "serve/serve_int.h"
 #include "serve/window.h"
 
@@ -451,6 +452,7 @@ static void release(struct serve *serve)
     for (uint32_t i = 0; serve->replicas != NULL && i < serve->config->replica_count; i++) {
         serve_replica_release(&serve->replicas[i]);
     }
+    serve_segments_end(serve);
     workload_source_close(serve->own_source);
     des_heap_release(&serve->external);
     des_heap_release(&serve->boundary);

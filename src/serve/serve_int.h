@@ -45,6 +45,7 @@ struct serve {
     int64_t segment_arrived;
     unsigned segment_shift; /* a segment has 2^shift arrivals */
     bool has_segment_hists;
+    struct stats_hist *gaps_before; /* [class_count]: gaps at the last segment's end */
 };
 
 /* Called by replicas. */

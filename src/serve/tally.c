@@ -134,31 +134,29 @@ static base_i128 held_of_moments(const struct cost_piece *piece, base_i128 total
     return m * total * of.w0 - piece->first_ticks * k - piece->delta_ticks * ((k2 - k) / 2);
 }
 
-// Moments of the residues first <= r < last of [b] numbers, counted from place `at`.
-static struct moments moments_of(const int64_t *steps_of, int64_t b, int64_t at, int64_t first,
-                                 int64_t last)
+// Moments of the steps first <= r < last of a rhythm.
+static struct moments moments_of(const sched_rhythm *steps_of, int64_t first, int64_t last)
 {
     // Walked downwards, sums of sums: of 1, k and k (k + 1) / 2, with k = r + 1 - first.
-    int64_t s0 = 0, s1 = 0, s2 = 0, residue = at + last;
-    residue -= residue >= b ? b : 0;
-    for (int64_t r = first; r < last; r++) {
-        residue = (residue == 0 ? b : residue) - 1;
-        s0 += steps_of[residue];
+    int64_t s0 = 0, s1 = 0, s2 = 0;
+    for (int64_t r = last - 1; r >= first; r--) {
+        s0 += steps_of[r];
         s1 += s0;
         s2 += s1;
     }
     return (struct moments){s0, s1 + first * s0, 2 * s2 - s1 + first * (2 * s1 + first * s0)};
 }
 
-// Integral of what changes within the stretch by `steps_of`[(at + i) mod b] at step i (0 ... count - 2).
+// Integral of what changes within the stretch by steps_of[(at + i) mod b] at step i (0 ... count - 2).
 static base_i128 steps_integral(const struct cost_piece *piece, int64_t count, base_i128 total,
-                                const int64_t *steps_of, int64_t b, int64_t at, int64_t *changed)
+                                const sched_rhythm *steps_of, int64_t b, int64_t at,
+                                int64_t *changed)
 {
     int64_t steps = count - 1, rounds = steps < b ? 0 : steps / b;
     int64_t rest = steps - rounds * b;
     // Residues that occur rounds + 1 and rounds times.
-    struct moments more = moments_of(steps_of, b, at, 0, rest);
-    struct moments less = rounds > 0 ? moments_of(steps_of, b, at, rest, b) : (struct moments){0};
+    struct moments more = moments_of(steps_of + at, 0, rest);
+    struct moments less = rounds > 0 ? moments_of(steps_of + at, rest, b) : (struct moments){0};
     *changed = more.w0 * (rounds + 1) + less.w0 * rounds;
     base_i128 sum = more.w0 > 0 ? held_of_moments(piece, total, more, b, rounds + 1) : 0;
     return sum + (less.w0 > 0 && rounds > 0 ? held_of_moments(piece, total, less, b, rounds) : 0);
@@ -228,15 +226,12 @@ static int64_t first_of_most_in_rhythm(const struct rhythm *rhythm, int64_t *blo
 }
 
 // What the first steps of the stretch add to something that changes by `steps_of` in the rhythm.
-static int64_t sum_of_steps(const struct rhythm *rhythm, const int64_t *steps_of, int64_t steps)
+static int64_t sum_of_steps(const struct rhythm *rhythm, const sched_rhythm *steps_of,
+                            int64_t steps)
 {
-    int64_t b = rhythm->front->block_tokens, round = 0, sum = 0;
-    for (int64_t i = 0; i < b; i++) {
-        int64_t here = steps_of[place_of(rhythm, i)];
-        round += here;
-        sum += i < steps % b ? here : 0;
-    }
-    return sum + steps / b * round;
+    int64_t b = rhythm->front->block_tokens;
+    return steps / b * sched_rhythm_sum(steps_of, 0, b) +
+           sched_rhythm_sum(steps_of, rhythm->at, steps % b);
 }
 
 // The first interval at which the stretch's largest number of blocks was reached, if it is the largest so far. The state is

@@ -233,6 +233,38 @@ void stats_hist_merge(struct stats_hist *into, const struct stats_hist *from)
     into->sum_ticks += from->sum_ticks;
 }
 
+/* An octave's gain; the first and the last bucket that gained widen the range. */
+static void octave_take_since(struct stats_hist *into, const uint64_t *now, uint64_t *before,
+                              size_t first_bucket)
+{
+    for (size_t sub = 0; sub < SUB; sub++) {
+        if (now[sub] > before[sub]) {
+            size_t bucket = first_bucket + sub;
+
+            bucket_add(into, bucket, now[sub] - before[sub]);
+            widen(into, stats_bucket_low(bucket), bucket_last(bucket));
+        }
+    }
+    memcpy(before, now, SUB * sizeof *before);
+}
+
+void stats_hist_take_since(struct stats_hist *into, const struct stats_hist *now,
+                           struct stats_hist *before)
+{
+    base_require(into->is_bucketed && before->is_bucketed && before->count <= now->count);
+    for (size_t i = 0; i < STATS_OCTAVES; i++) {
+        if (now->octaves[i] == NULL)
+            continue;
+        if (before->octaves[i] == NULL)
+            before->octaves[i] = base_alloc(SUB * sizeof *before->octaves[i]);
+        octave_take_since(into, now->octaves[i], before->octaves[i], i * SUB);
+    }
+    into->count += now->count - before->count;
+    into->sum_ticks += now->sum_ticks - before->sum_ticks;
+    before->count = now->count;
+    before->sum_ticks = now->sum_ticks;
+}
+
 double stats_hist_mean_ns(const struct stats_hist *hist)
 {
     if (hist->count == 0)

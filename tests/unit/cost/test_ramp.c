@@ -217,7 +217,7 @@ START_TEST(steps_never_get_shorter)
 }
 END_TEST
 
-START_TEST(steps_within_by_brute_force)
+START_TEST(steps_until_by_brute_force)
 {
     uint64_t state = 5;
     for (int round = 0; round < 10000; round++) {
@@ -226,15 +226,15 @@ START_TEST(steps_within_by_brute_force)
                                    .delta_ticks =
                                        random_below(&state, 3) ? random_below(&state, 50) : 0};
         int64_t ticks = random_below(&state, 80000) - 10;
-        int64_t expected = 0;
-        while (expected < piece.step_count && cost_piece_sum(&piece, expected + 1) <= ticks)
+        int64_t expected = 1;
+        while (expected < piece.step_count && cost_piece_sum(&piece, expected) < ticks)
             expected++;
-        ck_assert_int_eq(cost_piece_steps_within(&piece, ticks), expected);
+        ck_assert_int_eq(cost_piece_steps_until(&piece, ticks), expected);
     }
 }
 END_TEST
 
-START_TEST(steps_within_at_the_edges_of_large_sums)
+START_TEST(steps_until_at_the_edges_of_large_sums)
 {
     uint64_t state = 6;
     for (int round = 0; round < 10000; round++) {
@@ -244,18 +244,17 @@ START_TEST(steps_within_at_the_edges_of_large_sums)
             .delta_ticks = random_below(&state, INT64_C(1) << (1 + random_below(&state, 30)))};
         int64_t n = random_below(&state, piece.step_count) + 1;
         base_i128 sum = cost_piece_sum(&piece, n);
-        ck_assert_int_eq(cost_piece_steps_within(&piece, sum), n);
-        ck_assert_int_eq(cost_piece_steps_within(&piece, sum - 1), n - 1);
-        ck_assert_int_eq(cost_piece_steps_within(&piece, cost_piece_sum(&piece, n + 1) + 7),
-                         n < piece.step_count
-                             ? cost_piece_steps_within(&piece, cost_piece_sum(&piece, n + 1))
-                             : piece.step_count);
+        ck_assert_int_eq(cost_piece_steps_until(&piece, sum), n);
+        ck_assert_int_eq(cost_piece_steps_until(&piece, cost_piece_sum(&piece, n - 1) + 1), n);
+        ck_assert_int_eq(cost_piece_steps_until(&piece, sum + 1), n < piece.step_count ? n + 1 : n);
     }
     struct cost_piece flat = {
         .step_count = INT64_MAX, .first_ticks = COST_TICKS_MAX, .delta_ticks = 0};
     base_i128 all = cost_piece_sum(&flat, INT64_MAX);
-    ck_assert_int_eq(cost_piece_steps_within(&flat, all), INT64_MAX);
-    ck_assert_int_eq(cost_piece_steps_within(&flat, all - 1), INT64_MAX - 1);
+    ck_assert_int_eq(cost_piece_steps_until(&flat, all), INT64_MAX);
+    ck_assert_int_eq(cost_piece_steps_until(&flat, all + 1), INT64_MAX);
+    ck_assert_int_eq(cost_piece_steps_until(&flat, cost_piece_sum(&flat, INT64_MAX - 1)),
+                     INT64_MAX - 1);
 }
 END_TEST
 
@@ -289,8 +288,8 @@ int main(void)
     tcase_add_test(tests, cutting_anywhere_changes_nothing);
     tcase_add_test(tests, pieces_are_long);
     tcase_add_test(tests, steps_never_get_shorter);
-    tcase_add_test(tests, steps_within_by_brute_force);
-    tcase_add_test(tests, steps_within_at_the_edges_of_large_sums);
+    tcase_add_test(tests, steps_until_by_brute_force);
+    tcase_add_test(tests, steps_until_at_the_edges_of_large_sums);
     tcase_add_test(tests, huge_steps_are_held);
     Suite *suite = suite_create("cost");
     suite_add_tcase(suite, tests);

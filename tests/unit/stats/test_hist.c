@@ -246,6 +246,43 @@ START_TEST(merging_is_adding_in_any_order)
 }
 END_TEST
 
+/* A histogram read off now and then: each part has what was added since, in buckets. */
+START_TEST(parts_since_are_what_was_added)
+{
+    struct stats_hist all, before;
+    uint64_t state = 17;
+
+    stats_hist_init(&all);
+    stats_hist_init_bucketed(&before);
+    for (int round = 0; round < 40; round++) {
+        struct stats_hist added, part;
+        uint64_t count = dice(&state, 4000); /* exact at first, then too many */
+
+        stats_hist_init_bucketed(&added);
+        stats_hist_init_bucketed(&part);
+        for (uint64_t i = 0; i < count; i++) {
+            int64_t value = (int64_t)dice(&state, UINT64_C(1) << (1 + dice(&state, 50)));
+
+            stats_hist_add(&all, value, 1);
+            stats_hist_add(&added, value, 1);
+        }
+        stats_hist_take_since(&part, &all, &before);
+        /* extremes are those of their buckets */
+        ck_assert(count == 0 || stats_bucket_of(part.min) == stats_bucket_of(added.min));
+        ck_assert(count == 0 || stats_bucket_of(part.max) == stats_bucket_of(added.max));
+        ck_assert_int_le(part.min, added.min);
+        ck_assert_int_ge(part.max, added.max);
+        part.min = added.min;
+        part.max = added.max;
+        ck_assert_msg(same_state(&part, &added), "round %d", round);
+        stats_hist_release(&added);
+        stats_hist_release(&part);
+    }
+    stats_hist_release(&all);
+    stats_hist_release(&before);
+}
+END_TEST
+
 /* Everything that can be asked is the same before and after. */
 START_TEST(sorting_changes_nothing_that_is_seen)
 {
@@ -321,6 +358,7 @@ int main(void)
                                       a_ramp_is_the_same_as_its_steps,
                                       a_long_ramp_costs_its_buckets,
                                       merging_is_adding_in_any_order,
+                                      parts_since_are_what_was_added,
                                       sorting_changes_nothing_that_is_seen,
                                       bucketed_ones_keep_no_values,
                                       NULL,
