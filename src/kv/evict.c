@@ -16,6 +16,11 @@ const struct base_choice kv_eviction_choices[] = {
 
 void kv_evict_init(struct kv_evict *idle, enum kv_eviction order)
 {
+    *idle = (struct kv_evict){.order = order, .is_list = order == KV_EVICT_LRU};
+}
+
+void kv_evict_init_by_age(struct kv_evict *idle, enum kv_eviction order)
+{
     *idle = (struct kv_evict){.order = order};
 }
 
@@ -135,7 +140,7 @@ static void heap_remove(struct kv_evict *idle, const struct kv_extent *extent)
 
 void kv_evict_put(struct kv_evict *idle, struct kv_extent *extent)
 {
-    if (idle->order == KV_EVICT_LRU) {
+    if (idle->is_list) {
         list_insert_before(idle, extent, NULL);
     } else {
         heap_put(idle, extent);
@@ -144,7 +149,7 @@ void kv_evict_put(struct kv_evict *idle, struct kv_extent *extent)
 
 void kv_evict_put_back_piece(struct kv_evict *idle, struct kv_extent *back, struct kv_extent *front)
 {
-    if (idle->order == KV_EVICT_LRU) {
+    if (idle->is_list) {
         list_insert_before(idle, back, front); // later blocks are taken first
     } else {
         heap_put(idle, back);
@@ -153,9 +158,17 @@ void kv_evict_put_back_piece(struct kv_evict *idle, struct kv_extent *back, stru
 
 void kv_evict_remove(struct kv_evict *idle, struct kv_extent *extent)
 {
-    if (idle->order == KV_EVICT_LRU) {
+    if (idle->is_list) {
         list_remove(idle, extent);
     } else {
         heap_remove(idle, extent);
     }
+}
+
+void kv_evict_aged(struct kv_evict *idle, const struct kv_extent *extent)
+{
+    base_assert(!idle->is_list && idle->heap.at[extent->heap_index] == extent);
+    size_t index = extent->heap_index;
+    sift_up(idle, index);
+    sift_down(idle, extent->heap_index);
 }

@@ -14,7 +14,8 @@
 struct kv_node;
 struct kv_prefix_seq;
 
-/* What orders of eviction look at. A release is one sequence giving blocks back. */
+/* What orders of eviction look at. A release is one sequence giving blocks back; in a radix tree the times are those at which
+ * a node was made and at which it was last on the path of a sequence. */
 struct kv_age {
     int64_t first_release; /* the first one after which nobody held it; 0 = not yet */
     int64_t last_release;  /* the latest one */

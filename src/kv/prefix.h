@@ -29,6 +29,7 @@
 #include "kv/content.h"
 #include "kv/evict.h"
 #include "kv/tables.h"
+#include "kv/tree.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -97,10 +98,8 @@ struct kv_prefix {
     int64_t contended_count; /* running sequences with is_contended */
     int64_t releases;        /* sequences that gave back what they held */
     struct kv_evict idle;    /* extents that nobody holds */
-    struct kv_node *root;
-    struct kv_node **map; /* children by (parent, key of their first block) */
-    size_t map_capacity, node_count;
-    struct base_pool nodes, extents;
+    struct kv_tree tree;     /* of all contents that are cached or being computed */
+    struct base_pool extents;
     int64_t (*hashed_blocks)(void *context, const struct kv_prefix_seq *seq);
     void *context;
     uint64_t next_copy;

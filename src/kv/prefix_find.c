@@ -1,0 +1,224 @@
+/*
+ * prefix_find.c - what of a content the block-hash cache holds: along one path of the tree, by the oldest copies.
+ */
+#include "kv/prefix_int.h"
+
+#include "base/error.h"
+
+int64_t kv_prefix_visible_end(const struct kv_prefix *prefix, const struct kv_extent *extent)
+{
+    if (extent->owner == NULL) {
+        return extent->hi;
+    }
+    int64_t hashed = prefix->hashed_blocks(prefix->context, extent->owner);
+    return hashed < extent->hi ? hashed : extent->hi;
+}
+
+// The oldest copy of block `at` in a table, and up to where it stays the oldest.
+static struct kv_extent *oldest_copy(const struct kv_prefix *prefix, const struct kv_node *node,
+                                     uint32_t table, int64_t at, int64_t *end)
+{
+    int64_t limit = INT64_MAX;
+    for (struct kv_extent *extent = kv_copies_of(node)->of[table].oldest; extent != NULL;
+         extent = extent->younger) {
+        int64_t visible = kv_prefix_visible_end(prefix, extent);
+        if (extent->lo <= at && at < visible) {
+            *end = visible < limit ? visible : limit;
+            return extent;
+        }
+        if (extent->lo > at && extent->lo < visible && extent->lo < limit) {
+            limit = extent->lo;
+        }
+    }
+    return NULL;
+}
+
+static bool is_being_computed(const struct kv_node *node, uint32_t table, int64_t block)
+{
+    const struct kv_extent *extent = kv_copies_of(node)->of[table].oldest;
+    while (extent != NULL && (extent->owner == NULL || extent->lo > block || extent->hi <= block)) {
+        extent = extent->younger;
+    }
+    return extent != NULL;
+}
+
+// The first table says whether some running sequence is about to hash a block of the path.
+static bool is_pending(const struct kv_prefix *prefix, int64_t block)
+{
+    for (size_t i = 0; i < prefix->path.count; i++) {
+        const struct kv_stretch *stretch = &prefix->path.at[i];
+        if (stretch->node->begin <= block && block < stretch->end) {
+            return is_being_computed(stretch->node, 0, block);
+        }
+    }
+    return false;
+}
+
+/* ---- lookup ---- */
+
+// The nodes that hold some copy of the content's first blocks, as far as the content agrees with them.
+static int64_t find_path(struct kv_prefix *prefix, const struct kv_content *content, int64_t most)
+{
+    struct kv_node *node = prefix->tree.root;
+    struct kv_cursor at = kv_cursor_at(content, 0);
+    int64_t end = 0;
+    prefix->path.count = 0;
+    while (end < most && (node = kv_tree_find(&prefix->tree, node, at)) != NULL) {
+        end = node->begin + kv_tree_match(&prefix->tree, node, &at, most - end);
+        struct kv_stretch stretch = {node, end};
+        base_vec_push(&prefix->path, stretch);
+        if (end < node->end) {
+            break;
+        }
+    }
+    return end;
+}
+
+// Pushes the oldest copies of blocks [from, until) of a table; returns the first block that has none, or `until`.
+static int64_t push_copies(const struct kv_prefix *prefix, uint32_t table, int64_t from,
+                           int64_t until, struct kv_hits *out)
+{
+    int64_t at = from;
+    for (size_t i = 0; i < prefix->path.count && at < until; i++) {
+        const struct kv_stretch *stretch = &prefix->path.at[i];
+        int64_t end = stretch->end < until ? stretch->end : until;
+        while (at < end) {
+            int64_t same_until;
+            struct kv_extent *extent = oldest_copy(prefix, stretch->node, table, at, &same_until);
+            if (extent == NULL) {
+                return at;
+            }
+            same_until = same_until < end ? same_until : end;
+            struct kv_hold hold = {extent, at, same_until, table};
+            base_vec_push(out, hold);
+            out->idle_blocks += extent->holders == 0 ? same_until - at : 0;
+            at = same_until;
+        }
+    }
+    return at;
+}
+
+// The first block from `from` on that a table lacks, or `until`.
+static int64_t covered_until(const struct kv_prefix *prefix, uint32_t table, int64_t from,
+                             int64_t until)
+{
+    int64_t at = from;
+    for (size_t i = 0; i < prefix->path.count && at < until; i++) {
+        const struct kv_stretch *stretch = &prefix->path.at[i];
+        int64_t end = stretch->end < until ? stretch->end : until, same_until;
+        while (at < end && oldest_copy(prefix, stretch->node, table, at, &same_until) != NULL) {
+            at = same_until < end ? same_until : end;
+        }
+        if (at < end) {
+            return at;
+        }
+    }
+    return at;
+}
+
+// Of blocks [0, below): one more than the last that is there and whose run is wanted; `copy`: where it is.
+static int64_t last_copy(const struct kv_prefix *prefix, uint32_t table, int64_t below,
+                         const struct kv_extent **copy)
+{
+    for (size_t i = prefix->path.count; i-- > 0;) {
+        const struct kv_stretch *stretch = &prefix->path.at[i];
+        int64_t end = stretch->end < below ? stretch->end : below, last = 0;
+        if (stretch->node->begin >= below) {
+            continue;
+        }
+        const struct kv_extent *extent = kv_copies_of(stretch->node)->of[table].oldest;
+        for (; extent != NULL; extent = extent->younger) {
+            int64_t visible = kv_prefix_visible_end(prefix, extent);
+            visible = visible < end ? visible : end;
+            if (visible > extent->lo &&
+                (visible > last || (visible == last && extent->lo < (*copy)->lo))) {
+                last = visible;
+                *copy = extent;
+            }
+        }
+        if (last > 0) {
+            return last;
+        }
+    }
+    return 0;
+}
+
+// The most leading blocks, at most `most`, whose last `needed` are in the table, or all where they are fewer.
+static int64_t table_window(const struct kv_prefix *prefix, uint32_t table, int64_t needed,
+                            int64_t most)
+{
+    const struct kv_extent *copy = NULL;
+    int64_t end = last_copy(prefix, table, most, &copy);
+    while (end > 0) {
+        int64_t wanted = end - needed > 0 ? end - needed : 0, at = copy->lo, gap = end;
+        while (at > wanted) {
+            // Mostly the run goes on in the piece that this one was cut from, which is hashed to its end.
+            if (copy->prev_piece != NULL && copy->prev_piece->hi == at) {
+                copy = copy->prev_piece;
+            } else if ((gap = last_copy(prefix, table, at, &copy)) < at) {
+                break;
+            }
+            at = copy->lo;
+        }
+        if (at <= wanted) {
+            return end;
+        }
+        end = gap;
+    }
+    return 0;
+}
+
+static int64_t kind_hits(const struct kv_prefix *prefix, const struct kv_prefix_kind *kind,
+                         int64_t most)
+{
+    int64_t size = prefix->block_tokens;
+    for (int64_t before = -1; before != most;) {
+        before = most;
+        for (uint32_t table = kind->first; table < kind->first + kind->count; table++) {
+            if (kind->window == NULL) {
+                most = covered_until(prefix, table, 0, most);
+            } else if (kind->window->kind == SPEC_KV_CHUNKED) {
+                int64_t begin = most * size / kind->window->tokens * kind->window->tokens / size;
+                most = covered_until(prefix, table, begin, most);
+            } else {
+                int64_t needed = (kind->window->tokens - 1 + size - 1) / size;
+                most = table_window(prefix, table, needed > 0 ? needed : 1, most);
+            }
+        }
+    }
+    return most;
+}
+
+void kv_prefix_lookup(struct kv_prefix *prefix, const struct kv_content *content, int64_t most,
+                      struct kv_hits *out)
+{
+    out->count = 0;
+    out->blocks = out->idle_blocks = 0;
+    out->next_is_pending = false;
+    int64_t end = find_path(prefix, content, most);
+    if (prefix->table_count == 1 && prefix->kinds[0].window == NULL) {
+        out->blocks = push_copies(prefix, 0, 0, end, out);
+        out->next_is_pending = out->blocks < end && is_pending(prefix, out->blocks);
+        return;
+    }
+    // A chunk or a window that ends at the beginning of its content has nothing to find.
+    for (int64_t before = -1; before != most;) {
+        before = most;
+        for (size_t k = 0; k < prefix->kind_count; k++) {
+            most = kind_hits(prefix, &prefix->kinds[k], most);
+        }
+    }
+    out->blocks = most;
+    out->next_is_pending = is_pending(prefix, most);
+    for (size_t k = 0; k < prefix->kind_count; k++) {
+        const struct kv_prefix_kind *kind = &prefix->kinds[k];
+        int64_t from = kind->window != NULL
+                           ? kv_window_passed_blocks(kind->window, most * prefix->block_tokens,
+                                                     prefix->block_tokens)
+                           : 0;
+        for (uint32_t table = kind->first; table < kind->first + kind->count; table++) {
+            int64_t until = push_copies(prefix, table, from, most, out);
+            base_require(until >= most || from >= most);
+        }
+    }
+}
