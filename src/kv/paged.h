@@ -2,7 +2,7 @@
  * paged.h - a pool of equal blocks: counted, and with a prefix cache behind the count.
  *
  * Without a prefix cache blocks are interchangeable, so a sequence's blocks are a number and every operation is O(1). With
- * one, `prefix` knows what the free blocks hold, and taking blocks evicts it. Where sequences reserve (kv/reserve.h), a
+ * one, `prefix` (or `radix`, a tree) knows what the free blocks hold, and taking blocks evicts it. Where sequences reserve (kv/reserve.h), a
  * reservation is a number of blocks too, and `space` knows where it lies. The null block and reserved blocks are outside
  * use from the start (held back). Invariant: used + free + held back (+ loading) == total; idle blocks with content count as free.
  * Ledger lines follow from a few numbers: kv_paged_ledger().
@@ -14,6 +14,7 @@
 #include "base/i128.h"
 #include "kv/ledger.h"
 #include "kv/prefix.h"
+#include "kv/radix.h"
 #include "kv/space.h"
 #include "kv/tables.h"
 #include "spec/kv.h"
@@ -24,6 +25,7 @@
 /* How memory is allocated; see kv/reserve.h. */
 enum kv_policy {
     KV_PAGED,
+    KV_RADIX,
     KV_RESERVED_MAX,
     KV_RESERVED_POW2,
     KV_RESERVED_EXACT,
@@ -50,7 +52,8 @@ struct kv_paged {
     int64_t block_tokens;
     struct kv_tables tables; /* of a sequence */
     const struct spec_kv_layout *layout;
-    struct kv_prefix *prefix; /* NULL: no prefix cache */
+    struct kv_prefix *prefix; /* NULL: no cache of hashed blocks */
+    struct kv_radix *radix;   /* NULL: no radix tree */
     enum kv_policy policy;
     int64_t longest_tokens;  /* of a sequence; where sequences reserve */
     int64_t promised_tokens; /* sum over reservations */
@@ -75,6 +78,11 @@ static inline int64_t kv_paged_used_blocks(const struct kv_paged *pool)
     return pool->total_blocks - pool->held_back_blocks - pool->loading_blocks - pool->free_blocks;
 }
 
+static inline bool kv_paged_has_cache(const struct kv_paged *pool)
+{
+    return pool->prefix != NULL || pool->radix != NULL;
+}
+
 /* What is set aside for sequences, with a token in it or not; 0 where nothing is. */
 static inline int64_t kv_paged_promised_tokens(const struct kv_paged *pool)
 {
@@ -96,6 +104,8 @@ static inline bool kv_paged_take(struct kv_paged *pool, int64_t blocks)
     pool->free_blocks -= blocks;
     if (pool->prefix != NULL) {
         kv_prefix_take(pool->prefix, blocks);
+    } else if (pool->radix != NULL) {
+        kv_radix_take(pool->radix, blocks);
     }
     return true;
 }

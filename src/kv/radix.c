@@ -292,8 +292,8 @@ static void add_piece(struct kv_radix *radix, struct kv_node *node, struct kv_cu
     pieces->extent.age.first_release = pieces->extent.age.last_release = ++radix->clock;
 }
 
-static struct kv_node *add_node(struct kv_radix *radix, struct kv_node *parent,
-                                struct kv_cursor at, int64_t end, const struct kv_age *age)
+static struct kv_node *add_node(struct kv_radix *radix, struct kv_node *parent, struct kv_cursor at,
+                                int64_t end, const struct kv_age *age)
 {
     if (is_idle_leaf(parent)) {
         kv_evict_remove(&radix->leaves, &radix_of(parent)->extent);

@@ -7,6 +7,7 @@
 
 const struct base_choice kv_policy_choices[] = {
     {"paged", KV_PAGED, "blocks of block_size tokens, taken as they are needed"},
+    {"radix", KV_RADIX, "the same, and prompts are found again in a radix tree, as in SGLang"},
     {"reserved_max", KV_RESERVED_MAX, "room for the longest sequence, at admission"},
     {"reserved_pow2", KV_RESERVED_POW2,
      "room for the prompt and the answer's next power of two, at admission"},

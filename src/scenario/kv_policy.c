@@ -51,7 +51,7 @@ static const struct sched_ops *scheduler_of(const struct scenario_load *load)
 {
     const struct sched_ops *ops = catalog_scheduler(load->profile.scheduler);
     // Iterations with blocks taken as they are needed have to throw somebody out when they run short: that is vLLM's way.
-    if (ops == &sched_orca && policy_of(load) == KV_PAGED)
+    if (ops == &sched_orca && (policy_of(load) == KV_PAGED || policy_of(load) == KV_RADIX))
         return &sched_vllm_v1;
     // A context that is computed again at every step can't be cut into chunks.
     if (ops == &sched_vllm_v1 && policy_of(load) == KV_NO_CACHE)
@@ -120,8 +120,23 @@ static bool check_placement(struct scenario_load *load)
         "has nothing to place");
 }
 
+/* The tree is the prefix cache: it comes with the policy. */
+static bool resolve_tree(struct scenario_load *load)
+{
+    if (load->opts.enable_prefix_caching)
+        return true;
+    if (scenario_is_stated(conf_get(load->engine, "enable_prefix_caching")))
+        return fail_key(load, "enable_prefix_caching", "conflict",
+                        "leave it out, or set engine.kv_policy to paged", "cannot be off");
+    load->opts.enable_prefix_caching = true;
+    put_derived(load, "enable_prefix_caching", "true");
+    return true;
+}
+
 static bool resolve_reuse(struct scenario_load *load)
 {
+    if (policy_of(load) == KV_RADIX)
+        return resolve_tree(load);
     if (policy_of(load) == KV_PAGED || policy_of(load) == KV_UNLIMITED ||
         !load->opts.enable_prefix_caching)
         return true;
@@ -152,7 +167,7 @@ static bool resolve_compaction(struct scenario_load *load)
     return true;
 }
 
-/* The queue's own order of empty blocks belongs to lru; the others take empty blocks first. */
+/* The queue's own order of empty blocks belongs to lru; the others, and a tree, take empty blocks first. */
 static bool resolve_eviction(struct scenario_load *load)
 {
     const struct conf_node *node = scenario_stated(load->engine, "kv_eviction");
@@ -166,10 +181,16 @@ static bool resolve_eviction(struct scenario_load *load)
             "set engine.enable_prefix_caching to true, or leave it out",
             "'kv_eviction' orders what a prefix cache keeps, and there is none");
     load->scenario->config.kv_eviction = (enum kv_eviction)load->opts.kv_eviction;
-    if (load->opts.kv_eviction == KV_EVICT_LRU)
+    bool is_tree = policy_of(load) == KV_RADIX;
+    if (load->opts.kv_eviction == KV_EVICT_LRU && !is_tree)
         return true;
     struct conf_node *switches = conf_get(load->engine, "switch");
     node = switches != NULL ? scenario_stated(switches, "free_order") : NULL;
+    if (node != NULL && is_tree)
+        return scenario_fail_hint(load->reader, node, "engine.switch.free_order", "unused-key",
+                                  "leave it out, or set engine.kv_policy to paged",
+                                  "'free_order' is an order of the free queue, which kv_policy "
+                                  "'radix' does not have");
     if (node != NULL)
         return scenario_fail_hint(
             load->reader, node, "engine.switch.free_order", "unused-key",

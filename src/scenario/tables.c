@@ -104,11 +104,28 @@ static void use_block(struct scenario_load *load, const struct kv_tables *tables
                            "tokens", SPEC_CALCULATED, "blocks as large as a recurrent state");
 }
 
+/* What follows a state can be computed only behind that state, of which a tree of tokens knows nothing. */
+static bool check_tree(struct scenario_load *load)
+{
+    const struct spec_kv_layout *layout = &load->scenario->config.layout;
+    bool has_states = false;
+    for (size_t i = 0; i < layout->group_count; i++)
+        has_states = has_states || layout->groups[i].kind == SPEC_KV_STATE;
+    if (load->scenario->config.kv_policy != KV_RADIX || !has_states)
+        return true;
+    return scenario_fail_hint(load->reader, conf_get(load->engine, "kv_policy"), "engine.kv_policy",
+                              "conflict", "paged",
+                              "kv_policy 'radix' is not simulated for models with recurrent states "
+                              "by this version");
+}
+
 bool scenario_tables_make(struct scenario_load *load)
 {
     struct serve_config *config = &load->scenario->config;
     struct kvsim_error err = {.status = KVSIM_OK};
     bool runs = load->purpose == SCENARIO_FOR_RUN || load->purpose == SCENARIO_FOR_CHECK;
+    if (runs && !check_tree(load))
+        return false;
     if (!runs || config->waterfall.pages.kind_count == 0)
         return true;
     if (kv_tables_make(&config->layout, &config->waterfall.pages, &config->tables, &err) !=

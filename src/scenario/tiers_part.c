@@ -223,6 +223,9 @@ static bool check_engine(struct scenario_load *load)
     if (!config->sched.enable_prefix_caching)
         return fail_tiers(load, "enable_prefix_caching: true",
                           "holds what the prefix cache has found, and that is off");
+    if (config->kv_policy == KV_RADIX)
+        return fail_tiers(load, "kv_policy: paged",
+                          "is not simulated behind a radix tree by this version");
     if (config->tables.window_count > 0 || config->tables.holds_states)
         return fail_tiers(load, "a model with full attention",
                           "is not simulated for windowed layers by this version");

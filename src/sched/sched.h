@@ -90,7 +90,10 @@ struct sched {
     bool in_flight; /* set by the caller before a plan: the plan before it has not been delivered */
     bool
         head_was_looked_up; /* the queue was left at a head whose fate depends on what the cache holds */
-    struct kv_hits hits;               /* scratch */
+    struct kv_hits hits;         /* scratch */
+    struct kv_radix_match found; /* scratch: the same in a radix tree */
+    struct sched_seqs
+        to_enter; /* its prompts that were computed on since the last turn, in running order */
     int64_t lookup_tokens, hit_tokens; /* asked of the cache at admissions, and found */
     struct sched_reuse reuse;
     struct sched_offload offload; /* in use with options->tier.chunk_blocks > 0 */

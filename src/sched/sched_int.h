@@ -64,6 +64,18 @@ void sched_preempt(struct sched *sched, struct sched_plan *plan, struct sched_se
 int64_t sched_blocks_aside(const struct sched *sched, const struct sched_seq *seq);
 void sched_free_aside(struct sched *sched, struct sched_seq *seq);
 
+/* With a radix tree, see tree.c: the beginning of the known tokens that it holds, to hits. */
+void sched_tree_look_up(struct sched *sched, const struct sched_seq *seq);
+/* The sequence, looked up last, holds what was found. */
+void sched_tree_hold(struct sched *sched, struct sched_seq *seq);
+/* Tokens were given to a sequence outside the front: what belongs to its prompt is to enter. */
+void sched_tree_note_computed(struct sched *sched, struct sched_seq *seq);
+/* A turn begins: what former ones have computed of prompts enters. */
+void sched_tree_enter(struct sched *sched);
+/* Gives back all that it holds; `has_ended`: its first `kept_tokens` enter before. */
+void sched_tree_let_go(struct sched *sched, struct sched_seq *seq, int64_t held_blocks,
+                       int64_t kept_tokens, bool has_ended);
+
 static inline bool sched_has_windows(const struct sched *sched)
 {
     return sched->pool->tables.window_count > 0;

@@ -73,8 +73,11 @@ struct sched_seq {
     struct kv_promise promise;  /* where memory is reserved at admission */
     int64_t blocks_at_the_end;  /* where it grows under a scheduler that never throws anyone out */
     struct kv_prefix_seq cache; /* with a prefix cache: its content and what it holds */
-    uint64_t emitted_step;      /* the plan with which it last emitted outside the front */
-    int64_t hashed_tokens;      /* hashed for certain; a front member's own may be further */
+    struct kv_radix_seq tree;   /* what it holds of a radix tree; with that also the next two: */
+    int64_t prefill_tokens; /* known when it was admitted: what enters the tree as it is computed */
+    bool is_to_enter;       /* some of them were computed since it last entered */
+    uint64_t emitted_step;  /* the plan with which it last emitted outside the front */
+    int64_t hashed_tokens;  /* hashed for certain; a front member's own may be further */
     int64_t cached_tokens, cached_total; /* hits at the first admission, at all */
     int64_t seen_tokens; /* leading tokens that were asked before, by others too; -1 = not known */
     bool was_admitted;

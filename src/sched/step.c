@@ -31,7 +31,7 @@ void sched_init(struct sched *sched, const struct sched_ops *ops,
     *sched = (struct sched){.ops = ops, .options = options, .pool = pool, .next_number = 1};
     sched->waiting.order = options->order;
     sched_front_init(&sched->front, arena, &pool->tables, options->async_scheduling,
-                     pool->prefix != NULL, class_count);
+                     kv_paged_has_cache(pool), class_count);
     int64_t extra = (options->async_scheduling ? 2 : 1) * options->max_num_batched_tokens;
     for (size_t w = 0; w < pool->tables.window_count; w++) {
         sched->window_caps[w] = kv_window_admission_cap(
@@ -60,6 +60,7 @@ void sched_release(struct sched *sched)
         sched_offload_release(sched);
     }
     base_vec_free(&sched->hits);
+    base_vec_free(&sched->to_enter);
     sched_queue_release(&sched->waiting);
     sched_front_release(&sched->front);
     base_vec_free(&sched->loose);
@@ -242,8 +243,9 @@ static void leave_queue(struct sched *sched, struct sched_seq *seq)
     }
 }
 
-// Gives the blocks of a running sequence back, `hashed_tokens` of its tokens hashed.
-static void free_running(struct sched *sched, struct sched_seq *seq, int64_t hashed_tokens)
+// Gives the blocks of a running sequence back, `hashed_tokens` of its tokens hashed; `has_ended`: it does not come back.
+static void free_running(struct sched *sched, struct sched_seq *seq, int64_t hashed_tokens,
+                         bool has_ended)
 {
     if (sched_has_tier(sched)) {
         sched_offload_left_running(sched, seq);
@@ -252,6 +254,8 @@ static void free_running(struct sched *sched, struct sched_seq *seq, int64_t has
     struct kv_prefix *prefix = sched->pool->prefix;
     if (seq->promise.tokens > 0) {
         kv_reserve_give(sched->pool, &seq->promise);
+    } else if (sched->pool->radix != NULL) {
+        sched_tree_let_go(sched, seq, blocks, hashed_tokens, has_ended);
     } else if (prefix == NULL) {
         kv_paged_give(sched->pool, blocks);
     } else {
@@ -297,7 +301,7 @@ void sched_preempt(struct sched *sched, struct sched_plan *plan, struct sched_se
         hashed = sched_front_hashed_tokens(sched, seq, seq->scheduled_step == plan->number);
     }
     sched_settle(sched, seq);
-    free_running(sched, seq, hashed);
+    free_running(sched, seq, hashed, false);
     seq->computed = 0;
     seq->scheduled_step = seq->prior_step = seq->emitted_step =
         0; // nothing of its new life is in flight
@@ -322,7 +326,7 @@ void sched_finish_and_free(struct sched *sched, struct sched_seq *seq, bool is_d
             hashed = seq->computed - owed > hashed ? seq->computed - owed : hashed;
         }
         sched_settle(sched, seq);
-        free_running(sched, seq, hashed);
+        free_running(sched, seq, hashed, true);
     }
     seq->state = SCHED_GONE;
 }
@@ -348,6 +352,9 @@ void sched_schedule_loose(struct sched *sched, struct sched_plan *plan, struct s
                           int64_t tokens)
 {
     bool emits = seq->computed + tokens == sched_seq_known_tokens(seq);
+    if (sched->pool->radix != NULL && seq->computed < seq->prefill_tokens) {
+        sched_tree_note_computed(sched, seq);
+    }
     sched_add_to_shape(sched, &plan->shape, seq, tokens, emits);
     plan->copied_tokens += sched_regrown_tokens(sched, seq->computed, tokens);
     int64_t end = seq->computed + tokens;
@@ -515,8 +522,9 @@ static int64_t provable_steps(const struct sched *sched, const struct sched_plan
         sched->skipped.count > 1) {
         return 0;
     }
-    struct kv_prefix *prefix = sched->pool->prefix;
-    if (prefix != NULL && sched->head_was_looked_up) {
+    const struct kv_prefix *prefix = sched->pool->prefix;
+    const struct kv_radix *radix = sched->pool->radix;
+    if (kv_paged_has_cache(sched->pool) && sched->head_was_looked_up) {
         return 0; // what the cache holds changes with every step, and with it the head's chances
     }
     uint64_t final_step = sched_front_next_final(&sched->front);
@@ -526,6 +534,8 @@ static int64_t provable_steps(const struct sched *sched, const struct sched_plan
     if (prefix != NULL) {
         bool evicts;
         blocks = kv_prefix_uniform_blocks(prefix, &evicts);
+    } else if (radix != NULL) {
+        blocks = radix->blank_blocks; // the next one takes a whole piece out of the tree
     }
     if (sched_has_tier(sched)) {
         limit = sched_offload_runway(sched, limit);

@@ -298,12 +298,15 @@ static int64_t look_up(struct sched *sched, struct sched_seq *seq)
     sched->hits.count = 0;
     sched->hits.blocks = sched->hits.idle_blocks = 0;
     sched->hits.next_is_pending = false;
-    if (sched->pool->prefix != NULL) {
+    if (sched->pool->radix != NULL) {
+        sched_tree_look_up(sched, seq);
+    } else if (sched->pool->prefix != NULL) {
         kv_prefix_lookup(sched->pool->prefix, &seq->cache.content,
                          (sched_seq_known_tokens(seq) - 1) / sched->pool->block_tokens,
                          &sched->hits);
-        sched->lookup_tokens +=
-            sched->options->count_every_lookup ? sched_seq_known_tokens(seq) : 0;
+    }
+    if (kv_paged_has_cache(sched->pool) && sched->options->count_every_lookup) {
+        sched->lookup_tokens += sched_seq_known_tokens(seq);
     }
     return sched->hits.blocks * sched->pool->block_tokens;
 }
@@ -344,10 +347,14 @@ static void take_hits(struct sched *sched, struct sched_seq *seq, int64_t loaded
 {
     int64_t hit_tokens = sched->hits.blocks * sched->pool->block_tokens;
     int64_t tokens = hit_tokens + loaded_tokens;
-    if (sched->pool->prefix != NULL) {
+    if (sched->pool->radix != NULL) {
+        sched_tree_hold(sched, seq);
+    } else if (sched->pool->prefix != NULL) {
         seq->cache.priority = seq->priority;
         kv_prefix_attach(sched->pool->prefix, &seq->cache, &sched->hits);
         sched->pool->free_blocks = kv_prefix_free_blocks(sched->pool->prefix);
+    }
+    if (kv_paged_has_cache(sched->pool)) {
         sched->lookup_tokens +=
             sched->options->count_every_lookup ? 0 : sched_seq_known_tokens(seq);
         sched->hit_tokens += hit_tokens;
@@ -599,6 +606,9 @@ static void plan_next(struct sched *sched, struct sched_plan *plan)
 {
     sched_begin_plan(sched, plan);
     struct walk walk = {.budget = sched->options->max_num_batched_tokens};
+    if (sched->to_enter.count > 0) {
+        sched_tree_enter(sched);
+    }
     hash_delivered(sched);
     if (!schedule_running_at_once(sched, plan, &walk)) {
         schedule_running_one_by_one(sched, plan, &walk);

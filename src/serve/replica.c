@@ -20,7 +20,12 @@ static void init_pool(struct serve_replica *replica, const struct serve_config *
         kv_space_init(&replica->space, config->kv_placement, pool->free_blocks);
         pool->compacts = config->kv_compaction;
     }
-    if (config->sched.enable_prefix_caching) {
+    if (config->kv_policy == KV_RADIX) {
+        base_require(config->sched.enable_prefix_caching && pool->tables.growing_tables == 1 &&
+                     pool->tables.state_blocks == 0);
+        pool->radix = &replica->radix;
+        kv_radix_init(&replica->radix, pool->block_tokens, pool->free_blocks, config->kv_eviction);
+    } else if (config->sched.enable_prefix_caching) {
         base_require(config->kv_policy == KV_PAGED || config->kv_policy == KV_UNLIMITED);
         pool->prefix = &replica->prefix;
         kv_prefix_init(&replica->prefix, &pool->tables, pool->free_blocks, config->kv_eviction,
@@ -56,6 +61,9 @@ void serve_replica_release(struct serve_replica *replica)
     base_arena_release(&replica->thrown_out_texts);
     if (replica->pool.prefix != NULL) {
         kv_prefix_release(replica->pool.prefix);
+    }
+    if (replica->pool.radix != NULL) {
+        kv_radix_release(replica->pool.radix);
     }
     if (replica->pool.space != NULL) {
         kv_space_release(replica->pool.space);
@@ -351,6 +359,9 @@ static void take_state(struct serve_replica *replica, const struct serve_flight 
         kv->shared_blocks = replica->prefix.shared_blocks;
         kv->cached_blocks = replica->prefix.idle_blocks;
         kv_prefix_uniform_blocks(&replica->prefix, &state->evicts);
+    } else if (replica->pool.radix != NULL) {
+        kv->shared_blocks = replica->radix.shared_blocks;
+        kv->cached_blocks = replica->radix.idle_blocks;
     }
     kv->sequences = (int64_t)replica->sched.running.count;
     state->window_count = replica->pool.tables.window_count;

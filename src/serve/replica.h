@@ -63,6 +63,7 @@ struct serve_replica {
     uint32_t number;
     struct kv_paged pool;
     struct kv_prefix prefix; /* pool.prefix points here when it is on */
+    struct kv_radix radix;   /* or pool.radix here */
     struct kv_space space;   /* pool.space points here when reservations have addresses */
     struct sched sched;
     struct cost *cost;
@@ -107,6 +108,14 @@ void serve_replica_push_turn(struct serve_replica *replica, base_i128 at);
 /* The client of `request` is gone; returns the outputs delivered so far. */
 int64_t serve_replica_give_up(struct serve_replica *replica, struct serve_request *request,
                               base_i128 now);
+
+static inline int64_t serve_replica_evicted_blocks(const struct serve_replica *replica)
+{
+    if (replica->pool.radix != NULL) {
+        return replica->radix.evicted_blocks;
+    }
+    return replica->pool.prefix != NULL ? replica->prefix.evicted_blocks : 0;
+}
 
 static inline bool serve_replica_is_idle(const struct serve_replica *replica)
 {

@@ -246,8 +246,7 @@ void serve_window_end(struct serve *serve, base_i128 now)
         out->lookup_tokens = replica->sched.lookup_tokens;
         out->hit_tokens = replica->sched.hit_tokens;
         out->reuse = replica->sched.reuse;
-        out->evicted_blocks =
-            replica->pool.prefix != NULL ? replica->pool.prefix->evicted_blocks : 0;
+        out->evicted_blocks = serve_replica_evicted_blocks(replica);
         out->tier_asked_tokens = replica->sched.offload.asked_tokens;
         out->tier_hit_tokens = replica->sched.offload.hit_tokens;
         out->tier_loaded_blocks = replica->sched.offload.loaded_blocks;

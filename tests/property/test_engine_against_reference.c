@@ -70,6 +70,13 @@ static const uint32_t feature_sets[] = {
     RANDOM_CACHE | RANDOM_EVICTION | RANDOM_PRIORITY,
     RANDOM_CACHE | RANDOM_EVICTION | RANDOM_V010 | RANDOM_CLOSED_LOOP,
     RANDOM_CACHE | RANDOM_EVICTION | RANDOM_THRESHOLD | RANDOM_WATERMARK,
+    RANDOM_CACHE | RANDOM_RADIX,
+    RANDOM_CACHE | RANDOM_RADIX | RANDOM_ASYNC,
+    RANDOM_CACHE | RANDOM_RADIX | RANDOM_ASYNC | RANDOM_EOS | RANDOM_ABORTS,
+    RANDOM_CACHE | RANDOM_RADIX | RANDOM_PRIORITY,
+    RANDOM_CACHE | RANDOM_RADIX | RANDOM_V010 | RANDOM_UNCHUNKED,
+    RANDOM_CACHE | RANDOM_RADIX | RANDOM_THRESHOLD | RANDOM_WATERMARK,
+    RANDOM_CACHE | RANDOM_RADIX | RANDOM_FIRST_CHUNK | RANDOM_CLOSED_LOOP | RANDOM_AFFINE,
     RANDOM_TIER,
     RANDOM_TIER | RANDOM_ASYNC,
     RANDOM_TIER | RANDOM_ASYNC | RANDOM_EOS | RANDOM_ABORTS,
@@ -148,6 +155,16 @@ START_TEST(engine_does_what_the_reference_does_with_any_mix)
 }
 END_TEST
 
+START_TEST(engine_does_what_the_reference_does_with_a_tree_and_any_mix)
+{
+    uint64_t scenarios = 4 * number_from("KVSIM_SCENARIOS", 100),
+             first = number_from("KVSIM_SEED", 3000000);
+    for (uint64_t seed = first; seed < first + scenarios; seed++) {
+        check_one(seed, random_features(seed, RANDOM_WITHOUT_CACHE) | RANDOM_CACHE | RANDOM_RADIX);
+    }
+}
+END_TEST
+
 START_TEST(engine_does_what_the_reference_does_with_a_tier_and_any_mix)
 {
     uint64_t scenarios = 4 * number_from("KVSIM_SCENARIOS", 100),
@@ -167,6 +184,7 @@ int main(void)
     tcase_add_loop_test(tcase, engine_does_what_the_reference_does, 0,
                         sizeof feature_sets / sizeof *feature_sets);
     tcase_add_test(tcase, engine_does_what_the_reference_does_with_any_mix);
+    tcase_add_test(tcase, engine_does_what_the_reference_does_with_a_tree_and_any_mix);
     tcase_add_test(tcase, engine_does_what_the_reference_does_with_a_tier_and_any_mix);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

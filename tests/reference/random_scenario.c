@@ -65,6 +65,10 @@ static void draw_switches(const struct draft *draft, struct ref_engine *engine)
         engine->free_order = REF_FREE_NEW;
         engine->eviction = (enum ref_eviction)draw(draft->state, REF_EVICT_FIFO, REF_EVICT_SLRU);
     }
+    if (has(draft, RANDOM_RADIX)) {
+        engine->is_radix = true;
+        engine->eviction = (enum ref_eviction)draw(draft->state, REF_EVICT_LRU, REF_EVICT_SLRU);
+    }
     engine->unchunked_misfit = old ? REF_MISFIT_SKIP : REF_MISFIT_STOP;
     engine->count_every_lookup = old;
     engine->preempt_keeps_budget = old;
@@ -332,7 +336,8 @@ static void draw_requests(const struct draft *draft)
 {
     uint64_t *state = draft->state;
     struct ref_input *input = draft->input;
-    input->request_count = draw(state, 2, has(draft, RANDOM_EVICTION) ? 24 : 12);
+    input->request_count =
+        draw(state, 2, has(draft, RANDOM_EVICTION) || has(draft, RANDOM_RADIX) ? 24 : 12);
     input->requests = ref_alloc((size_t)input->request_count, sizeof(*input->requests));
     const int64_t clients = min64(draw(state, 1, 5), input->request_count);
     int64_t last_of_client[5] = {0};
@@ -341,7 +346,8 @@ static void draw_requests(const struct draft *draft)
         ref_request_defaults(request);
         snprintf(request->id, sizeof(request->id), "r%02lld", (long long)i);
         request->class_index = has(draft, RANDOM_CLASSES) ? draw(state, 0, 2) : 0;
-        const bool ranked = has(draft, RANDOM_PRIORITY) || has(draft, RANDOM_EVICTION);
+        const bool ranked =
+            has(draft, RANDOM_PRIORITY) || has(draft, RANDOM_EVICTION) || has(draft, RANDOM_RADIX);
         request->priority = ranked ? draw(state, 0, 2) : 0;
         request->prompt_tokens = draw_prompt_tokens(draft, request->class_index);
         draw_output(draft, request);

@@ -37,6 +37,7 @@ enum random_feature {
         1u << 16, /* Orca or a static batch, any reservation and placement; no cache or windows */
     RANDOM_EVICTION = 1u << 17,   /* beside RANDOM_CACHE: any order of eviction but lru */
     RANDOM_COMPACTION = 1u << 19, /* beside RANDOM_ORCA: contiguous reservations that are moved */
+    RANDOM_RADIX = 1u << 21,      /* beside RANDOM_CACHE: a radix tree, any order of eviction */
     RANDOM_TABLES =
         1u << 20 /* several block tables: full, windows, chunks; without a cache also states and
                                 windows that the engine ignores */

@@ -56,7 +56,8 @@ enum ref_free_order { REF_FREE_NEW, REF_FREE_OLD };
  *   FILO      the one first given back last
  *   PRIORITY  the one whose most urgent holder was least urgent, then given back the longest ago
  *   SLRU      one that was never hit rather than one that was, then given back the longest ago
- * and of those that one request gave back at once the one furthest behind in its tokens. */
+ * and of those that one request gave back at once the one furthest behind in its tokens. Of a radix tree the same is asked of
+ * whole leaves: when they were made, last used, how often requests added what they hold. */
 enum ref_eviction {
     REF_EVICT_LRU,
     REF_EVICT_FIFO,
@@ -152,7 +153,8 @@ struct ref_engine {
     enum ref_policy policy;
     enum ref_tie priority_tie;
     enum ref_free_order free_order;
-    enum ref_eviction eviction; /* other than LRU only with REF_FREE_NEW */
+    enum ref_eviction eviction; /* other than LRU only with REF_FREE_NEW, or of a tree */
+    bool is_radix; /* prefix caching in a radix tree, see ref_radix.c; V1, one table, no tier */
     enum ref_misfit unchunked_misfit;
 };
 

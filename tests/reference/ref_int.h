@@ -108,6 +108,15 @@ struct ref_tier_state {
     ref_i128 load_free_at, store_free_at;
 };
 
+/* ---- the radix tree ---- */
+
+struct ref_node;
+
+struct ref_tree {
+    struct ref_node *root;
+    int64_t clock;
+};
+
 /* ---- the run ---- */
 
 enum ref_load { REF_NOT_LOADED, REF_LOADING, REF_LOADED };
@@ -136,6 +145,15 @@ struct ref_request {
     ref_i128 due_ticks;    /* arrival; valid once posted */
     int64_t due_order;     /* order of posting, ties of due_ticks */
     bool posted;
+    /* With a radix tree: */
+    struct ref_list found;  /* pages of the last look-up */
+    int64_t found_idle;     /* of them, locked by nobody */
+    struct ref_node *node;  /* where its path in the tree ends */
+    bool is_locked;         /* it has locked that path */
+    int64_t in_tree;        /* its leading pages that the tree holds */
+    int64_t prefill_tokens; /* as it was admitted */
+    int64_t entered_tokens; /* of them, added or found */
+    int64_t hashed_tokens;  /* computed and known */
 };
 
 struct ref_batch_item {
@@ -159,6 +177,7 @@ struct ref_state {
     struct ref_pool pool;
     struct ref_request *requests;
     struct ref_tier_state tier;
+    struct ref_tree tree;
     struct ref_list running, waiting; /* request indices; waiting: head = 0 */
     struct ref_list
         aside; /* waiting too: loading, loaded or put off by the tier; fcfs: before all others */
@@ -202,8 +221,31 @@ void ref_request_hash(struct ref_state *state, struct ref_request *request, int6
 /* Out of the queue, wherever it stands there. */
 void ref_waiting_remove(struct ref_state *state, const struct ref_request *request);
 
-/* Gives all blocks of a request back. */
-void ref_request_release(struct ref_state *state, struct ref_request *request);
+/* Gives all blocks of a request back; `has_ended`: it does not come back. */
+void ref_request_release(struct ref_state *state, struct ref_request *request, bool has_ended);
+
+/* The id of the token at a position. */
+int64_t ref_request_token(const struct ref_request *request, int64_t position);
+
+/* Blocks that a running request may take. */
+int64_t ref_free_blocks(const struct ref_state *state);
+
+/* ---- the radix tree: see ref_radix.c ---- */
+
+void ref_tree_init(struct ref_state *state);
+void ref_tree_release(struct ref_state *state);
+/* Pages found, `most` at most; kept in the request. */
+int64_t ref_tree_lookup(struct ref_state *state, struct ref_request *request, int64_t most);
+/* The request holds what was found. */
+void ref_tree_admit(struct ref_state *state, struct ref_request *request);
+/* What has been computed of prompts since the last turn is added, in running order. */
+void ref_tree_enter_all(struct ref_state *state);
+/* A request gives its pages back, to the pool or, at its end, to the tree. */
+void ref_tree_leave(struct ref_state *state, struct ref_request *request, bool has_ended);
+/* One leaf goes; there is one. */
+void ref_tree_evict(struct ref_state *state);
+/* Pages in the tree that nobody has locked; 0 without a tree. */
+int64_t ref_tree_idle(const struct ref_state *state);
 
 /* Phases 1 and 2 of the scheduler; adds to state->preempted. */
 void ref_turn_decide(struct ref_state *state, struct ref_turn *turn);

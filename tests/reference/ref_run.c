@@ -190,7 +190,7 @@ static void remove_gone(struct ref_state *state)
             continue; // its blocks are written to; they are free when that has ended
         }
         request->load = REF_NOT_LOADED;
-        ref_request_release(state, request);
+        ref_request_release(state, request, true);
     }
 }
 
@@ -209,7 +209,7 @@ static enum ref_finish why_finished(const struct ref_state *state,
 static void finish(struct ref_state *state, struct ref_request *request, struct ref_step *step)
 {
     leave_list(state, request);
-    ref_request_release(state, request);
+    ref_request_release(state, request, true);
     request->where = REF_OVER;
     conclude(state, request, REF_COMPLETED);
     step->finished =
@@ -254,7 +254,7 @@ static void complete_oldest(struct ref_state *state)
         }
     }
     step->running_end = state->running.count;
-    step->free_blocks_end = state->pool.free.count;
+    step->free_blocks_end = ref_free_blocks(state);
     free(batch.items);
 }
 
@@ -330,10 +330,10 @@ static void fill_row(struct ref_state *state, struct ref_turn *turn, struct ref_
     step->preempted = list_give(&state->preempted, &step->preempted_count);
     step->running = state->running.count;
     step->waiting = state->waiting.count + state->aside.count;
-    step->free_blocks = state->pool.free.count;
+    step->free_blocks = ref_free_blocks(state);
     step->used_blocks =
-        state->pool.block_count - state->pool.free.count - ref_tier_loading_blocks(state);
-    step->cached_idle_blocks = ref_pool_idle_cached(&state->pool);
+        state->pool.block_count - ref_free_blocks(state) - ref_tier_loading_blocks(state);
+    step->cached_idle_blocks = ref_pool_idle_cached(&state->pool) + ref_tree_idle(state);
     ref_ledger_count(state, step->ledger_tokens);
 }
 
@@ -423,7 +423,7 @@ static void add_to_integrals(struct ref_state *state, ref_i128 ticks)
     sum->running += ticks * state->running.count;
     sum->waiting += ticks * (state->waiting.count + state->aside.count);
     sum->used_blocks +=
-        ticks * (state->pool.block_count - state->pool.free.count - ref_tier_loading_blocks(state));
+        ticks * (state->pool.block_count - ref_free_blocks(state) - ref_tier_loading_blocks(state));
 }
 
 /* The next instant at which something happens by itself. False if there is none. */
@@ -534,6 +534,7 @@ static void begin(struct ref_state *state, const struct ref_input *input, struct
     *state = (struct ref_state){
         .input = input, .engine = &input->engine, .output = output, .tier.flush = -1};
     ref_pool_init(&state->pool, &input->engine);
+    ref_tree_init(state);
     state->table_count = ref_engine_tables(&input->engine, state->tables);
     state->requests = ref_alloc((size_t)input->request_count, sizeof(*state->requests));
     output->requests = ref_alloc((size_t)input->request_count, sizeof(*output->requests));
@@ -591,6 +592,7 @@ static void end(struct ref_state *state)
             ref_list_free(&state->requests[i].blocks[t]);
         }
         ref_list_free(&state->requests[i].links);
+        ref_list_free(&state->requests[i].found);
     }
     free(state->requests);
     ref_list_free(&state->running);
@@ -599,6 +601,7 @@ static void end(struct ref_state *state)
     ref_tier_release(state);
     ref_list_free(&state->preempted);
     ref_pool_release(&state->pool);
+    ref_tree_release(state);
 }
 
 int ref_run(const struct ref_input *input, struct ref_output *output)

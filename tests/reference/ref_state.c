@@ -64,8 +64,8 @@ void ref_waiting_remove(struct ref_state *state, const struct ref_request *reque
 
 /* ---- content ---- */
 
-/* The id of the token at a position. Prompts without stated content get negative ids. */
-static int64_t token_at(const struct ref_request *request, int64_t position)
+/* Prompts without stated content get negative ids. */
+int64_t ref_request_token(const struct ref_request *request, int64_t position)
 {
     const struct ref_request_in *in = request->in;
     if (position >= in->prompt_tokens) {
@@ -87,7 +87,7 @@ void ref_request_chain(struct ref_state *state, struct ref_request *request, int
     while (request->links.count < count) {
         const int64_t block = request->links.count;
         for (int64_t i = 0; i < size; i++) {
-            tokens[i] = token_at(request, block * size + i);
+            tokens[i] = ref_request_token(request, block * size + i);
         }
         const int64_t parent = block > 0 ? request->links.at[block - 1] : -1;
         ref_list_push(&request->links, ref_pool_link(&state->pool, parent, tokens));
@@ -98,6 +98,10 @@ void ref_request_chain(struct ref_state *state, struct ref_request *request, int
 void ref_request_hash(struct ref_state *state, struct ref_request *request, int64_t tokens)
 {
     if (!state->engine->enable_prefix_caching) {
+        return;
+    }
+    if (state->engine->is_radix) {
+        request->hashed_tokens = tokens > request->hashed_tokens ? tokens : request->hashed_tokens;
         return;
     }
     const int64_t full = tokens / state->pool.block_size;
@@ -115,8 +119,17 @@ void ref_request_hash(struct ref_state *state, struct ref_request *request, int6
     request->hashed_blocks = full > request->hashed_blocks ? full : request->hashed_blocks;
 }
 
-void ref_request_release(struct ref_state *state, struct ref_request *request)
+int64_t ref_free_blocks(const struct ref_state *state)
 {
+    return state->pool.free.count + ref_tree_idle(state);
+}
+
+void ref_request_release(struct ref_state *state, struct ref_request *request, bool has_ended)
+{
+    if (state->engine->is_radix) {
+        ref_tree_leave(state, request, has_ended);
+        return;
+    }
     state->pool.releases++;
     for (int64_t t = 0; t < state->table_count; t++) {
         struct ref_list *blocks = &request->blocks[t];
@@ -211,7 +224,7 @@ void ref_ledger_count(const struct ref_state *state, int64_t lines[REF_LINES])
         lines[REF_SHARED] += holders > 1 ? (holders - 1) * pool->block_size : 0;
     }
     const int64_t idle = ref_pool_idle_cached(pool);
-    lines[REF_CACHED] = idle * pool->block_size;
+    lines[REF_CACHED] = (idle + ref_tree_idle(state)) * pool->block_size;
     lines[REF_FREE] = (pool->free.count - idle) * pool->block_size;
     lines[REF_HELD_BACK] += pool->block_size;
     lines[REF_POOL] = (pool->block_count + 1) * pool->block_size;

@@ -433,7 +433,7 @@ void ref_tier_settle(struct ref_state *state)
             request->load_is_done = true;
             if (request->where == REF_OVER) { // its client had gone
                 request->load = REF_NOT_LOADED;
-                ref_request_release(state, request);
+                ref_request_release(state, request, true);
             }
         }
     }

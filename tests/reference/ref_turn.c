@@ -121,6 +121,9 @@ int64_t ref_longest_blocks(const struct ref_engine *engine)
 
 static int64_t take_block(struct ref_state *state)
 {
+    if (state->engine->is_radix && state->pool.free.count == 0) {
+        ref_tree_evict(state);
+    }
     const int64_t block = ref_pool_take(&state->pool);
     ref_tier_reuse(state, block);
     return block;
@@ -134,7 +137,7 @@ static bool grow(struct ref_state *state, struct ref_request *request, int64_t t
     for (int64_t t = 0; t < state->table_count; t++) {
         need += table_blocks(state->engine, &state->tables[t], upto) - request->blocks[t].count;
     }
-    if (need > state->pool.free.count) {
+    if (need > ref_free_blocks(state)) {
         return false;
     }
     for (int64_t t = 0; t < state->table_count; t++) {
@@ -180,7 +183,7 @@ static void preempt(struct ref_state *state, int64_t place)
 {
     struct ref_request *request = &state->requests[state->running.at[place]];
     ref_list_remove(&state->running, place);
-    ref_request_release(state, request);
+    ref_request_release(state, request, false);
     request->computed = 0;
     request->placeholders = 0;
     request->life++;
@@ -308,13 +311,8 @@ static int64_t lookup_table(const struct ref_state *state, const struct ref_requ
 }
 
 /* Blocks that all tables find: each takes the others' answer as its limit until nobody says less. */
-static int64_t lookup(struct ref_state *state, struct ref_request *request)
+static int64_t lookup_hashed(struct ref_state *state, struct ref_request *request, int64_t most)
 {
-    if (!state->engine->enable_prefix_caching) {
-        return 0;
-    }
-    const int64_t tokens = ref_request_tokens(request);
-    int64_t most = (tokens - 1) / state->engine->block_size;
     ref_request_chain(state, request, most);
     for (int64_t before = -1; before != most;) {
         before = most;
@@ -322,6 +320,18 @@ static int64_t lookup(struct ref_state *state, struct ref_request *request)
             most = lookup_table(state, request, t, most);
         }
     }
+    return most;
+}
+
+static int64_t lookup(struct ref_state *state, struct ref_request *request)
+{
+    if (!state->engine->enable_prefix_caching) {
+        return 0;
+    }
+    const int64_t tokens = ref_request_tokens(request);
+    int64_t most = (tokens - 1) / state->engine->block_size;
+    most = state->engine->is_radix ? ref_tree_lookup(state, request, most)
+                                   : lookup_hashed(state, request, most);
     if (state->engine->count_every_lookup) {
         state->output->totals.lookup_tokens += tokens;
     }
@@ -336,6 +346,9 @@ static int64_t admission_need(const struct ref_state *state, const struct ref_re
     const int64_t out =
         blocks_out_of_window(state->engine, &state->tables[t], hits * state->engine->block_size);
     int64_t need = max64(required - max64(out, hits), 0);
+    if (state->engine->is_radix) {
+        return need + request->found_idle;
+    }
     for (int64_t i = out; i < hits; i++) {
         const int64_t block = ref_pool_find(&state->pool, t, request->links.at[i]);
         need += state->pool.blocks[block].holders == 0;
@@ -409,7 +422,7 @@ static bool can_admit(const struct ref_state *state, const struct ref_turn *turn
                       const struct ref_request *request, const struct offer *offer)
 {
     const struct ref_engine *engine = state->engine;
-    int64_t usable = state->pool.free.count - watermark_blocks(state);
+    int64_t usable = ref_free_blocks(state) - watermark_blocks(state);
     if (offer->loaded_tokens > 0 && !engine->tier.is_sync && engine->tier.reserves_for_prefills) {
         usable -= prefills_need(state, turn);
     }
@@ -427,7 +440,10 @@ static void take_blocks(struct ref_state *state, struct ref_request *request,
                         const struct offer *offer)
 {
     const int64_t size = state->engine->block_size;
-    for (int64_t t = 0; t < state->table_count; t++) {
+    if (state->engine->is_radix) {
+        ref_tree_admit(state, request);
+    }
+    for (int64_t t = 0; t < state->table_count && !state->engine->is_radix; t++) {
         const int64_t out =
             blocks_out_of_window(state->engine, &state->tables[t], offer->hits * size);
         for (int64_t i = 0; i < offer->hits; i++) {
@@ -616,6 +632,9 @@ void ref_turn_decide(struct ref_state *state, struct ref_turn *turn)
         return;
     }
     *turn = (struct ref_turn){.budget = state->engine->max_num_batched_tokens};
+    if (state->engine->is_radix) {
+        ref_tree_enter_all(state);
+    }
     schedule_running(state, turn);
     if (!turn->preempted_any) {
         schedule_waiting(state, turn);

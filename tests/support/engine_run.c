@@ -210,6 +210,9 @@ static void fill_config(const struct ref_input *input, struct cost_options *cost
                                  .reserved_blocks = engine->kind == REF_ORCA ? 0 : 1,
                                  .kv_eviction = (enum kv_eviction)engine->eviction,
                                  .replica_count = 1};
+    if (engine->is_radix) {
+        out->kv_policy = KV_RADIX;
+    }
     if (engine->kind == REF_ORCA) {
         static const enum kv_policy policies[] = {KV_RESERVED_MAX,    KV_RESERVED_POW2,
                                                   KV_RESERVED_EXACT,  KV_CONCAT,

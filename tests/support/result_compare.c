@@ -245,7 +245,7 @@ static void check_pool(struct check *check, const struct serve_config *config,
     // A block that several hold is one block, and its tokens are counted for each.
     at_most(check, "tokens in blocks", replica->whole.live_tokens,
             (replica->whole.used_blocks + replica->whole.shared_blocks) * block);
-    if (config->kv_policy != KV_PAGED) {
+    if (config->kv_policy != KV_PAGED && config->kv_policy != KV_RADIX) {
         at_most(check, "tokens in reservations",
                 kv_policy_reserves(config->kv_policy) ? replica->whole.live_tokens : 0,
                 replica->whole.promised_tokens);

@@ -1,0 +1,350 @@
+/*
+ * A radix tree as the prefix cache, as SGLang keeps it: nodes with plain arrays of tokens and of pages, everything walked.
+ *
+ * A request looks its tokens up when it might be admitted, whether it then is or not; locks its path; adds what it has
+ * computed of its prompt at the next turn, and all that is known of it when it ends. Thrown out, it adds nothing.
+ */
+#include "reference/ref_int.h"
+
+#include <stdlib.h>
+
+struct ref_node {
+    struct ref_node *parent;
+    struct ref_node **children;
+    int64_t child_count;
+    struct ref_list tokens, pages;
+    int64_t locks, made, last_used, hits, priority;
+};
+
+/* ---- nodes ---- */
+
+static struct ref_node *new_node(struct ref_tree *tree, int64_t priority)
+{
+    struct ref_node *node = ref_alloc(1, sizeof(*node));
+    node->made = node->last_used = ++tree->clock;
+    node->priority = priority;
+    return node;
+}
+
+static void put_child(struct ref_node *parent, struct ref_node *child)
+{
+    parent->children = ref_resize(parent->children, (size_t)parent->child_count + 1,
+                                  sizeof(*parent->children)); /* kept until the parent goes */
+    parent->children[parent->child_count++] = child;
+    child->parent = parent;
+}
+
+static void take_child(struct ref_node *parent, const struct ref_node *child)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < parent->child_count; i++) {
+        if (parent->children[i] != child) {
+            parent->children[kept++] = parent->children[i];
+        }
+    }
+    parent->child_count = kept;
+}
+
+static void free_node(struct ref_node *node)
+{
+    for (int64_t i = 0; i < node->child_count; i++) {
+        free_node(node->children[i]);
+    }
+    free(node->children);
+    ref_list_free(&node->tokens);
+    ref_list_free(&node->pages);
+    free(node);
+}
+
+void ref_tree_init(struct ref_state *state)
+{
+    state->tree.root = new_node(&state->tree, 0);
+}
+
+void ref_tree_release(struct ref_state *state)
+{
+    free_node(state->tree.root);
+}
+
+/* Whole pages at the beginning of both, in tokens. */
+static int64_t in_common(const struct ref_node *node, const int64_t *tokens, int64_t count,
+                         int64_t page)
+{
+    int64_t same = 0;
+    while (same < count && same < node->tokens.count && node->tokens.at[same] == tokens[same]) {
+        same++;
+    }
+    return same / page * page;
+}
+
+static struct ref_node *child_for(const struct ref_node *node, const int64_t *tokens, int64_t count,
+                                  int64_t page)
+{
+    for (int64_t i = 0; i < node->child_count; i++) {
+        if (in_common(node->children[i], tokens, count, page) > 0) {
+            return node->children[i];
+        }
+    }
+    return NULL;
+}
+
+/* The first `length` tokens of a node become a node above it. */
+static struct ref_node *split(struct ref_state *state, struct ref_node *node, int64_t length)
+{
+    const int64_t page = state->engine->block_size;
+    struct ref_node *front = new_node(&state->tree, node->priority);
+    front->locks = node->locks;
+    front->hits = node->hits;
+    for (int64_t i = 0; i < length; i++) {
+        ref_list_push(&front->tokens, node->tokens.at[0]);
+        ref_list_remove(&node->tokens, 0);
+    }
+    for (int64_t i = 0; i < length / page; i++) {
+        ref_list_push(&front->pages, node->pages.at[0]);
+        ref_list_remove(&node->pages, 0);
+    }
+    struct ref_node *parent = node->parent;
+    take_child(parent, node);
+    put_child(parent, front);
+    put_child(front, node);
+    return front;
+}
+
+/* ---- look-up and insertion ---- */
+
+static struct ref_node *match(struct ref_state *state, const int64_t *tokens, int64_t count,
+                              struct ref_list *pages)
+{
+    const int64_t page = state->engine->block_size;
+    const int64_t now = ++state->tree.clock;
+    struct ref_node *node = state->tree.root;
+    struct ref_node *child;
+    while (count > 0 && (child = child_for(node, tokens, count, page)) != NULL) {
+        child->last_used = now;
+        const int64_t same = in_common(child, tokens, count, page);
+        const bool is_part = same < child->tokens.count;
+        node = is_part ? split(state, child, same) : child;
+        for (int64_t i = 0; i < node->pages.count; i++) {
+            ref_list_push(pages, node->pages.at[i]);
+        }
+        if (is_part) {
+            break;
+        }
+        tokens += same;
+        count -= same;
+    }
+    return node;
+}
+
+/* Adds what is missing, with the pages that hold it. Returns how many tokens were there. */
+static int64_t insert(struct ref_state *state, const int64_t *tokens, int64_t count,
+                      const int64_t *pages, int64_t priority, bool is_chunk)
+{
+    const int64_t page = state->engine->block_size;
+    const int64_t now = ++state->tree.clock;
+    struct ref_node *node = state->tree.root;
+    struct ref_node *child;
+    int64_t there = 0;
+    while (there < count &&
+           (child = child_for(node, tokens + there, count - there, page)) != NULL) {
+        child->last_used = now;
+        const int64_t same = in_common(child, tokens + there, count - there, page);
+        there += same;
+        node = same < child->tokens.count ? split(state, child, same) : child;
+        node->priority = priority < node->priority ? priority : node->priority;
+        node->hits += !is_chunk;
+    }
+    if (there < count) {
+        child = new_node(&state->tree, priority);
+        child->hits = !is_chunk;
+        for (int64_t i = there; i < count; i++) {
+            ref_list_push(&child->tokens, tokens[i]);
+        }
+        for (int64_t i = there / page; i < count / page; i++) {
+            ref_list_push(&child->pages, pages[i]);
+        }
+        put_child(node, child);
+    }
+    return there;
+}
+
+static void add_locks(struct ref_node *node, int64_t count)
+{
+    for (; node->parent != NULL; node = node->parent) {
+        node->locks += count;
+    }
+}
+
+/* ---- eviction ---- */
+
+static bool goes_first(enum ref_eviction eviction, const struct ref_node *a,
+                       const struct ref_node *b)
+{
+    switch (eviction) {
+    case REF_EVICT_FIFO:
+        return a->made < b->made;
+    case REF_EVICT_FILO:
+        return a->made > b->made;
+    case REF_EVICT_MRU:
+        return a->last_used > b->last_used;
+    case REF_EVICT_LFU:
+        return a->hits != b->hits ? a->hits < b->hits : a->last_used < b->last_used;
+    case REF_EVICT_PRIORITY:
+        return a->priority != b->priority ? a->priority > b->priority : a->last_used < b->last_used;
+    case REF_EVICT_SLRU:
+        return (a->hits >= 2) != (b->hits >= 2) ? a->hits < 2 : a->last_used < b->last_used;
+    default:
+        return a->last_used < b->last_used;
+    }
+}
+
+/* The leaf that nobody has locked and that goes first, or NULL. */
+static struct ref_node *first_leaf(enum ref_eviction eviction, struct ref_node *node)
+{
+    if (node->child_count == 0) {
+        return node->locks == 0 && node->parent != NULL ? node : NULL;
+    }
+    struct ref_node *first = NULL;
+    for (int64_t i = 0; i < node->child_count; i++) {
+        struct ref_node *leaf = first_leaf(eviction, node->children[i]);
+        if (leaf != NULL && (first == NULL || goes_first(eviction, leaf, first))) {
+            first = leaf;
+        }
+    }
+    return first;
+}
+
+void ref_tree_evict(struct ref_state *state)
+{
+    struct ref_node *leaf = first_leaf(state->engine->eviction, state->tree.root);
+    for (int64_t i = 0; i < leaf->pages.count; i++) {
+        ref_list_push(&state->pool.free, leaf->pages.at[i]);
+        state->pool.evicted++;
+    }
+    take_child(leaf->parent, leaf);
+    free_node(leaf);
+}
+
+static int64_t unlocked_pages(const struct ref_node *node)
+{
+    int64_t pages = node->locks == 0 ? node->pages.count : 0;
+    for (int64_t i = 0; i < node->child_count; i++) {
+        pages += unlocked_pages(node->children[i]);
+    }
+    return pages;
+}
+
+int64_t ref_tree_idle(const struct ref_state *state)
+{
+    return state->engine->is_radix ? unlocked_pages(state->tree.root) : 0;
+}
+
+/* ---- requests ---- */
+
+static int64_t *tokens_of(const struct ref_request *request, int64_t count)
+{
+    int64_t *tokens = ref_alloc((size_t)count, sizeof(*tokens));
+    for (int64_t i = 0; i < count; i++) {
+        tokens[i] = ref_request_token(request, i);
+    }
+    return tokens;
+}
+
+int64_t ref_tree_lookup(struct ref_state *state, struct ref_request *request, int64_t most)
+{
+    const int64_t count = most * state->engine->block_size;
+    int64_t *tokens = tokens_of(request, count);
+    request->found.count = 0;
+    request->node = match(state, tokens, count, &request->found);
+    free(tokens);
+    request->found_idle = 0;
+    for (const struct ref_node *node = request->node; node->parent != NULL; node = node->parent) {
+        request->found_idle += node->locks == 0 ? node->pages.count : 0;
+    }
+    return request->found.count;
+}
+
+void ref_tree_admit(struct ref_state *state, struct ref_request *request)
+{
+    for (int64_t i = 0; i < request->found.count; i++) {
+        ref_list_push(&request->blocks[0], request->found.at[i]);
+        state->pool.blocks[request->found.at[i]].holders++;
+    }
+    request->is_locked = true;
+    request->in_tree = request->found.count;
+    request->entered_tokens = request->found.count * state->engine->block_size;
+    request->prefill_tokens = ref_request_tokens(request);
+    add_locks(request->node, 1);
+}
+
+static void give_back(struct ref_state *state, int64_t page)
+{
+    state->pool.blocks[page].holders = 0;
+    ref_list_push(&state->pool.free, page);
+}
+
+/* The first pages of a request are in the tree from now on; it holds the tree's where it had some of its own. */
+static void enter(struct ref_state *state, struct ref_request *request, int64_t pages,
+                  bool is_chunk)
+{
+    const int64_t page = state->engine->block_size;
+    int64_t *tokens = tokens_of(request, pages * page);
+    struct ref_list *blocks = &request->blocks[0];
+    const int64_t there =
+        insert(state, tokens, pages * page, blocks->at, request->in->priority, is_chunk) / page;
+    struct ref_list now = {0};
+    struct ref_node *node = match(state, tokens, pages * page, &now);
+    for (int64_t i = request->in_tree; i < there; i++) {
+        give_back(state, blocks->at[i]);
+        blocks->at[i] = now.at[i];
+        state->pool.blocks[now.at[i]].holders++;
+    }
+    add_locks(request->node, -1);
+    add_locks(node, 1);
+    request->node = node;
+    request->in_tree = pages;
+    ref_list_free(&now);
+    free(tokens);
+}
+
+void ref_tree_enter_all(struct ref_state *state)
+{
+    for (int64_t i = 0; i < state->running.count; i++) {
+        struct ref_request *request = &state->requests[state->running.at[i]];
+        const bool is_chunk = request->computed < request->prefill_tokens;
+        const int64_t tokens = is_chunk ? request->computed : request->prefill_tokens;
+        if (tokens > request->entered_tokens) {
+            request->entered_tokens = tokens;
+            enter(state, request, tokens / state->engine->block_size, is_chunk);
+        }
+    }
+}
+
+void ref_tree_leave(struct ref_state *state, struct ref_request *request, bool has_ended)
+{
+    if (!request->is_locked) {
+        return;
+    }
+    struct ref_list *blocks = &request->blocks[0];
+    const int64_t page = state->engine->block_size;
+    int64_t kept = request->in_tree, there = request->in_tree;
+    if (has_ended) {
+        kept = request->hashed_tokens / page;
+        int64_t *tokens = tokens_of(request, kept * page);
+        there = insert(state, tokens, kept * page, blocks->at, request->in->priority, false) / page;
+        free(tokens);
+    }
+    for (int64_t i = 0; i < blocks->count; i++) {
+        if (i < request->in_tree) {
+            state->pool.blocks[blocks->at[i]].holders--;
+        } else if (i >= there && i < kept) {
+            state->pool.blocks[blocks->at[i]].holders = 0; // the tree's now
+        } else {
+            give_back(state, blocks->at[i]);
+        }
+    }
+    add_locks(request->node, -1);
+    blocks->count = 0;
+    request->is_locked = false;
+    request->hashed_tokens = 0;
+}
