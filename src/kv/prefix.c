@@ -1,6 +1,7 @@
-#include "kv/prefix_int.h"
+#include "kv/prefix.h"
 
 #include "base/error.h"
+#include "kv/prefix_int.h"
 
 // A node without copies and children holds nothing that anybody can find.
 static void drop_empty_nodes(struct kv_prefix *prefix, struct kv_node *node)

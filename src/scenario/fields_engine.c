@@ -144,7 +144,8 @@ static const struct base_field engine_fields[] = {
      AT(kv_eviction),
      .choices = kv_eviction_choices,
      .def = "lru",
-     .help = "which idle blocks of the prefix cache lose their content first"},
+     .help = "which idle blocks of the prefix cache, or leaves of a radix tree, lose their content "
+             "first"},
     {.key = "enforce_eager",
      .type = BASE_BOOL,
      AT(enforce_eager),

@@ -285,11 +285,22 @@ static void roll_policy(struct dice *dice, struct service *service)
     }
 }
 
-// Memory behind the pool where there is a prefix cache, much or little of it.
+// A radix tree in place of hashed blocks, with any order of eviction.
+static void roll_tree(struct dice *dice, struct serve_config *config)
+{
+    if (config->sched.enable_prefix_caching && one_in(dice, 3)) {
+        config->kv_policy = KV_RADIX;
+        config->sched.free_order = SCHED_FREE_NEW;
+        config->kv_eviction = (enum kv_eviction)between(dice, KV_EVICT_LRU, KV_EVICT_SLRU);
+    }
+}
+
+// Memory behind the pool where there is a cache of hashed blocks, much or little of it.
 static void roll_tier(struct dice *dice, struct serve_config *config)
 {
     struct sched_options *sched = &config->sched;
-    if (!sched->enable_prefix_caching || sched->block_size == 1 || !one_in(dice, 2)) {
+    if (!sched->enable_prefix_caching || config->kv_policy == KV_RADIX || sched->block_size == 1 ||
+        !one_in(dice, 2)) {
         return;
     }
     sched->unchunked_misfit = SCHED_MISFIT_STOP;
@@ -320,6 +331,7 @@ void random_service_init(struct random_service *random, uint64_t seed)
     roll_workload(&dice, random);
     roll_statistics(&dice, random);
     roll_policy(&dice, &random->service);
+    roll_tree(&dice, &random->service.config);
     roll_tier(&dice, &random->service.config);
 }
 

@@ -55,6 +55,9 @@ START_TEST(profiles_choose_scheduler_policy_and_place)
         // Paged memory has nothing to place, and needs a scheduler that throws out.
         {"profile: orca-max, kv_policy: paged", &sched_vllm_v1, KV_PAGED, KV_ANY_BLOCKS, false},
         {"profile: vllm-0.19, kv_policy: no_cache", &sched_orca, KV_NO_CACHE, KV_ANY_BLOCKS, false},
+        // So does a tree, which is a prefix cache by itself.
+        {"profile: vllm-0.19, kv_policy: radix", &sched_vllm_v1, KV_RADIX, KV_ANY_BLOCKS, false},
+        {"profile: orca-max, kv_policy: radix", &sched_vllm_v1, KV_RADIX, KV_ANY_BLOCKS, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct loaded loaded;
@@ -63,8 +66,8 @@ START_TEST(profiles_choose_scheduler_policy_and_place)
         ck_assert_int_eq(loaded.config->kv_policy, rows[i].policy);
         ck_assert_int_eq(loaded.config->kv_placement, rows[i].placement);
         ck_assert_int_eq(loaded.config->sched.static_batch, rows[i].is_static);
-        bool is_paged = rows[i].policy == KV_PAGED;
-        ck_assert(is_paged || !loaded.config->sched.enable_prefix_caching);
+        bool is_cached = loaded.config->sched.enable_prefix_caching;
+        ck_assert(rows[i].policy == KV_PAGED || is_cached == (rows[i].policy == KV_RADIX));
         loaded_end(&loaded);
     }
 }
@@ -98,6 +101,26 @@ START_TEST(an_order_of_eviction_replaces_the_order_of_the_queue)
            "engine.kv_eviction", "unused-key");
     refuse("profile: orca-max, kv_eviction: lru", "engine.kv_eviction", "unused-key");
     refuse("profile: vllm-0.19, kv_eviction: lifo", "engine.kv_eviction", "bad-choice");
+}
+END_TEST
+
+START_TEST(a_tree_has_every_order_and_no_queue)
+{
+    struct loaded loaded;
+    accept(&loaded, "profile: vllm-0.19, kv_policy: radix, kv_eviction: slru, block_size: 1");
+    ck_assert_int_eq(loaded.config->kv_eviction, KV_EVICT_SLRU);
+    ck_assert_int_eq(loaded.config->sched.block_size, 1);
+    loaded_end(&loaded);
+    accept(&loaded, "profile: vllm-0.19, kv_policy: radix"); // the profile's queue is old
+    ck_assert_int_eq(loaded.config->kv_eviction, KV_EVICT_LRU);
+    ck_assert_int_eq(loaded.config->sched.free_order, SCHED_FREE_NEW);
+    loaded_end(&loaded);
+    refuse("profile: vllm-0.19, kv_policy: radix, enable_prefix_caching: false",
+           "engine.enable_prefix_caching", "conflict");
+    refuse("profile: vllm-0.19, kv_policy: radix, switch: {free_order: old}",
+           "engine.switch.free_order", "unused-key");
+    refuse("profile: vllm-0.19, kv_policy: radix, kv_placement: buddy", "engine.kv_placement",
+           "unused-key");
 }
 END_TEST
 
@@ -146,6 +169,8 @@ START_TEST(the_resolved_scenario_is_one)
         "profile: orca-max",
         "profile: orca-max, kv_policy: paged",
         "profile: vllm-0.19, kv_policy: concat",
+        "profile: orca-max, kv_policy: radix",
+        "profile: vllm-0.19, kv_policy: radix, kv_eviction: lfu",
         "profile: vllm-0.19, kv_policy: no_cache",
         "profile: vllm-0.19, kv_policy: reserved_pow2, kv_placement: buddy",
         "profile: fastertransformer",
@@ -167,6 +192,7 @@ START_TEST(the_resolved_scenario_is_one)
 END_TEST
 
 CHECK_MAIN("scenario.kv_policy", profiles_choose_scheduler_policy_and_place, a_tensor_has_no_blocks,
+           a_tree_has_every_order_and_no_queue,
            an_order_of_eviction_replaces_the_order_of_the_queue,
            what_does_not_go_together_is_refused, a_longest_sequence_without_a_buddy_cannot_start,
            the_resolved_scenario_is_one)
