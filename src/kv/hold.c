@@ -21,10 +21,9 @@ static int64_t passed_tokens(enum spec_kv_kind kind, uint32_t window_tokens, int
 }
 
 // The first block that is still held.
-static int64_t first_block(const struct kv_pages *pages, const struct kv_pages_kind *kind,
-                           int64_t tokens)
+static int64_t first_block(const struct kv_pages_kind *kind, int64_t tokens)
 {
-    return passed_tokens(kind->kind, kind->window_tokens, tokens) / pages->block_tokens;
+    return passed_tokens(kind->kind, kind->window_tokens, tokens) / kind->block_tokens;
 }
 
 int64_t kv_hold_table_blocks(const struct kv_pages *pages, const struct kv_pages_kind *kind,
@@ -35,7 +34,8 @@ int64_t kv_hold_table_blocks(const struct kv_pages *pages, const struct kv_pages
         return 0;
     if (kind->kind == SPEC_KV_STATE)
         return pages->state_blocks_per_sequence;
-    return div_up(tokens, pages->block_tokens) - first_block(pages, kind, tokens);
+    return div_up(tokens + kv_pages_lookahead(pages, tokens), kind->block_tokens) -
+           first_block(kind, tokens);
 }
 
 int64_t kv_hold_blocks(const struct kv_pages *pages, int64_t tokens)
@@ -47,24 +47,13 @@ int64_t kv_hold_blocks(const struct kv_pages *pages, int64_t tokens)
     return blocks;
 }
 
-// The tables in which a group's layers lie.
-static const struct kv_pages_kind *kind_of(const struct kv_pages *pages,
-                                           const struct spec_kv_slot *slot)
-{
-    for (size_t i = 0; pages->is_hybrid && i < pages->kind_count; i++) {
-        const struct kv_pages_kind *kind = &pages->kinds[i];
-        if (kind->kind == slot->kind && kind->window_tokens == slot->window_tokens)
-            return kind;
-    }
-    return &pages->kinds[0];
-}
-
 static void add_tokens(const struct kv_pages *pages, const struct spec_kv_slot *slot,
                        int64_t tokens, struct kv_ledger *out)
 {
-    const struct kv_pages_kind *kind = kind_of(pages, slot);
-    int64_t held_slots = kv_hold_table_blocks(pages, kind, tokens) * pages->block_tokens;
-    int64_t held_tokens = tokens - first_block(pages, kind, tokens) * pages->block_tokens;
+    const struct kv_pages_kind *kind = kv_pages_kind_of(pages, slot);
+    int64_t held_slots = kv_hold_table_blocks(pages, kind, tokens) * kind->block_tokens;
+    int64_t held_tokens = tokens - first_block(kind, tokens) * kind->block_tokens;
+    int64_t promised = kv_pages_lookahead(pages, tokens);
     int64_t visible = tokens - passed_tokens(slot->kind, slot->window_tokens, tokens);
     int64_t slot_bytes = (int64_t)slot->slot_bytes;
     out->lower_bound_bytes += visible * (int64_t)slot->lower_bound_bytes;
@@ -72,7 +61,8 @@ static void add_tokens(const struct kv_pages *pages, const struct spec_kv_slot *
     out->scales_bytes += visible * (int64_t)slot->scale_bytes;
     out->padded_bytes += visible * (int64_t)slot->padded_bytes;
     out->out_of_window_bytes += (held_tokens - visible) * slot_bytes;
-    out->block_rounding_bytes += (held_slots - held_tokens) * slot_bytes;
+    out->reserved_bytes += promised * slot_bytes;
+    out->block_rounding_bytes += (held_slots - held_tokens - promised) * slot_bytes;
 }
 
 // A state that is kept in two places: the second one is promised to the next checkpoint.
@@ -82,7 +72,7 @@ static void add_state(const struct kv_pages *pages, const struct spec_kv_slot *s
     out->lower_bound_bytes += (int64_t)slot->sequence_bytes;
     if (!pages->is_hybrid)
         return;
-    const struct kv_pages_kind *kind = kind_of(pages, slot);
+    const struct kv_pages_kind *kind = kv_pages_kind_of(pages, slot);
     out->reserved_bytes += (int64_t)(pages->state_blocks_per_sequence - 1) * kind->table_count *
                            (int64_t)pages->block_bytes;
 }

@@ -9,24 +9,42 @@ static uint64_t div_up(uint64_t value, uint64_t by)
     return (value + by - 1) / by;
 }
 
-static bool same_kind(const struct spec_kv_slot *slot, const struct kv_pages_kind *kind)
+static uint64_t page_slot_bytes(const struct spec_kv_slot *slot)
 {
-    return slot->kind == kind->kind && slot->window_tokens == kind->window_tokens;
+    return slot->kind == SPEC_KV_STATE ? 0 : slot->layer_slot_bytes_per_gpu;
+}
+
+static bool same_attention(const struct kv_pages_kind *a, const struct kv_pages_kind *b)
+{
+    return a->kind == b->kind && a->window_tokens == b->window_tokens;
 }
 
 static void add_kind(struct kv_pages *pages, const struct spec_kv_slot *slot)
 {
+    const struct kv_pages_kind wanted = {.kind = slot->kind,
+                                         .window_tokens = slot->window_tokens,
+                                         .layer_count = slot->layer_count_per_gpu,
+                                         .slot_bytes = page_slot_bytes(slot)};
     for (size_t i = 0; i < pages->kind_count; i++) {
-        if (same_kind(slot, &pages->kinds[i])) {
-            pages->kinds[i].layer_count += slot->layer_count_per_gpu;
+        struct kv_pages_kind *kind = &pages->kinds[i];
+        if (same_attention(kind, &wanted) && kind->slot_bytes == wanted.slot_bytes) {
+            kind->layer_count += wanted.layer_count;
             return;
         }
     }
-    pages->kinds[pages->kind_count++] = (struct kv_pages_kind){
-        .kind = slot->kind,
-        .window_tokens = slot->window_tokens,
-        .layer_count = slot->layer_count_per_gpu,
-    };
+    pages->kinds[pages->kind_count++] = wanted;
+}
+
+const struct kv_pages_kind *kv_pages_kind_of(const struct kv_pages *pages,
+                                             const struct spec_kv_slot *slot)
+{
+    for (size_t i = 0; pages->is_hybrid && i < pages->kind_count; i++) {
+        const struct kv_pages_kind *kind = &pages->kinds[i];
+        if (kind->kind == slot->kind && kind->window_tokens == slot->window_tokens &&
+            kind->slot_bytes == page_slot_bytes(slot))
+            return kind;
+    }
+    return &pages->kinds[0];
 }
 
 // Index keys belong to the full-attention layers whose tokens they describe: one table serves both.
@@ -46,7 +64,11 @@ static void make_plain(const struct spec_kv_layout *layout, struct kv_pages *pag
         pages->page_layer_count += layout->groups[i].layer_count_per_gpu;
     pages->kind_count = 1;
     pages->kinds[0] = (struct kv_pages_kind){
-        .kind = SPEC_KV_FULL, .layer_count = pages->page_layer_count, .table_count = 1};
+        .kind = SPEC_KV_FULL,
+        .layer_count = pages->page_layer_count,
+        .table_count = 1,
+        .block_tokens = pages->block_tokens,
+    };
 }
 
 // The fewest layers of any kind, or the most when they are nearly as many (vLLM: below 1.5 times).
@@ -82,52 +104,88 @@ static enum kvsim_status unequal_pages(struct kvsim_error *err, uint64_t a, uint
     return KVSIM_ERR_SCENARIO;
 }
 
-/* The largest of each over the layers: what one page must hold. */
+/* What one page must hold: a state, or a block of the layers with the widest tokens. Blocks grow for states by the tokens
+ * of the model's own layers; a drafter's follow. */
 struct page_need {
-    uint64_t token_bytes, state_bytes;
+    uint64_t token_bytes, own_token_bytes, state_bytes;
 };
 
-static enum kvsim_status find_need(const struct spec_kv_layout *layout, struct page_need *need,
-                                   struct kvsim_error *err)
+static uint64_t larger(uint64_t a, uint64_t b)
 {
+    return a > b ? a : b;
+}
+
+static struct page_need find_need(const struct spec_kv_layout *layout)
+{
+    struct page_need need = {0};
     for (size_t i = 0; i < layout->group_count; i++) {
         const struct spec_kv_slot *slot = &layout->groups[i];
         if (!takes_part(slot))
             continue;
-        uint64_t bytes = slot->layer_slot_bytes_per_gpu;
         if (slot->kind == SPEC_KV_STATE) {
-            uint64_t state = slot->layer_sequence_bytes_per_gpu;
-            need->state_bytes = state > need->state_bytes ? state : need->state_bytes;
-        } else if (need->token_bytes == 0) {
-            need->token_bytes = bytes;
-        } else if (need->token_bytes != bytes) {
-            return unequal_pages(err, need->token_bytes, bytes);
+            need.state_bytes = larger(need.state_bytes, slot->layer_sequence_bytes_per_gpu);
+            continue;
         }
+        need.token_bytes = larger(need.token_bytes, slot->layer_slot_bytes_per_gpu);
+        if (!slot->is_draft)
+            need.own_token_bytes = larger(need.own_token_bytes, slot->layer_slot_bytes_per_gpu);
     }
-    return need->token_bytes != 0 ? KVSIM_OK : unequal_pages(err, 0, need->state_bytes);
+    return need;
+}
+
+static uint64_t grown_tokens(const struct page_need *need, uint64_t block_tokens,
+                             const struct kv_pages_options *options)
+{
+    enum { USUAL_ALIGN_TOKENS = 16 };
+    uint64_t own = need->own_token_bytes;
+    uint64_t align =
+        options->state_align_tokens != 0 ? options->state_align_tokens : USUAL_ALIGN_TOKENS;
+    if (own == 0 || block_tokens * own >= need->state_bytes)
+        return block_tokens;
+    return div_up(div_up(need->state_bytes, own), align) * align;
+}
+
+// Blocks of one size in bytes: longer ones for layers with fewer bytes per token.
+static enum kvsim_status set_block_tokens(struct kv_pages *pages, uint64_t token_bytes,
+                                          enum kv_unequal_pages unequal, struct kvsim_error *err)
+{
+    for (size_t i = 0; i < pages->kind_count; i++) {
+        struct kv_pages_kind *kind = &pages->kinds[i];
+        bool is_longer = kind->slot_bytes != 0 && token_bytes % kind->slot_bytes == 0;
+        bool is_equal = kind->kind == SPEC_KV_STATE || kind->slot_bytes == token_bytes;
+        if (!is_equal &&
+            (unequal == KV_UNEQUAL_REFUSED || (unequal == KV_UNEQUAL_LONGER && !is_longer)))
+            return unequal_pages(err, token_bytes, kind->slot_bytes);
+        kind->block_tokens = pages->block_tokens;
+        if (!is_equal && is_longer)
+            kind->block_tokens *= (uint32_t)(token_bytes / kind->slot_bytes);
+    }
+    return KVSIM_OK;
 }
 
 static enum kvsim_status make_hybrid(const struct spec_kv_layout *layout,
                                      const struct kv_pages_options *options, struct kv_pages *pages,
                                      struct kvsim_error *err)
 {
-    enum { USUAL_ALIGN_TOKENS = 16 };
-    struct page_need need = {0, 0};
-    enum kvsim_status status = find_need(layout, &need, err);
-    if (status != KVSIM_OK)
-        return status;
-
+    struct page_need need = find_need(layout);
+    if (need.token_bytes == 0)
+        return unequal_pages(err, 0, need.state_bytes);
     make_tables(pages);
-    uint64_t tokens = layout->block_tokens;
-    uint64_t align =
-        options->state_align_tokens != 0 ? options->state_align_tokens : USUAL_ALIGN_TOKENS;
-    if (tokens * need.token_bytes < need.state_bytes)
-        tokens = div_up(div_up(need.state_bytes, need.token_bytes), align) * align;
     pages->is_hybrid = true;
-    pages->block_tokens = (uint32_t)tokens;
-    pages->block_bytes_per_gpu = tokens * need.token_bytes * pages->page_layer_count;
+    pages->block_tokens = (uint32_t)grown_tokens(&need, layout->block_tokens, options);
+    pages->block_bytes_per_gpu = pages->block_tokens * need.token_bytes * pages->page_layer_count;
     pages->block_bytes = pages->block_bytes_per_gpu * layout->gpu_count;
-    return KVSIM_OK;
+    return set_block_tokens(pages, need.token_bytes, options->unequal, err);
+}
+
+// Layers that all see the same lie in one table, each with its own bytes.
+static bool is_of_one_kind(const struct kv_pages *pages)
+{
+    for (size_t i = 1; i < pages->kind_count; i++) {
+        if (!same_attention(&pages->kinds[0], &pages->kinds[i]))
+            return false;
+    }
+    return true;
 }
 
 enum kvsim_status kv_pages_make(const struct spec_kv_layout *layout,
@@ -138,14 +196,19 @@ enum kvsim_status kv_pages_make(const struct spec_kv_layout *layout,
         .state_blocks_per_sequence =
             options->state_blocks_per_sequence != 0 ? options->state_blocks_per_sequence : 1,
         .window_extra_tokens = options->window_extra_tokens,
+        .lookahead_tokens = options->lookahead_tokens,
+        .longest_tokens = options->longest_tokens,
     };
     for (size_t i = 0; i < layout->group_count; i++) {
         if (takes_part(&layout->groups[i]))
             add_kind(out, &layout->groups[i]);
     }
-    if (options->hybrid && out->kind_count > 1)
+    bool is_one_kind = is_of_one_kind(out);
+    if (options->hybrid && !is_one_kind)
         return make_hybrid(layout, options, out, err);
-    bool windowed = out->kind_count == 1 && out->kinds[0].window_tokens != 0;
+    if (options->hybrid && out->kind_count > 1 && options->unequal == KV_UNEQUAL_REFUSED)
+        return unequal_pages(err, out->kinds[0].slot_bytes, out->kinds[1].slot_bytes);
+    bool windowed = is_one_kind && out->kind_count > 0 && out->kinds[0].window_tokens != 0;
     struct kv_pages_kind only = out->kinds[0];
     make_plain(layout, out);
     out->transient_bytes_per_token = options->transient_bytes_per_token;
@@ -159,10 +222,19 @@ enum kvsim_status kv_pages_make(const struct spec_kv_layout *layout,
     return KVSIM_OK;
 }
 
+int64_t kv_pages_lookahead(const struct kv_pages *pages, int64_t tokens)
+{
+    int64_t room = pages->longest_tokens - tokens;
+    if (pages->longest_tokens == 0 || room > pages->lookahead_tokens)
+        return pages->lookahead_tokens;
+    return room > 0 ? room : 0;
+}
+
 static uint64_t table_blocks(const struct kv_pages *pages, const struct kv_pages_kind *kind,
                              int64_t tokens)
 {
-    uint64_t most = (uint64_t)tokens, extra = (uint64_t)pages->window_extra_tokens;
+    uint64_t most = (uint64_t)(tokens + kv_pages_lookahead(pages, tokens)),
+             extra = (uint64_t)pages->window_extra_tokens;
     uint64_t window = kind->window_tokens;
     switch (kind->kind) {
     case SPEC_KV_STATE:
@@ -170,7 +242,7 @@ static uint64_t table_blocks(const struct kv_pages *pages, const struct kv_pages
     case SPEC_KV_SLIDING:
         // One block more: the window may begin inside a block.
         most = window - 1 + extra < most ? window - 1 + extra : most;
-        return div_up(most, pages->block_tokens) + 1;
+        return div_up(most, kind->block_tokens) + 1;
     case SPEC_KV_CHUNKED:
         most = window + extra < most ? window + extra : most;
         break;
@@ -178,7 +250,7 @@ static uint64_t table_blocks(const struct kv_pages *pages, const struct kv_pages
     case SPEC_KV_INDEX:
         break;
     }
-    return div_up(most, pages->block_tokens);
+    return div_up(most, kind->block_tokens);
 }
 
 int64_t kv_pages_sequence_blocks(const struct kv_pages *pages, int64_t tokens)
@@ -193,11 +265,13 @@ int64_t kv_pages_sequence_blocks(const struct kv_pages *pages, int64_t tokens)
 int64_t kv_pages_table_entries(const struct kv_pages *pages, int64_t tokens)
 {
     base_require(tokens >= 0);
-    uint64_t entries = 0, growing = div_up((uint64_t)tokens, pages->block_tokens);
+    uint64_t entries = 0;
     for (size_t i = 0; i < pages->kind_count; i++) {
         const struct kv_pages_kind *kind = &pages->kinds[i];
-        bool is_state = kind->kind == SPEC_KV_STATE;
-        entries += kind->table_count * (is_state ? pages->state_blocks_per_sequence : growing);
+        uint64_t blocks = kind->kind == SPEC_KV_STATE
+                              ? pages->state_blocks_per_sequence
+                              : div_up((uint64_t)tokens, kind->block_tokens);
+        entries += kind->table_count * blocks;
     }
     return (int64_t)entries;
 }

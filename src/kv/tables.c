@@ -71,12 +71,28 @@ static void count_tables(const struct kv_pages *pages, struct kv_tables *tables)
     tables->holds_states = tables->state_blocks > 0;
 }
 
+// A running pool counts all tables by one length of block.
+static enum kvsim_status check_blocks(const struct kv_pages *pages, struct kvsim_error *err)
+{
+    for (size_t i = 0; i < pages->kind_count; i++) {
+        if (pages->kinds[i].block_tokens == pages->block_tokens)
+            continue;
+        base_fail(err, KVSIM_ERR_SCENARIO,
+                  "layers with blocks of %u and of %u tokens are not simulated in one pool; "
+                  "kvsim size knows them",
+                  pages->block_tokens, pages->kinds[i].block_tokens);
+        base_error_code(err, "unequal-pages");
+        return KVSIM_ERR_SCENARIO;
+    }
+    return KVSIM_OK;
+}
+
 enum kvsim_status kv_tables_make(const struct spec_kv_layout *layout, const struct kv_pages *pages,
                                  struct kv_tables *out, struct kvsim_error *err)
 {
     *out = (struct kv_tables){.block_tokens = pages->block_tokens,
                               .block_bytes = (int64_t)pages->block_bytes};
-    enum kvsim_status status = KVSIM_OK;
+    enum kvsim_status status = check_blocks(pages, err);
     for (size_t i = 0; status == KVSIM_OK && i < layout->group_count; i++) {
         const struct spec_kv_slot *slot = &layout->groups[i];
         if (is_windowed(slot) && kv_tables_window_of(out, slot) == out->window_count) {

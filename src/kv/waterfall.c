@@ -215,7 +215,8 @@ static enum kvsim_status find_parts(const struct kv_waterfall_inputs *inputs,
     parts->of[KV_PART_GRAPHS] = predicted(inputs, &inputs->graphs, runtime.graphs_bytes);
     parts->of[KV_PART_BLOCK_TABLES] = block_tables_part(inputs, pages);
     parts->of[KV_PART_REQUEST_TABLES] = inputs->request_tables;
-    parts->of[KV_PART_DRAFT] = inputs->draft;
+    if (inputs->kv.stage == 0 || inputs->kv.stage == inputs->kv.pipeline_parallel)
+        parts->of[KV_PART_DRAFT] = inputs->draft; // on the last stage
     parts->of[KV_PART_LORA] = inputs->lora;
     parts->of[KV_PART_STATE_POOL] = state_pool_part(inputs, pages);
     return weights_part(inputs, &parts->of[KV_PART_WEIGHTS], err);
@@ -259,6 +260,14 @@ static void set_pool(const struct kv_waterfall_inputs *inputs, struct kv_waterfa
     kv_window_pool_set(inputs, out, blocks);
 }
 
+static void set_tokens_by_concurrency(const struct kv_waterfall_inputs *inputs,
+                                      struct kv_waterfall *out)
+{
+    base_i128 length = inputs->max_model_len;
+    out->kv_pool_tokens = (int64_t)(out->kv_pool_blocks * length / out->sequence_blocks);
+    out->kv_usable_tokens = (int64_t)(out->kv_usable_blocks * length / out->sequence_blocks);
+}
+
 static void set_concurrency(const struct kv_waterfall_inputs *inputs, struct kv_waterfall *out)
 {
     int64_t blocks = kv_pages_sequence_blocks(&out->pages, inputs->max_model_len);
@@ -277,8 +286,7 @@ static void set_concurrency(const struct kv_waterfall_inputs *inputs, struct kv_
     if (inputs->sizing.concurrency_by_tokens)
         out->max_concurrency = (double)out->kv_pool_tokens / (double)inputs->max_model_len;
     if (inputs->sizing.tokens_by_concurrency && blocks > 0)
-        out->kv_pool_tokens =
-            (int64_t)((base_i128)out->kv_pool_blocks * inputs->max_model_len / blocks);
+        set_tokens_by_concurrency(inputs, out);
     out->demand_lower_bound_bytes =
         (uint64_t)inputs->demand_sequences *
         spec_kv_lower_bound_bytes(&out->layout, (uint64_t)inputs->demand_tokens);
@@ -510,9 +518,11 @@ static enum kvsim_status check_inputs(const struct kv_waterfall_inputs *inputs,
 static enum kvsim_status make_layout(const struct kv_waterfall_inputs *inputs,
                                      struct kv_waterfall *out, struct kvsim_error *err)
 {
+    struct kv_pages_options pages = inputs->pages;
+    pages.longest_tokens = inputs->max_model_len;
     enum kvsim_status status = spec_kv_layout_make(inputs->model, &inputs->kv, &out->layout, err);
     if (status == KVSIM_OK)
-        status = kv_pages_make(&out->layout, &inputs->pages, &out->pages, err);
+        status = kv_pages_make(&out->layout, &pages, &out->pages, err);
     if (status == KVSIM_OK && out->pages.block_bytes_per_gpu == 0)
         status = fail_key(err, "model", "no-kv", "the model keeps no KV per token");
     return status;

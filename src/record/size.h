@@ -20,6 +20,7 @@ struct record_size_line {
 
 struct record_size_group {
     const char *kind;
+    bool is_draft;       /* of a drafter beside the model */
     const char *formula; /* "2 x L 80 x H_kv 8 x d_h 128 x b 2", every symbol with its value */
     int64_t layers, block_size, block_bytes, window_tokens;
     int64_t bytes_per_token; /* lower bound, all layers of the group; 0 for states */

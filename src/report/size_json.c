@@ -60,6 +60,7 @@ static void put_groups(struct report_json *json, const struct record_size *size)
         const struct record_size_group *group = &size->groups[i];
         report_json_begin_object(json, NULL);
         report_json_text(json, "kind", group->kind);
+        report_json_bool(json, "is_draft", group->is_draft);
         report_json_integer(json, "layers", group->layers);
         report_json_integer(json, "block_size", group->block_size);
         report_json_integer(json, "block_bytes", group->block_bytes);

@@ -51,13 +51,14 @@ static void print_tokens(struct report_page *page, const struct record_size *siz
                                         "B per sequence",
                                         "block B",
                                         "blocks"};
-    char a[REPORT_NUMBER_BYTES], b[REPORT_NUMBER_BYTES];
+    char a[REPORT_NUMBER_BYTES], b[REPORT_NUMBER_BYTES], kind[40];
     report_page_heading(page, "BYTES PER TOKEN: the lower bound, every symbol with its value");
     report_page_table_begin(page, "llrrrrr");
     HEADER(page, names);
     for (size_t i = 0; i < size->group_count; i++) {
         const struct record_size_group *group = &size->groups[i];
-        report_page_cell(page, group->kind);
+        snprintf(kind, sizeof kind, "%s%s", group->kind, group->is_draft ? " (draft)" : "");
+        report_page_cell(page, kind);
         report_page_cell(page, group->formula);
         cell_integer(page, group->bytes_per_token);
         cell_integer(page, group->slot_bytes);

@@ -43,6 +43,7 @@ struct group_opts {
     int kind;
     int64_t layers, kv_heads, head_dim, window_tokens, block_tokens, bytes_per_sequence;
     double bytes_per_token;
+    const char *kv_dtype;
 };
 
 static const struct base_choice kind_choices[] = {
@@ -105,6 +106,10 @@ static const struct base_field group_fields[] = {
      .min_open = true,
      .max = 1e12,
      .help = "per layer, in place of heads, head_dim and dtype"},
+    {.key = "kv_cache_dtype",
+     .type = BASE_TEXT,
+     GROUP(kv_dtype),
+     .help = "of this group; absent: the engine's"},
     {.key = "bytes_per_sequence",
      .type = BASE_INT,
      .unit = BASE_PLAIN_BYTES,
@@ -130,6 +135,13 @@ static bool check_group(const struct build *b, const struct conf_node *node, con
     if (is_state && opts->bytes_per_sequence == 0)
         return scenario_fail(b->reader, node, path, "missing-key",
                              "a state needs its 'bytes_per_sequence'");
+    struct spec_kv_format format;
+    if (opts->kv_dtype != NULL &&
+        (is_state || opts->bytes_per_token != 0 || !spec_kv_format_find(opts->kv_dtype, &format)))
+        return scenario_fail(b->reader, node, path, "bad-choice",
+                             "'%.40s' is no KV dtype for this group: its heads and head_dim are "
+                             "stored as bf16, fp8, int4, ...",
+                             opts->kv_dtype);
     if (!is_state && opts->bytes_per_token == 0 && !by_geometry)
         return scenario_fail(
             b->reader, node, path, "missing-key",
@@ -159,6 +171,8 @@ static bool read_group(const struct build *b, struct conf_node *node, size_t ind
         .window_tokens = (uint32_t)opts.window_tokens,
         .block_tokens = (uint32_t)opts.block_tokens,
         .stated_bytes_per_token = opts.bytes_per_token,
+        .k_dtype = opts.kv_dtype,
+        .v_dtype = opts.kv_dtype,
         .stated_bytes_per_sequence = (uint64_t)opts.bytes_per_sequence,
     };
     return true;

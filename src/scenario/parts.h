@@ -22,8 +22,8 @@ struct scenario_cost_opts {
 };
 
 struct scenario_memory_opts {
-    double weights_bytes, non_torch_bytes, graphs_bytes, in_use_before_bytes;
-    bool has_weights, has_non_torch, has_graphs, has_in_use_before;
+    double weights_bytes, non_torch_bytes, graphs_bytes, draft_bytes, in_use_before_bytes;
+    bool has_weights, has_non_torch, has_graphs, has_draft, has_in_use_before;
     bool charge_graphs;
     const struct conf_node *activation;
 };
@@ -52,7 +52,8 @@ struct scenario_engine_opts {
         swa_full;
     bool kv_compaction;
     int scheduling_policy, preemption, kv_policy, kv_placement, kv_eviction;
-    const struct conf_node *kv_cache_dtype, *memory, *switches, *kv_tiers, *kv_offload;
+    const struct conf_node *kv_cache_dtype, *memory, *switches, *kv_tiers, *kv_offload,
+        *speculative;
     struct scenario_memory_opts memory_opts;
     struct scenario_switch_opts switch_opts;
 };
@@ -65,7 +66,7 @@ struct scenario_reserve_opts {
 };
 
 struct scenario_sizing_opts {
-    int pool, printed, log, weights_counted, latent_copies;
+    int pool, printed, log, weights_counted, latent_copies, unequal;
     struct base_list before, beside;
     bool windows, loads_vision, spare_page, latent_with_value, by_tokens, clamps;
     int64_t state_blocks, state_blocks_cached, request_table_bytes, block_table_bytes, latent_block,
@@ -202,6 +203,8 @@ void scenario_sizing_block(struct scenario_load *load);
 void scenario_sizing_share(struct scenario_load *load);
 void scenario_sizing_respell(struct scenario_load *load, struct conf_node *engine);
 void scenario_sizing_fill(struct scenario_load *load, struct kv_waterfall_inputs *inputs);
+/* drafter.c: groups, slots and weights of engine.speculative_config, into the model and the inputs. */
+bool scenario_drafter_resolve(struct scenario_load *load, struct kv_waterfall_inputs *inputs);
 /* lint.c: mistakes of catalogs, for `kvsim check` alone. */
 bool scenario_lint_model(struct scenario_reader *reader, const struct conf_node *tree,
                          const struct spec_model *model);

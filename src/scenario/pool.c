@@ -13,6 +13,8 @@
 
 /* ---- dtypes of the cache ---- */
 
+#define KV_DTYPE "engine.kv_cache_dtype"
+
 static const char *resolve_name(const struct scenario_load *load, const char *word)
 {
     return base_key_equal(word, "auto") ? load->model_dtype : word;
@@ -25,14 +27,38 @@ static bool check_kv_name(struct scenario_load *load, const struct conf_node *no
     if (spec_kv_format_find(name, &format))
         return true;
     return scenario_fail_hint(
-        load->reader, node, "engine.kv_cache_dtype", "bad-choice",
+        load->reader, node, KV_DTYPE, "bad-choice",
         "auto, bf16, fp16, fp8, fp8_e4m3, fp8_per_token_head, int8, int4, nvfp4, fp8_ds_mla, ...",
         "unknown KV cache dtype '%.60s'", name);
 }
 
+/* NAME, or {k: NAME, v: NAME}; false where it is neither, or a name is unknown. */
+static bool read_pair(struct scenario_load *load, const char *key, const struct conf_node *node,
+                      const char **k, const char **v)
+{
+    struct scenario_reader *reader = load->reader;
+    if (node->kind == CONF_SCALAR) {
+        *k = *v = resolve_name(load, node->text);
+        scenario_param_text(reader, key, node->text, "", node);
+        return check_kv_name(load, node, *k);
+    }
+    const struct conf_node *of_k = conf_get(node, "k"), *of_v = conf_get(node, "v");
+    bool is_pair = node->kind == CONF_MAP && node->count == 2 && of_k != NULL && of_v != NULL &&
+                   of_k->kind == CONF_SCALAR && of_v->kind == CONF_SCALAR;
+    if (!is_pair)
+        return scenario_fail(reader, node, key, "unsupported-key",
+                             "'kv_cache_dtype' must be a name, {k: NAME, v: NAME}, or either by "
+                             "kind of layer: {full: NAME, sliding: NAME, chunked: NAME}");
+    *k = resolve_name(load, of_k->text);
+    *v = resolve_name(load, of_v->text);
+    scenario_param_text(reader, scenario_join(reader->arena, key, "k"), of_k->text, "", of_k);
+    scenario_param_text(reader, scenario_join(reader->arena, key, "v"), of_v->text, "", of_v);
+    return check_kv_name(load, of_k, *k) && check_kv_name(load, of_v, *v);
+}
+
 /* {full: NAME, sliding: NAME, ...}: a kind that isn't named is stored as the full layers are. */
 static bool find_kind_dtypes(struct scenario_load *load, const struct conf_node *node,
-                             const char **kinds, const char **k, const char **v)
+                             struct spec_kv_options *kv)
 {
     for (size_t i = 0; i < node->count; i++) {
         const char *word = node->keys[i]->text;
@@ -40,46 +66,30 @@ static bool find_kind_dtypes(struct scenario_load *load, const struct conf_node 
         while (kind < SPEC_KV_STATE &&
                !base_key_equal(spec_kv_kind_name((enum spec_kv_kind)kind), word))
             kind++;
-        if (kind == SPEC_KV_STATE || node->items[i]->kind != CONF_SCALAR)
+        if (kind == SPEC_KV_STATE)
             return scenario_fail(
-                load->reader, node->keys[i], "engine.kv_cache_dtype", "unknown-key",
+                load->reader, node->keys[i], KV_DTYPE, "unknown-key",
                 "'%.40s' is no kind of layer with a KV dtype: full, sliding, chunked", word);
-        kinds[kind] = resolve_name(load, node->items[i]->text);
-        scenario_param_text(
-            load->reader, base_arena_printf(load->reader->arena, "engine.kv_cache_dtype.%s", word),
-            node->items[i]->text, "", node->items[i]);
-        if (!check_kv_name(load, node->items[i], kinds[kind]))
+        if (!read_pair(load, scenario_join(load->reader->arena, KV_DTYPE, word), node->items[i],
+                       &kv->kind_k_dtype[kind], &kv->kind_v_dtype[kind]))
             return false;
     }
-    *k = *v = kinds[SPEC_KV_FULL];
+    kv->k_dtype = kv->kind_k_dtype[SPEC_KV_FULL];
+    kv->v_dtype = kv->kind_v_dtype[SPEC_KV_FULL];
     return true;
 }
 
-static bool find_kv_dtypes(struct scenario_load *load, const char **kinds, const char **k,
-                           const char **v)
+static bool find_kv_dtypes(struct scenario_load *load, struct spec_kv_options *kv)
 {
     const struct conf_node *node = load->opts.kv_cache_dtype;
-    struct scenario_reader *reader = load->reader;
-    if (node == NULL || node->kind == CONF_SCALAR) {
-        *k = *v = resolve_name(load, node == NULL ? "auto" : node->text);
-        if (node != NULL)
-            scenario_param_text(reader, "engine.kv_cache_dtype", node->text, "", node);
-        return check_kv_name(load, node, *k);
+    if (node == NULL) {
+        kv->k_dtype = kv->v_dtype = resolve_name(load, "auto");
+        return check_kv_name(load, node, kv->k_dtype);
     }
-    const struct conf_node *key = conf_get(node, "k"), *value = conf_get(node, "v");
-    if (node->kind == CONF_MAP && conf_get(node, "full") != NULL && key == NULL && value == NULL)
-        return find_kind_dtypes(load, node, kinds, k, v);
-    bool is_pair = node->kind == CONF_MAP && node->count == 2 && key != NULL && value != NULL &&
-                   key->kind == CONF_SCALAR && value->kind == CONF_SCALAR;
-    if (!is_pair)
-        return scenario_fail(reader, node, "engine.kv_cache_dtype", "unsupported-key",
-                             "'kv_cache_dtype' must be a name, {k: NAME, v: NAME}, or names by "
-                             "kind of layer: {full: NAME, sliding: NAME, chunked: NAME}");
-    *k = resolve_name(load, key->text);
-    *v = resolve_name(load, value->text);
-    scenario_param_text(reader, "engine.kv_cache_dtype.k", key->text, "", key);
-    scenario_param_text(reader, "engine.kv_cache_dtype.v", value->text, "", value);
-    return check_kv_name(load, key, *k) && check_kv_name(load, value, *v);
+    if (node->kind == CONF_MAP && conf_get(node, "full") != NULL && conf_get(node, "k") == NULL &&
+        conf_get(node, "v") == NULL)
+        return find_kind_dtypes(load, node, kv);
+    return read_pair(load, KV_DTYPE, node, &kv->k_dtype, &kv->v_dtype);
 }
 
 /* ---- run-time memory ---- */
@@ -246,6 +256,7 @@ static bool fill_inputs(struct scenario_load *load, struct kv_waterfall_inputs *
             stated_bytes(load, "non_torch", memory->has_non_torch, memory->non_torch_bytes),
         .graphs = stated_bytes(load, "graphs", memory->has_graphs && !opts->enforce_eager,
                                memory->graphs_bytes),
+        .draft = stated_bytes(load, "draft", memory->has_draft, memory->draft_bytes),
         .in_use_before = stated_bytes(load, "in_use_before", memory->has_in_use_before,
                                       memory->in_use_before_bytes),
         .kv_cache_memory_bytes = opts->kv_cache_memory_bytes,
@@ -262,8 +273,27 @@ static bool fill_inputs(struct scenario_load *load, struct kv_waterfall_inputs *
     inputs->pages.hybrid = inputs->pages.hybrid && (scenario->config.kv_policy == KV_PAGED ||
                                                     scenario->config.kv_policy == KV_UNLIMITED);
     fill_demand(load, inputs);
-    return find_kv_dtypes(load, inputs->kv.kind_dtype, &inputs->kv.k_dtype, &inputs->kv.v_dtype) &&
-           read_activation(load, &inputs->activation);
+    return find_kv_dtypes(load, &inputs->kv) && read_activation(load, &inputs->activation) &&
+           scenario_drafter_resolve(load, inputs);
+}
+
+static const char *print_pair(const struct scenario_load *load, const char *k, const char *v)
+{
+    return strcmp(k, v) == 0 ? k : base_arena_printf(load->reader->arena, "%s/%s", k, v);
+}
+
+/* "bf16", "fp8/int4" of K and V, "bf16, sliding fp8". */
+static const char *print_kv_dtypes(const struct scenario_load *load,
+                                   const struct spec_kv_options *kv)
+{
+    const char *text = print_pair(load, kv->k_dtype, kv->v_dtype);
+    for (int kind = SPEC_KV_FULL + 1; kind < SPEC_KV_STATE; kind++) {
+        if (kv->kind_k_dtype[kind] != NULL)
+            text = base_arena_printf(
+                load->reader->arena, "%s, %s %s", text, spec_kv_kind_name((enum spec_kv_kind)kind),
+                print_pair(load, kv->kind_k_dtype[kind], kv->kind_v_dtype[kind]));
+    }
+    return text;
 }
 
 static bool check_pool_keys(struct scenario_load *load)
@@ -332,10 +362,7 @@ bool scenario_pool_make(struct scenario_load *load)
     struct kvsim_error err = {.status = KVSIM_OK};
     if (!check_pool_keys(load) || !fill_inputs(load, &inputs))
         return false;
-    config->kv_cache_dtype = inputs.kv.k_dtype;
-    if (strcmp(inputs.kv.k_dtype, inputs.kv.v_dtype) != 0)
-        config->kv_cache_dtype =
-            base_arena_printf(load->reader->arena, "%s/%s", inputs.kv.k_dtype, inputs.kv.v_dtype);
+    config->kv_cache_dtype = print_kv_dtypes(load, &inputs.kv);
     scenario_param_derived(load->reader, "engine.kv_cache_dtype.used", config->kv_cache_dtype, "",
                            SPEC_CALCULATED, "auto is the model's dtype");
     if (load->purpose == SCENARIO_FOR_STEP) {

@@ -42,14 +42,14 @@ void scenario_field_type(const struct base_field *field, struct base_text *out);
 extern const struct scenario_section scenario_top_section, scenario_cluster_section,
     scenario_run_section, scenario_price_section, scenario_record_section, scenario_engine_section,
     scenario_memory_section, scenario_activation_section, scenario_switch_section,
-    scenario_tier_section, scenario_offload_section, scenario_workload_section,
-    scenario_class_section, scenario_timeout_section, scenario_shared_section,
-    scenario_popularity_section, scenario_sessions_section, scenario_length_section,
-    scenario_time_section, scenario_cost_section, scenario_host_section, scenario_model_section,
-    scenario_vision_section, scenario_group_section, scenario_hardware_section,
-    scenario_link_section, scenario_pcie_section, scenario_tflops_section,
-    scenario_all_reduce_section, scenario_sizing_section, scenario_reserve_section,
-    scenario_runtime_section;
+    scenario_speculative_section, scenario_tier_section, scenario_offload_section,
+    scenario_workload_section, scenario_class_section, scenario_timeout_section,
+    scenario_shared_section, scenario_popularity_section, scenario_sessions_section,
+    scenario_length_section, scenario_time_section, scenario_cost_section, scenario_host_section,
+    scenario_model_section, scenario_vision_section, scenario_group_section,
+    scenario_hardware_section, scenario_link_section, scenario_pcie_section,
+    scenario_tflops_section, scenario_all_reduce_section, scenario_sizing_section,
+    scenario_reserve_section, scenario_runtime_section;
 
 /* ---- parameters (params.c) ---- */
 

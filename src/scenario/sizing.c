@@ -96,6 +96,14 @@ static const struct base_choice log_choices[] = {
     {0},
 };
 
+static const struct base_choice unequal_choices[] = {
+    {"refused", KV_UNEQUAL_REFUSED, "they cannot share a pool"},
+    {"longer", KV_UNEQUAL_LONGER,
+     "layers with fewer bytes get longer blocks, where the bytes divide"},
+    {"padded", KV_UNEQUAL_PADDED, "and padded ones where they do not"},
+    {0},
+};
+
 static const struct base_choice count_choices[] = {
     {"bytes", SPEC_WEIGHTS_BYTES, "elements of the tensors"},
     {"blocks", SPEC_WEIGHTS_BLOCKS,
@@ -179,6 +187,12 @@ static const struct base_field sizing_fields[] = {
      SIZING(windows),
      .def = "true",
      .help = "windowed layers and states have tables of their own"},
+    {.key = "unequal_pages",
+     .type = BASE_CHOICE,
+     SIZING(unequal),
+     .choices = unequal_choices,
+     .def = "refused",
+     .help = "kinds of layers whose tokens take different bytes"},
     {.key = "state_blocks",
      .type = BASE_INT,
      .unit = BASE_COUNT,
@@ -619,6 +633,7 @@ void scenario_sizing_fill(struct scenario_load *load, struct kv_waterfall_inputs
     inputs->kv.latent_align_bytes = (uint32_t)sizing->latent_align;
     inputs->kv.latent_with_value = sizing->latent_with_value;
     inputs->gpu_memory_utilization = opts->gpu_memory_utilization;
+    inputs->pages.unequal = (enum kv_unequal_pages)sizing->unequal;
     inputs->pages.hybrid = sizing->windows && !opts->disable_hybrid_kv_cache_manager;
     inputs->pages.state_blocks_per_sequence =
         (uint32_t)(opts->enable_prefix_caching ? sizing->state_blocks_cached

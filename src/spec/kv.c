@@ -226,7 +226,7 @@ static uint64_t all_layers(const struct spec_model *model)
 {
     uint64_t layers = model->layer_count;
     for (size_t i = 0; i < model->group_count && model->only_groups; i++)
-        layers += model->groups[i].layer_count;
+        layers += model->groups[i].is_draft ? 0 : model->groups[i].layer_count;
     return layers;
 }
 
@@ -234,10 +234,17 @@ static uint32_t layers_per_gpu(const struct spec_model *model, const struct spec
                                const struct spec_kv_options *options)
 {
     uint64_t stages = options->pipeline_parallel;
+    if (group->is_draft)
+        return options->stage == 0 || options->stage == stages ? group->layer_count : 0;
     if (options->stage == 0)
         return (uint32_t)div_up(group->layer_count, stages);
     return (uint32_t)spec_stage_share(group->layer_count, all_layers(model), stages,
                                       options->stage - 1);
+}
+
+static const char *own_dtype(const char *of_group, const char *of_kind)
+{
+    return of_group != NULL ? of_group : of_kind;
 }
 
 static enum kvsim_status make_slot(const struct spec_model *model,
@@ -252,15 +259,20 @@ static enum kvsim_status make_slot(const struct spec_model *model,
         .window_tokens = group->window_tokens,
         .block_tokens = group->block_tokens != 0 ? group->block_tokens : options->block_tokens,
         .layer_count_per_gpu = layers_per_gpu(model, group, options),
+        .is_draft = group->is_draft,
     };
     if (group->kind == SPEC_KV_STATE)
         return make_state_slot(group, options, slot, err);
-    const char *own = options->kind_dtype[group->kind];
-    if (own == NULL)
-        return make_token_slot(model, group, options, layout, slot, err);
     struct spec_kv_layout of_kind = *layout;
-    enum kvsim_status status = find_format(own, &of_kind.k_format, err);
-    of_kind.v_format = of_kind.k_format;
+    const char *k = own_dtype(group->k_dtype, options->kind_k_dtype[group->kind]);
+    const char *v = own_dtype(group->v_dtype, options->kind_v_dtype[group->kind]);
+    enum kvsim_status status = KVSIM_OK;
+    if (k != NULL)
+        status = find_format(k, &of_kind.k_format, err);
+    if (status == KVSIM_OK && v != NULL)
+        status = find_format(v, &of_kind.v_format, err);
+    slot->k_format = of_kind.k_format;
+    slot->v_format = of_kind.v_format;
     if (status == KVSIM_OK)
         status = make_token_slot(model, group, options, &of_kind, slot, err);
     return status;

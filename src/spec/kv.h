@@ -46,6 +46,8 @@ struct spec_kv_slot {
         layer_slot_bytes_per_gpu; /* one token of one layer on one GPU that holds it; 0 for states */
     uint64_t layer_sequence_bytes_per_gpu; /* states: one layer's on one GPU */
     uint32_t layer_count_per_gpu;          /* of the fullest pipeline stage */
+    bool is_draft;                         /* as in spec_kv_group */
+    struct spec_kv_format k_format, v_format;
 };
 
 struct spec_kv_layout {
@@ -68,8 +70,8 @@ struct spec_kv_options {
     uint32_t stage; /* per_gpu figures are of this pipeline stage, from 1; 0 = of the fullest */
     uint32_t block_tokens;         /* of groups that don't state their own */
     const char *k_dtype, *v_dtype; /* resolved names, not "auto" */
-    /* Layers of a kind stored otherwise, by enum spec_kv_kind; NULL: as k_dtype and v_dtype say. */
-    const char *kind_dtype[SPEC_KV_KIND_COUNT];
+    /* Layers of a kind stored otherwise, by enum spec_kv_kind; NULL: as k_dtype and v_dtype say. A group may state its own. */
+    const char *kind_k_dtype[SPEC_KV_KIND_COUNT], *kind_v_dtype[SPEC_KV_KIND_COUNT];
     bool
         latent_with_value; /* the latent is stored a second time as V (llama.cpp before its MLA cache) */
     uint32_t latent_align_bytes; /* an MLA entry is padded to a multiple (vLLM V0: 256); 0 = none */

@@ -40,6 +40,8 @@ struct spec_kv_group {
     double stated_bytes_per_token; /* per layer; 0 = from geometry and dtype */
     uint64_t stated_bytes_per_sequence;                     /* per layer: states */
     uint64_t state_elements_conv, state_elements_recurrent; /* per layer: states */
+    const char *k_dtype, *v_dtype; /* of this group; NULL = as the engine stores its kind */
+    bool is_draft; /* of a drafter beside the model: all on the last pipeline stage */
 };
 
 enum spec_mlp { SPEC_MLP_GATED, SPEC_MLP_PLAIN };

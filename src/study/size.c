@@ -17,11 +17,10 @@ static const char *format_bytes(struct base_arena *arena, const struct spec_kv_f
 }
 
 /* Every symbol beside its value, so that the product can be checked by hand. */
-static const char *print_formula(struct base_arena *arena, const struct serve_config *config,
+static const char *print_formula(struct base_arena *arena, const struct spec_kv_slot *slot,
                                  const struct spec_kv_group *group)
 {
-    const struct spec_kv_layout *layout = &config->waterfall.layout;
-    const char *b = format_bytes(arena, &layout->k_format);
+    const char *b = format_bytes(arena, &slot->k_format);
     if (group->kind == SPEC_KV_STATE)
         return base_arena_printf(arena, "L %u x state of one sequence", group->layer_count);
     if (group->stated_bytes_per_token != 0)
@@ -33,12 +32,12 @@ static const char *print_formula(struct base_arena *arena, const struct serve_co
     if (group->is_latent)
         return base_arena_printf(arena, "L %u x (r_kv + d_rope) %u x b %s", group->layer_count,
                                  group->k_dim, b);
-    if (group->k_dim == group->v_dim && layout->k_format.name == layout->v_format.name)
+    if (group->k_dim == group->v_dim && slot->k_format.name == slot->v_format.name)
         return base_arena_printf(arena, "2 x L %u x H_kv %u x d_h %u x b %s", group->layer_count,
                                  group->kv_head_count, group->k_dim, b);
     return base_arena_printf(arena, "L %u x H_kv %u x (d_k %u x b %s + d_v %u x b %s)",
                              group->layer_count, group->kv_head_count, group->k_dim, b,
-                             group->v_dim, format_bytes(arena, &layout->v_format));
+                             group->v_dim, format_bytes(arena, &slot->v_format));
 }
 
 static const char *attention_name(const struct spec_model *model)
@@ -59,13 +58,14 @@ static void compare_to_mha(const struct serve_config *config, struct base_arena 
     const struct spec_model *model = config->model;
     const struct spec_kv_layout *layout = &config->waterfall.layout;
     uint32_t head_dim = model->is_mla ? model->qk_nope_dim : model->head_dim;
-    uint64_t layers = 0;
+    uint64_t layers = 0, own_bytes = 0;
     for (size_t i = 0; i < layout->group_count; i++) {
-        if (layout->groups[i].kind == SPEC_KV_FULL)
-            layers += layout->groups[i].layer_count;
+        const struct spec_kv_slot *slot = &layout->groups[i];
+        bool grows = slot->kind == SPEC_KV_FULL || slot->kind == SPEC_KV_INDEX;
+        layers += slot->kind == SPEC_KV_FULL && !slot->is_draft ? slot->layer_count : 0;
+        own_bytes += grows && !slot->is_draft ? slot->lower_bound_bytes : 0;
     }
-    if (model->only_groups || model->q_head_count == 0 || layers == 0 ||
-        out->lower_bound_bytes_per_token == 0)
+    if (model->only_groups || model->q_head_count == 0 || layers == 0 || own_bytes == 0)
         return;
     double bytes = 2.0 * (double)layers * model->q_head_count * head_dim *
                    layout->k_format.bits_per_element / 8.0;
@@ -73,22 +73,37 @@ static void compare_to_mha(const struct serve_config *config, struct base_arena 
         .baseline = base_arena_printf(arena, "MHA with the model's own %u query heads of %u, %s",
                                       model->q_head_count, head_dim, layout->k_format.name),
         .baseline_bytes_per_token = (int64_t)llround(bytes),
-        .ratio = bytes / (double)out->lower_bound_bytes_per_token,
+        .ratio = bytes / (double)own_bytes,
     };
 }
 
 static void split_k_and_v(const struct serve_config *config, struct record_size *out)
 {
-    const struct spec_kv_layout *layout = &config->waterfall.layout;
     double v_bits = 0;
     for (size_t i = 0; i < config->model->group_count; i++) {
         const struct spec_kv_group *group = &config->model->groups[i];
         if (group->kind == SPEC_KV_FULL && !group->is_latent && group->stated_bytes_per_token == 0)
             v_bits += (double)group->layer_count * group->kv_head_count * group->v_dim *
-                      layout->v_format.bits_per_element;
+                      config->waterfall.layout.groups[i].v_format.bits_per_element;
     }
     out->v_bytes = (int64_t)llround(v_bits / 8);
     out->k_bytes = out->lower_bound_bytes_per_token - out->v_bytes;
+}
+
+/* Tokens that are whole blocks of every kind. */
+static int64_t common_tokens(const struct kv_pages *pages)
+{
+    int64_t common = 1;
+    for (size_t i = 0; i < pages->kind_count; i++) {
+        int64_t a = common, b = pages->kinds[i].block_tokens;
+        while (b != 0) {
+            int64_t rest = a % b;
+            a = b;
+            b = rest;
+        }
+        common = common / a * pages->kinds[i].block_tokens;
+    }
+    return common;
 }
 
 /* What the tables of a long sequence take: the slope, and what stands still. Exact at multiples of the block. */
@@ -96,12 +111,12 @@ static void find_slope(const struct serve_config *config, struct record_size *ou
 {
     enum { LONG_BLOCKS = 1 << 14 };
     const struct kv_pages *pages = &config->waterfall.pages;
-    int64_t tokens = (int64_t)LONG_BLOCKS * pages->block_tokens;
+    int64_t unit = common_tokens(pages), tokens = LONG_BLOCKS * unit;
     for (size_t i = 0; i < pages->kind_count; i++)
         tokens = tokens > 4 * (int64_t)pages->kinds[i].window_tokens
                      ? tokens
                      : 4 * (int64_t)pages->kinds[i].window_tokens;
-    tokens -= tokens % pages->block_tokens;
+    tokens -= tokens % unit;
     struct kv_ledger once, twice;
     kv_hold_ledger(&config->waterfall.layout, pages, tokens, 1, &once);
     kv_hold_ledger(&config->waterfall.layout, pages, 2 * tokens, 1, &twice);
@@ -115,13 +130,8 @@ static void find_slope(const struct serve_config *config, struct record_size *ou
 static int64_t group_blocks(const struct kv_pages *pages, const struct spec_kv_slot *slot,
                             int64_t tokens)
 {
-    for (size_t i = 0; i < pages->kind_count; i++) {
-        const struct kv_pages_kind *kind = &pages->kinds[i];
-        if (!pages->is_hybrid ||
-            (kind->kind == slot->kind && kind->window_tokens == slot->window_tokens))
-            return kind->table_count * kv_hold_table_blocks(pages, kind, tokens);
-    }
-    return 0;
+    const struct kv_pages_kind *kind = kv_pages_kind_of(pages, slot);
+    return kind->table_count * kv_hold_table_blocks(pages, kind, tokens);
 }
 
 static void add_groups(const struct serve_config *config, struct base_arena *arena,
@@ -137,10 +147,12 @@ static void add_groups(const struct serve_config *config, struct base_arena *are
         int64_t most = (int64_t)slot->window_tokens * (int64_t)slot->lower_bound_bytes;
         groups[i] = (struct record_size_group){
             .kind = spec_kv_kind_name(slot->kind),
-            .formula = print_formula(arena, config, &config->model->groups[i]),
+            .is_draft = slot->is_draft,
+            .formula = print_formula(arena, slot, &config->model->groups[i]),
             .layers = slot->layer_count,
             .window_tokens = slot->window_tokens,
-            .block_size = pages->is_hybrid ? pages->block_tokens : slot->block_tokens,
+            .block_size =
+                pages->is_hybrid ? kv_pages_kind_of(pages, slot)->block_tokens : slot->block_tokens,
             .block_bytes =
                 pages->is_hybrid ? (int64_t)pages->block_bytes : (int64_t)slot->block_bytes,
             .bytes_per_token = (int64_t)slot->lower_bound_bytes,

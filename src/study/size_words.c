@@ -42,7 +42,7 @@ static void log_vllm_v1(const struct record_size *size, struct lines *lines)
     struct base_arena *arena = lines->arena;
     if (size->driver_bytes_per_gpu != 0)
         add_line(lines, base_arena_printf(arena, "Model loading took %.4f GiB",
-                                          part_gib(size, "weights")));
+                                          part_gib(size, "weights") + part_gib(size, "draft")));
     add_line(lines, base_arena_printf(arena, "Available KV cache memory: %.2f GiB",
                                       (double)size->kv_available_bytes_per_gpu / gib));
     add_line(lines, base_arena_printf(arena, "GPU KV cache size: %s tokens",

@@ -126,6 +126,67 @@ START_TEST(pages_of_unequal_layers_are_refused)
 }
 END_TEST
 
+// Windows in one byte beside full layers in two: blocks of twice the tokens, and equal bytes.
+START_TEST(layers_with_fewer_bytes_get_longer_blocks)
+{
+    struct spec_kv_options opts = {.tensor_parallel = 1,
+                                   .pipeline_parallel = 1,
+                                   .block_tokens = 16,
+                                   .k_dtype = "bf16",
+                                   .v_dtype = "bf16"};
+    opts.kind_k_dtype[SPEC_KV_SLIDING] = opts.kind_v_dtype[SPEC_KV_SLIDING] = "fp8";
+    struct spec_kv_layout layout;
+    struct kvsim_error err = {0};
+    ck_assert(spec_kv_layout_make(&model_gemma3_27b, &opts, &layout, &err) == KVSIM_OK);
+    struct kv_pages_options cut = {
+        .hybrid = true, .window_extra_tokens = 2048, .unequal = KV_UNEQUAL_LONGER};
+    struct kv_pages pages = pages_of(&layout, cut);
+    ck_assert_uint_eq(pages.block_tokens, 16);
+    ck_assert_uint_eq(pages.block_bytes_per_gpu, 1310720);
+    for (size_t i = 0; i < pages.kind_count; i++)
+        ck_assert_uint_eq(pages.kinds[i].block_tokens,
+                          pages.kinds[i].kind == SPEC_KV_SLIDING ? 32 : 16);
+    ck_assert_int_eq(kv_pages_sequence_blocks(&pages, 131072),
+                     8192 + 6 * ((1023 + 2048 + 31) / 32 + 1));
+    // 264 bytes do not divide 512: padded, or refused.
+    opts.kind_k_dtype[SPEC_KV_SLIDING] = opts.kind_v_dtype[SPEC_KV_SLIDING] = "fp8_per_token_head";
+    ck_assert(spec_kv_layout_make(&model_gemma3_27b, &opts, &layout, &err) == KVSIM_OK);
+    ck_assert_int_eq(kv_pages_make(&layout, &cut, &pages, &err), KVSIM_ERR_SCENARIO);
+    cut.unequal = KV_UNEQUAL_PADDED;
+    pages = pages_of(&layout, cut);
+    ck_assert_uint_eq(pages.block_bytes_per_gpu, 1310720);
+    ck_assert_uint_eq(pages.kinds[0].block_tokens, 16);
+    ck_assert_uint_eq(pages.kinds[1].block_tokens, 16);
+}
+END_TEST
+
+// gpt-oss-20b with a head of one layer: 12 and 13 layers, so two tables of 13 (vllm/v1/core/kv_cache_utils.py names the case).
+START_TEST(a_drafter_joins_the_layers_that_are_like_its_own)
+{
+    struct spec_model model = model_gemma3_27b;
+    model.groups[0].layer_count = model.groups[1].layer_count = 12;
+    size_t full = model.groups[0].kind == SPEC_KV_FULL ? 0 : 1;
+    model.groups[2] = model.groups[full];
+    model.groups[2].layer_count = 1;
+    model.groups[2].is_draft = true;
+    model.group_count = 3;
+    struct spec_kv_layout layout = layout_of(&model, 1, "bf16");
+    struct kv_pages_options cut = {
+        .hybrid = true, .window_extra_tokens = 2048, .lookahead_tokens = 3, .longest_tokens = 4096};
+    struct kv_pages pages = pages_of(&layout, cut);
+    ck_assert_uint_eq(pages.kind_count, 2);
+    ck_assert_uint_eq(pages.table_count, 2);
+    ck_assert_uint_eq(pages.page_layer_count, 13);
+    ck_assert_uint_eq(pages.padded_layer_count, 1);
+    // Slots for three more tokens, but none beyond the longest sequence.
+    ck_assert_int_eq(kv_pages_lookahead(&pages, 16), 3);
+    ck_assert_int_eq(kv_pages_lookahead(&pages, 4094), 2);
+    ck_assert_int_eq(kv_pages_lookahead(&pages, 5000), 0);
+    ck_assert_int_eq(kv_pages_sequence_blocks(&pages, 16), 2 + 3);
+    ck_assert_int_eq(kv_pages_sequence_blocks(&pages, 4096), 256 + (1023 + 2048 + 15) / 16 + 1);
+}
+END_TEST
+
 START_TEST(the_longest_sequence_is_the_last_that_fits)
 {
     struct spec_kv_layout layout = layout_of(&model_gemma3_27b, 1, "bf16");
@@ -162,4 +223,6 @@ CHECK_MAIN("kv.pages", one_kind_of_layer_needs_one_table, windows_have_tables_of
            without_hybrid_tables_windows_keep_everything, nearly_equal_kinds_share_the_larger_page,
            attention_pages_grow_to_hold_a_state, without_hybrid_tables_states_lie_beside_the_pool,
            tables_keep_a_place_for_blocks_that_windows_gave_back,
-           pages_of_unequal_layers_are_refused, the_longest_sequence_is_the_last_that_fits)
+           pages_of_unequal_layers_are_refused, layers_with_fewer_bytes_get_longer_blocks,
+           a_drafter_joins_the_layers_that_are_like_its_own,
+           the_longest_sequence_is_the_last_that_fits)

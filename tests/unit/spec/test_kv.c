@@ -278,7 +278,7 @@ START_TEST(kinds_may_be_stored_otherwise)
 {
     struct spec_kv_options opts = options(1, 16, "bf16");
     struct spec_kv_layout same = layout_of(&model_gemma3_27b, &opts);
-    opts.kind_dtype[SPEC_KV_SLIDING] = "fp8";
+    opts.kind_k_dtype[SPEC_KV_SLIDING] = opts.kind_v_dtype[SPEC_KV_SLIDING] = "fp8";
     struct spec_kv_layout mixed = layout_of(&model_gemma3_27b, &opts);
     for (size_t i = 0; i < same.group_count; i++) {
         uint64_t share = same.groups[i].kind == SPEC_KV_SLIDING ? 2 : 1;
@@ -286,7 +286,7 @@ START_TEST(kinds_may_be_stored_otherwise)
     }
     struct spec_kv_layout refused;
     struct kvsim_error err = {0};
-    opts.kind_dtype[SPEC_KV_SLIDING] = "fp9";
+    opts.kind_k_dtype[SPEC_KV_SLIDING] = opts.kind_v_dtype[SPEC_KV_SLIDING] = "fp9";
     ck_assert_int_eq(spec_kv_layout_make(&model_gemma3_27b, &opts, &refused, &err),
                      KVSIM_ERR_SCENARIO);
 }
