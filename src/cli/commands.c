@@ -528,8 +528,10 @@ const struct cli_command cli_commands[] = {
          "of them together: the probability that the replicas for the demand meet the targets, "
          "with its interval. A KEY is 'demand', a number of the scenario, a length "
          "(workload.output_tokens: its mean) or hardware.efficiency as a whole.\n"
-         "Runs are stored and taken up like points of a sweep. The exit status is 1 when no load "
-         "meets the targets.",
+         "Runs are stored and taken up like points of a sweep. Where runs are too short for their "
+         "load to build up before a target breaks, the limit is said to be not reached, with what "
+         "was seen to be met. The exit status is 1 then, unless a stated --demand was shown to be "
+         "carried, and when no load meets the targets.",
      .options = plan_options,
      .examples = EXAMPLES(
          "kvsim plan scenarios/chat-8k.yaml", "requests/s that one replica carries",

@@ -12,12 +12,16 @@
 #include <math.h>
 #include <string.h>
 
+#define DEMAND_MIN 1e-9 /* as a scenario's rates */
+#define DEMAND_MAX 1e12
+
 struct session {
     const struct cli_args *args;
     struct study_axes axes;
     struct record_plan plan;
     struct store *store;
     double confidence, half_width, demand, growth;
+    bool demand_is_rate;
     struct record_date start;
     struct {
         struct study_uncertain *at;
@@ -49,17 +53,48 @@ static enum kvsim_status read_real(const char *option, const char *text, enum ba
     return fail_usage(err, option, range);
 }
 
-/* A rate has a unit; clients of a closed loop and the speed of a trace are plain numbers. */
+/* A rate has a unit; clients of a closed loop and the speed of a trace are plain numbers. Which of them it has to be is told
+ * by the scenario's arrivals. */
 static enum kvsim_status read_demand(struct session *session, struct kvsim_error *err)
 {
     const char *text = session->args->demand;
-    struct kvsim_error ignored;
+    struct kvsim_error why;
+    char said[140];
     session->demand = (double)NAN;
-    if (text != NULL && base_parse_real(text, BASE_NONE, &session->demand, &ignored) == KVSIM_OK)
-        return session->demand > 0 && isfinite(session->demand)
-                   ? KVSIM_OK
-                   : fail_usage(err, "demand", "must be above 0");
-    return read_real("demand", text, BASE_RATE, 0, HUGE_VAL, &session->demand, err);
+    if (text == NULL)
+        return KVSIM_OK;
+    session->demand_is_rate = base_parse_real(text, BASE_NONE, &session->demand, &why) != KVSIM_OK;
+    bool is_read = !session->demand_is_rate ||
+                   base_parse_real(text, BASE_RATE, &session->demand, &why) == KVSIM_OK;
+    if (is_read && session->demand >= DEMAND_MIN && session->demand <= DEMAND_MAX)
+        return KVSIM_OK;
+    snprintf(said, sizeof said,
+             is_read ? "%.60s is not between 1e-9 and 1e12"
+                     : "'%.60s' is neither a rate, such as 5/s, nor a number, such as 64 clients",
+             text);
+    return fail_usage(err, "demand", said);
+}
+
+/* The load is what a plan looks for, and the demand is the same for all candidates. */
+static enum kvsim_status check_axis(const char *key, struct kvsim_error *err)
+{
+    static const char *const loads[] = {"workload.arrival", "workload.arrival.process",
+                                        "workload.arrival.rate", "workload.arrival.concurrency",
+                                        "workload.arrival.speedup"};
+    for (size_t i = 0; i < sizeof loads / sizeof *loads; i++) {
+        if (!base_key_equal(key, loads[i]) && !base_starts_with(key, "workload.arrival.stages"))
+            continue;
+        enum kvsim_status status = base_fail(
+            err, KVSIM_ERR_USAGE,
+            "--axis: %.80s is the load, which a plan looks for itself, under one demand for all "
+            "candidates",
+            key);
+        base_error_at(err, "kvsim plan", 0, 0);
+        base_error_hint(err, "--demand states it; 'kvsim sweep --axis %.80s=...' runs several",
+                        key);
+        return status;
+    }
+    return KVSIM_OK;
 }
 
 static enum kvsim_status read_start(struct session *session, struct kvsim_error *err)
@@ -146,6 +181,8 @@ static enum kvsim_status read_options(struct session *session, struct kvsim_erro
         status = read_doubts(session, err);
     for (size_t i = 0; i < args->axes.count && status == KVSIM_OK; i++)
         status = study_axes_add(&session->axes, args->axes.at[i], err);
+    for (size_t i = 0; i < session->axes.count && status == KVSIM_OK; i++)
+        status = check_axis(session->axes.at[i].key, err);
     if (status == KVSIM_OK && study_axes_has(&session->axes, STUDY_AXIS_CONCURRENCY))
         status = fail_usage(err, "axis", "concurrency is what a plan looks for in a closed loop");
     return status == KVSIM_OK ? study_axes_check(&session->axes, err) : status;
@@ -182,6 +219,8 @@ static enum kvsim_status make_plan(struct session *session, struct kvsim_diags *
         .confidence = session->confidence,
         .half_width = session->half_width,
         .demand = session->demand,
+        .demand_is_rate = session->demand_is_rate,
+        .demand_text = args->demand,
         .growth_per_month = session->growth,
         .start = session->start,
         .spare_replicas = args->spare == CLI_UNSET ? 0 : args->spare,
@@ -264,6 +303,16 @@ static void write_plan(const void *context, FILE *out)
     }
 }
 
+/* A limit that was not reached is an answer only where it was enough for a stated demand. */
+static int exit_status(const struct session *session)
+{
+    const struct record_candidate *best = &session->plan.candidates[0];
+    bool is_carried = session->args->demand != NULL && best->is_verified;
+    bool is_answered = best->status == RECORD_CANDIDATE_OK ||
+                       (best->status == RECORD_CANDIDATE_NOT_REACHED && is_carried);
+    return is_answered ? 0 : CLI_EXIT_MISSED;
+}
+
 static int run_session(struct session *session)
 {
     struct kvsim_error err;
@@ -281,7 +330,7 @@ static int run_session(struct session *session)
     status = cli_result_put(session->args, "write the plan", write_plan, session, &err);
     if (status != KVSIM_OK)
         return cli_fail(&err);
-    return session->plan.candidates[0].status == RECORD_CANDIDATE_NONE ? CLI_EXIT_MISSED : 0;
+    return exit_status(session);
 }
 
 int cli_plan(const struct cli_args *args)

@@ -8,14 +8,28 @@
 
 const char *record_load_name(enum record_load load)
 {
-    static const char *const names[] = {"rate", "concurrency", "speedup"};
-    base_require((unsigned)load < sizeof names / sizeof *names);
+    static const char *const names[RECORD_LOAD_COUNT] = {"rate", "concurrency", "speedup",
+                                                         "session_rate"};
+    base_require((unsigned)load < RECORD_LOAD_COUNT);
     return names[load];
+}
+
+const char *record_load_unit(enum record_load load)
+{
+    static const char *const units[RECORD_LOAD_COUNT] = {"requests/s", "clients",
+                                                         "x the trace's speed", "sessions/s"};
+    base_require((unsigned)load < RECORD_LOAD_COUNT);
+    return units[load];
+}
+
+bool record_load_is_rate(enum record_load load)
+{
+    return load == RECORD_LOAD_RATE || load == RECORD_LOAD_SESSION_RATE;
 }
 
 const char *record_candidate_status_name(enum record_candidate_status status)
 {
-    static const char *const names[RECORD_CANDIDATE_STATUS_COUNT] = {"ok", "none", "unbounded",
+    static const char *const names[RECORD_CANDIDATE_STATUS_COUNT] = {"ok", "none", "not_reached",
                                                                      "refused"};
     base_require((unsigned)status < RECORD_CANDIDATE_STATUS_COUNT);
     return names[status];
@@ -26,6 +40,12 @@ const char *record_spread_name(enum record_spread distribution)
     static const char *const names[RECORD_SPREAD_COUNT] = {"uniform", "normal"};
     base_require((unsigned)distribution < RECORD_SPREAD_COUNT);
     return names[distribution];
+}
+
+bool record_candidate_is_precise(const struct record_plan *plan,
+                                 const struct record_candidate *candidate)
+{
+    return isnan(candidate->half_width) || candidate->half_width <= plan->half_width;
 }
 
 double record_input_effect(const struct record_input *input)

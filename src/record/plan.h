@@ -9,8 +9,19 @@
 
 #include "record/sweep.h"
 
-enum record_load { RECORD_LOAD_RATE, RECORD_LOAD_CONCURRENCY, RECORD_LOAD_SPEEDUP };
-const char *record_load_name(enum record_load load); /* "rate", "concurrency", "speedup" */
+enum { RECORD_REPLICAS_MAX = 1000000 }; /* more than so many are no answer */
+
+enum record_load {
+    RECORD_LOAD_RATE,         /* requests per second */
+    RECORD_LOAD_CONCURRENCY,  /* clients of a closed loop */
+    RECORD_LOAD_SPEEDUP,      /* of a trace */
+    RECORD_LOAD_SESSION_RATE, /* sessions per second: each brings several requests */
+    RECORD_LOAD_COUNT
+};
+const char *record_load_name(enum record_load load); /* "rate", "session_rate" ... */
+const char *record_load_unit(enum record_load load); /* "requests/s", "clients" ... */
+/* A rate of arrivals, of requests or sessions. */
+bool record_load_is_rate(enum record_load load);
 
 /* A target's figure at one load, with Student's t interval over the replications (NaN: one replication, or none). */
 struct record_target {
@@ -24,9 +35,12 @@ struct record_probe {
     int64_t replicas, replications;
     bool is_met;        /* every target holds for the mean over replications */
     bool is_met_surely; /* ... and for the bound of its one-sided interval */
-    bool is_overloaded;
-    double margin;                       /* log of the worst figure over its bound; below 0 = met */
-    int64_t run_id;                      /* 0: not stored */
+    bool is_overloaded,
+        is_near;    /* is_near: near saturation, where overload may be hidden by chance */
+    bool is_short;  /* too few requests for the load to build up: met says nothing */
+    double rounds;  /* the run's length over what one request, or session, takes; NaN: none ended */
+    double margin;  /* log of the worst figure over its bound; below 0 = met */
+    int64_t run_id; /* 0: not stored */
     const struct record_target *targets; /* in the scenario's order */
     size_t target_count;
     const char *worst; /* the target that is nearest to its bound, or furthest beyond */
@@ -35,8 +49,8 @@ struct record_probe {
 
 enum record_candidate_status {
     RECORD_CANDIDATE_OK,
-    RECORD_CANDIDATE_NONE,      /* no load meets the targets */
-    RECORD_CANDIDATE_UNBOUNDED, /* every load that was tried meets them */
+    RECORD_CANDIDATE_NONE,        /* no load meets the targets */
+    RECORD_CANDIDATE_NOT_REACHED, /* every load that could be judged meets them: at least max_load */
     RECORD_CANDIDATE_REFUSED,
     RECORD_CANDIDATE_STATUS_COUNT
 };
@@ -45,26 +59,33 @@ const char *record_candidate_status_name(enum record_candidate_status status);
 struct record_candidate {
     const char *values[RECORD_AXES_MAX];
     enum record_candidate_status status;
-    const char *reason;
+    const char *reason; /* why it is refused, or why the limit was not reached; "" */
     const char *model, *hardware;
     int64_t base_replicas, gpus_per_replica;
     double usd_per_gpu_hour; /* NaN: unknown */
 
     /* The highest load of the configuration with its own replicas. */
-    double max_load, ci_low,
-        ci_high;       /* interval of the load at which the targets are just met; NaN: withheld */
-    double sure_load;  /* met at the stated confidence */
-    double max_rate;   /* requests per second at that load */
-    const char *limit; /* the target that breaks first, or "stability" */
+    double max_load; /* the highest that a run met */
+    double root, ci_low,
+        ci_high;       /* the load at which the targets are just met, its interval; NaN: withheld */
+    double half_width; /* of the interval, relative; NaN */
+    double sure_load;  /* met at the stated confidence; 0: nothing shows confidence */
+    double counted_load;  /* what sizes a demand: the sure one, or the highest where runs have no
+                             spread to be sure by; 0: none */
+    double max_rate;      /* requests per second at the highest load */
+    int64_t replications; /* of the runs behind the answer */
+    const char *limit;    /* the target that breaks first, or "stability" */
     const char *binding_limit; /* what binds there */
 
     /* For the demand. */
     int64_t replicas, gpus;         /* 0: no demand, or it cannot be met */
     bool is_verified;               /* by a run of so many replicas; else calculated from one */
     int64_t missed_from, missed_to; /* so many replicas were run and none was enough; 0: not so */
-    double usd_per_hour, usd_per_mtok_output, headroom; /* NaN: unknown */
-    double gpu_hours_elastic, gpu_hours_static;         /* over a profile; NaN without one */
-    double months_to_breach, months_low, months_high;   /* at the stated growth; NaN without one */
+    double usd_per_hour, usd_per_mtok_output;     /* NaN: unknown */
+    double carried_load;                          /* by the replicas together; NaN: unknown */
+    double headroom, headroom_low, headroom_high; /* carried_load over the demand, less 1; NaN */
+    double gpu_hours_elastic, gpu_hours_static;   /* over a profile; NaN without one */
+    double months_to_breach, months_low, months_high; /* at the stated growth; NaN without one */
 
     struct {
         struct record_probe *at;
@@ -134,8 +155,10 @@ struct record_plan {
     struct base_arena arena;
     const char *scenario;
     enum record_load load;
-    double demand; /* requests per second; NaN: none */
+    bool has_demand; /* a candidate that can start has told load and demand */
+    double demand;   /* in the load's unit; NaN: none */
     double confidence, growth_per_month;
+    double half_width;        /* relative, that was asked for */
     struct record_date start; /* of the growth */
     int64_t spare_replicas;
     bool is_zipped;
@@ -162,6 +185,9 @@ struct record_plan {
     size_t runs_simulated, runs_taken_up;
 };
 
+/* False where there is an interval and it is wider than was asked for. */
+bool record_candidate_is_precise(const struct record_plan *plan,
+                                 const struct record_candidate *candidate);
 /* What an input does to the answer, the absolute difference between its ends; 0 where one was not found. */
 double record_input_effect(const struct record_input *input);
 

@@ -11,52 +11,26 @@
 #include <math.h>
 #include <string.h>
 
-enum { CURVE_MAX = 40 };
-
-const char *report_plan_load(const struct record_plan *plan, double load, char *text, size_t bytes)
-{
-    char number[REPORT_NUMBER_BYTES];
-    report_print_rounded(load, plan->load == RECORD_LOAD_CONCURRENCY ? 1 : 4, number,
-                         sizeof number);
-    static const char *const units[] = {" requests/s", " clients", " x the trace's speed"};
-    snprintf(text, bytes, "%s%s", number, units[plan->load]);
-    return text;
-}
-
-void report_plan_values(const struct record_plan *plan, const struct record_candidate *candidate,
-                        struct base_text *out)
-{
-    for (size_t i = 0; i < plan->axis_count; i++)
-        base_text_printf(out, "%s%s %s", i == 0 ? "" : ", ", plan->axes[i], candidate->values[i]);
-}
-
 /* ---- the answer ---- */
 
 static void put_load(struct report_page *page, const struct record_plan *plan,
                      const struct record_candidate *best)
 {
-    char load[REPORT_NUMBER_BYTES + 24], low[REPORT_NUMBER_BYTES], high[REPORT_NUMBER_BYTES],
-        sure[REPORT_NUMBER_BYTES + 24], share[REPORT_NUMBER_BYTES];
-    report_plan_load(plan, best->max_load, load, sizeof load);
-    snprintf(share, sizeof share, "%.4g %%", plan->confidence * 100);
-    if (isnan(best->ci_low)) {
-        report_page_line(page, "highest load within the targets: %s (no interval: %s)", load,
-                         best->status == RECORD_CANDIDATE_UNBOUNDED
-                             ? "no load misses them"
-                             : "one replication, or a hard limit");
-    } else {
-        report_print_rounded(best->ci_low, 4, low, sizeof low);
-        report_print_rounded(best->ci_high, 4, high, sizeof high);
-        report_page_line(page, "highest load within the targets: %s (%s interval %s to %s)", load,
-                         share, low, high);
-    }
+    char text[400], sure[REPORT_LOAD_BYTES];
+    struct base_text highest = {0};
+    report_plan_highest(plan, best, &highest);
+    report_page_line(page, "highest load within the targets: %s", highest.at);
+    base_text_free(&highest);
+    if (best->status == RECORD_CANDIDATE_NOT_REACHED)
+        report_page_line(page, "why: %s", best->reason);
+    if (report_plan_imprecise(plan, best, text, sizeof text)[0] != '\0')
+        report_page_line(page, "%s", text);
     if (best->sure_load > 0)
-        report_page_line(page, "met at %s confidence: %s", share,
+        report_page_line(page, "met at %.4g %% confidence: %s", plan->confidence * 100,
                          report_plan_load(plan, best->sure_load, sure, sizeof sure));
-    if (plan->load != RECORD_LOAD_RATE && !isnan(best->max_rate)) {
-        report_print_rounded(best->max_rate, 4, low, sizeof low);
-        report_page_line(page, "that is %s requests/s", low);
-    }
+    if (plan->load != RECORD_LOAD_RATE && best->max_rate > 0)
+        report_page_line(page, "that is %s requests/s",
+                         report_print_rounded(best->max_rate, 4, sure, sizeof sure));
     if (best->limit[0] != '\0')
         report_page_line(page, "breaks first: %s%s%s", best->limit,
                          best->binding_limit[0] == '\0' ? "" : "; there binds ",
@@ -73,70 +47,31 @@ static void put_money(struct report_page *page, const struct record_candidate *b
     report_page_line(page, "cost: $ %s per hour, $ %s per million output tokens", hour, tokens);
 }
 
-static void put_none_found(struct report_page *page, const struct record_candidate *best,
-                           const char *demand)
-{
-    if (best->missed_from == 0)
-        report_page_line(page, "demand of %s: no number of replicas was found", demand);
-    else
-        report_page_line(page,
-                         "demand of %s: no number of replicas was found; %lld to %lld were "
-                         "simulated, and none meets the targets at the stated confidence",
-                         demand, (long long)best->missed_from, (long long)best->missed_to);
-}
-
 static void put_demand(struct report_page *page, const struct record_plan *plan,
                        const struct record_candidate *best)
 {
-    char demand[REPORT_NUMBER_BYTES + 24], headroom[REPORT_NUMBER_BYTES];
+    char demand[REPORT_LOAD_BYTES], headroom[REPORT_HEADROOM_BYTES];
     if (!(plan->demand > 0))
         return;
     report_plan_load(plan, plan->demand, demand, sizeof demand);
     if (best->replicas == 0) {
-        put_none_found(page, best, demand);
+        struct base_text text = {0};
+        report_plan_none_found(plan, best, &text);
+        report_page_line(page, "demand of %s: %s", demand, text.at);
+        base_text_free(&text);
         return;
     }
-    report_print_share(best->headroom, headroom, sizeof headroom);
-    report_page_line(page, "demand of %s: %lld replica%s%s, %lld GPU%s in all (%s), headroom %s",
-                     demand, (long long)best->replicas, best->replicas == 1 ? "" : "s",
+    report_page_line(page, "demand of %s: %s%lld replica%s%s, %lld GPU%s in all (%s), headroom %s",
+                     demand, report_plan_is_bound(best) ? "at most " : "",
+                     (long long)best->replicas, best->replicas == 1 ? "" : "s",
                      plan->spare_replicas > 0 ? " and spare ones for failures" : "",
                      (long long)best->gpus, best->gpus == 1 ? "" : "s",
-                     best->is_verified ? "simulated" : "calculated from one replica", headroom);
+                     best->is_verified ? "simulated" : "calculated from one replica",
+                     report_plan_headroom(plan, best, headroom, sizeof headroom));
     put_money(page, best);
 }
 
 /* ---- growth ---- */
-
-/* "2027-08-11", or "14.3 months" where no first day was given. */
-static const char *print_when(const struct record_plan *plan, double months, char *text,
-                              size_t bytes)
-{
-    if (plan->start.year == 0 || !(months < REPORT_MONTHS_MAX))
-        snprintf(text, bytes, "%.1f months", months);
-    else
-        record_date_print(record_date_after(plan->start, months), text, bytes);
-    return text;
-}
-
-const char *report_plan_breach(const struct record_plan *plan, char *text, size_t bytes)
-{
-    const struct record_candidate *best = &plan->candidates[0];
-    char when[40], low[40], high[40];
-    text[0] = '\0';
-    if (isnan(best->months_to_breach))
-        return text;
-    bool is_day = plan->start.year != 0 && best->months_to_breach < REPORT_MONTHS_MAX;
-    snprintf(text, bytes, "%s %s", is_day ? "on" : "after",
-             print_when(plan, best->months_to_breach, when, sizeof when));
-    if (is_day)
-        snprintf(text + strlen(text), bytes - strlen(text), ", after %.1f months",
-                 best->months_to_breach);
-    if (!isnan(best->months_low))
-        snprintf(text + strlen(text), bytes - strlen(text), " (%.4g %% interval %s to %s)",
-                 plan->confidence * 100, print_when(plan, best->months_low, low, sizeof low),
-                 print_when(plan, best->months_high, high, sizeof high));
-    return text;
-}
 
 static void put_growth(struct report_page *page, const struct record_plan *plan)
 {
@@ -144,7 +79,13 @@ static void put_growth(struct report_page *page, const struct record_plan *plan)
     char breach[200], text[REPORT_NUMBER_BYTES];
     if (report_plan_breach(plan, breach, sizeof breach)[0] == '\0')
         return;
-    report_page_heading(page, "GROWTH (calculated from what a replica carries)");
+    char each[REPORT_LOAD_BYTES], heading[REPORT_LOAD_BYTES + 64];
+    const struct record_candidate *best = &plan->candidates[0];
+    snprintf(
+        heading, sizeof heading, "GROWTH (calculated: a replica carries %s%s)",
+        best->status == RECORD_CANDIDATE_NOT_REACHED ? "at least " : "",
+        report_plan_load(plan, best->carried_load / (double)best->replicas, each, sizeof each));
+    report_page_heading(page, heading);
     report_page_line(page, "at %.3g %% more a month the targets break %s",
                      plan->growth_per_month * 100, breach);
     report_page_table_begin(page, "lrrrr");
@@ -157,7 +98,7 @@ static void put_growth(struct report_page *page, const struct record_plan *plan)
         if (plan->start.year == 0)
             snprintf(text, sizeof text, "%d", row->months);
         else
-            print_when(plan, row->months, text, sizeof text);
+            report_plan_when(plan, row->months, text, sizeof text);
         report_page_cell(page, text);
         report_page_cell(page, report_print_rounded(row->demand, 4, text, sizeof text));
         report_page_cell(page, report_print_rounded((double)row->replicas, 1, text, sizeof text));
@@ -168,28 +109,6 @@ static void put_growth(struct report_page *page, const struct record_plan *plan)
 }
 
 /* ---- what is not known exactly ---- */
-
-/* The words in which the odds are stated, here and on the page of HTML; "" where they were not asked. */
-const char *report_plan_odds(const struct record_plan *plan, char *text, size_t bytes)
-{
-    const struct record_odds *odds = &plan->odds;
-    char share[REPORT_NUMBER_BYTES], low[REPORT_NUMBER_BYTES], high[REPORT_NUMBER_BYTES];
-    text[0] = '\0';
-    if (odds->samples > 0)
-        snprintf(text, bytes, "%s (%.4g %% interval %s to %s, %lld samples)",
-                 report_print_share(odds->probability, share, sizeof share), plan->confidence * 100,
-                 report_print_share(odds->ci_low, low, sizeof low),
-                 report_print_share(odds->ci_high, high, sizeof high), (long long)odds->samples);
-    return text;
-}
-
-const char *report_plan_spread(const struct record_input *input, char *text, size_t bytes)
-{
-    bool is_normal = input->distribution == RECORD_SPREAD_NORMAL;
-    snprintf(text, bytes, "\xC2\xB1 %.4g %%, %s", input->spread * 100,
-             is_normal ? "normal (95 % within)" : "uniform");
-    return text;
-}
 
 static void put_odds(struct report_page *page, const struct record_plan *plan)
 {
@@ -228,11 +147,16 @@ static void put_input_row(struct report_page *page, const struct record_plan *pl
 static void put_inputs(struct report_page *page, const struct record_plan *plan)
 {
     char head[48];
+    struct base_text stated = {0};
     bool has_headroom = plan->inputs.count > 0 && !isnan(plan->inputs.at[0].low.headroom);
     if (plan->inputs.count == 0)
         return;
     report_page_heading(page, "WHAT IS NOT KNOWN EXACTLY (the largest effect first)");
     put_odds(page, plan);
+    report_plan_as_stated(plan, &stated);
+    if (stated.count > 0)
+        report_page_line(page, "%s", stated.at);
+    base_text_free(&stated);
     report_page_table_begin(page, has_headroom ? "llrrrrr" : "llrrr");
     report_page_cell(page, "input");
     report_page_cell(page, "as stated");
@@ -263,7 +187,8 @@ static void put_profile(struct report_page *page, const struct record_plan *plan
                      "the time",
                      elastic, fixed);
     report_page_table_begin(page, "rrr");
-    report_page_cell(page, "peak requests/s");
+    snprintf(text, sizeof text, "peak %s", record_load_unit(plan->load));
+    report_page_cell(page, text);
     report_page_cell(page, "seconds");
     report_page_cell(page, "replicas");
     for (size_t i = 0; i < plan->stages.count; i++) {
@@ -316,9 +241,10 @@ static void put_probe_row(struct report_page *page, const struct record_probe *p
     report_page_cell(page, probe->summary[RECORD_BINDING_LIMIT].kind == RECORD_TEXT
                                ? probe->summary[RECORD_BINDING_LIMIT].text
                                : "");
-    report_page_cell(page, probe->is_met_surely ? "met surely"
-                           : probe->is_met      ? "met"
-                                                : probe->worst);
+    report_page_cell(page, probe->is_short        ? "too short to tell"
+                           : probe->is_met_surely ? "met surely"
+                           : probe->is_met        ? "met"
+                                                  : probe->worst);
 }
 
 /* By rising load, first with the scenario's replicas, then with others. */
@@ -355,7 +281,7 @@ static void put_curve(struct report_page *page, const struct record_plan *plan,
     report_page_cell(page, record_load_name(plan->load));
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         report_page_cell(page, heads[i]);
-    for (size_t i = 0; i < best->probes.count && i < CURVE_MAX; i++)
+    for (size_t i = 0; i < best->probes.count; i++)
         put_probe_row(page, sorted[i]);
     report_page_table_end(page);
     base_free(sorted);
@@ -373,8 +299,11 @@ static void put_candidate_row(struct report_page *page, const struct record_plan
     report_page_cell(page, values.at);
     base_text_free(&values);
     bool has_load = candidate->max_load > 0;
-    report_page_cell(
-        page, !has_load ? "-" : report_print_rounded(candidate->max_load, 4, text, sizeof text));
+    bool is_bound = candidate->status == RECORD_CANDIDATE_NOT_REACHED;
+    char load[REPORT_NUMBER_BYTES + 4];
+    snprintf(load, sizeof load, "%s%s", is_bound ? ">= " : "",
+             report_print_rounded(candidate->max_load, 4, text, sizeof text));
+    report_page_cell(page, !has_load ? "-" : load);
     if (isnan(candidate->ci_low))
         base_copy(text, sizeof text, "-");
     else
@@ -389,8 +318,9 @@ static void put_candidate_row(struct report_page *page, const struct record_plan
     report_page_cell(page, report_print_usd(candidate->usd_per_hour, text, sizeof text));
     report_page_cell(page, report_print_usd(candidate->usd_per_mtok_output, text, sizeof text));
     report_page_cell(page, report_print_share(candidate->headroom, text, sizeof text));
-    report_page_cell(page,
-                     candidate->status == RECORD_CANDIDATE_REFUSED ? "refused" : candidate->limit);
+    report_page_cell(page, candidate->status == RECORD_CANDIDATE_REFUSED ? "refused"
+                           : is_bound                                    ? "not reached"
+                                                                         : candidate->limit);
 }
 
 static void put_candidates(struct report_page *page, const struct record_plan *plan)
@@ -416,9 +346,12 @@ static void put_candidates(struct report_page *page, const struct record_plan *p
         put_candidate_row(page, plan, &plan->candidates[i]);
     report_page_table_end(page);
     for (size_t i = 0; i < plan->candidate_count; i++) {
-        if (plan->candidates[i].status == RECORD_CANDIDATE_REFUSED)
-            report_page_line(page, "%s: %s", plan->candidates[i].values[0],
-                             plan->candidates[i].reason);
+        struct base_text values = {0};
+        if (plan->candidates[i].reason[0] == '\0')
+            continue;
+        report_plan_values(plan, &plan->candidates[i], &values);
+        report_page_line(page, "%s: %s", values.at, plan->candidates[i].reason);
+        base_text_free(&values);
     }
 }
 

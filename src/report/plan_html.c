@@ -13,8 +13,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { LOAD_BYTES = REPORT_NUMBER_BYTES + 24 };
-
 static const struct record_candidate *best_of(const struct record_plan *plan)
 {
     return &plan->candidates[0];
@@ -36,7 +34,8 @@ static bool is_sizing(const struct record_plan *plan)
     return plan->demand > 0 &&
            (plan->axis_count > 0 || plan->stages.count > 0 || plan->growth_per_month > 0 ||
             plan->spare_replicas > 0 || plan->inputs.count > 0 ||
-            best_of(plan)->replicas != best_of(plan)->base_replicas);
+            (best_of(plan)->replicas != best_of(plan)->base_replicas &&
+             best_of(plan)->max_load > 0));
 }
 
 static const char *hardware_of(const struct record_candidate *candidate)
@@ -50,7 +49,7 @@ static void write_question(const struct record_plan *plan, struct base_text *out
 {
     const struct record_candidate *best = best_of(plan);
     const char *within = has_targets(plan) ? " within its SLOs" : " without overload";
-    char load[LOAD_BYTES];
+    char load[REPORT_LOAD_BYTES];
     if (is_sizing(plan))
         base_text_printf(out, "What does it take to carry %s of %s%s?",
                          report_plan_load(plan, plan->demand, load, sizeof load), plan->scenario,
@@ -61,46 +60,50 @@ static void write_question(const struct record_plan *plan, struct base_text *out
                          hardware_of(best), within);
 }
 
-/* "16.2 requests/s (95 % interval 16.1 to 16.4)" */
-static void write_load(const struct record_plan *plan, struct base_text *out)
+static bool is_reached(const struct record_candidate *candidate)
+{
+    return candidate->status != RECORD_CANDIDATE_NOT_REACHED;
+}
+
+/* How sure the highest load is, and what is missing. */
+static void put_sureness(struct report_html *html, const struct record_plan *plan)
 {
     const struct record_candidate *best = best_of(plan);
-    char load[LOAD_BYTES], low[REPORT_NUMBER_BYTES], high[REPORT_NUMBER_BYTES];
-    base_text_add(out, report_plan_load(plan, best->max_load, load, sizeof load));
-    if (!isnan(best->ci_low))
-        base_text_printf(out, " (%.4g %% interval %s to %s)", plan->confidence * 100,
-                         report_print_rounded(best->ci_low, 4, low, sizeof low),
-                         report_print_rounded(best->ci_high, 4, high, sizeof high));
+    char load[REPORT_LOAD_BYTES], imprecise[400];
+    if (!is_reached(best))
+        report_html_paragraph(html, "", "The limit was not reached: %s.", best->reason);
+    if (best->sure_load > 0)
+        report_html_paragraph(html, "", "Met at %.4g %% confidence: %s.", plan->confidence * 100,
+                              report_plan_load(plan, best->sure_load, load, sizeof load));
+    if (report_plan_imprecise(plan, best, imprecise, sizeof imprecise)[0] != '\0')
+        report_html_paragraph(html, "", "Not as precise as asked: %s.", imprecise);
 }
 
 static void put_capacity(struct report_html *html, const struct record_plan *plan)
 {
     const struct record_candidate *best = best_of(plan);
     struct base_text text = {0};
-    char load[LOAD_BYTES];
-    write_load(plan, &text);
-    report_html_paragraph(html, "", "%lld × %s carr%s up to %s.",
+    report_plan_highest(plan, best, &text);
+    report_html_paragraph(html, "", "Highest load of %lld × %s within the targets: %s.",
                           (long long)(best->base_replicas * best->gpus_per_replica),
-                          hardware_of(best),
-                          best->base_replicas * best->gpus_per_replica == 1 ? "ies" : "y", text.at);
+                          hardware_of(best), text.at);
     base_text_free(&text);
-    if (best->sure_load > 0)
-        report_html_paragraph(html, "", "Met at %.4g %% confidence: %s.", plan->confidence * 100,
-                              report_plan_load(plan, best->sure_load, load, sizeof load));
+    put_sureness(html, plan);
 }
 
 static void put_headroom(struct report_html *html, const struct record_plan *plan)
 {
     const struct record_candidate *best = best_of(plan);
-    char demand[LOAD_BYTES], headroom[REPORT_NUMBER_BYTES], breach[200], odds[200];
+    char demand[REPORT_LOAD_BYTES], headroom[REPORT_HEADROOM_BYTES], breach[200], odds[200];
     if (best->replicas == 0)
         return;
-    report_html_paragraph(html, "", "For %s: %lld replica%s%s (%s), headroom %s.",
+    report_html_paragraph(html, "", "For %s: %s%lld replica%s%s (%s), headroom %s.",
                           report_plan_load(plan, plan->demand, demand, sizeof demand),
-                          (long long)best->replicas, plural(best->replicas),
+                          report_plan_is_bound(best) ? "at most " : "", (long long)best->replicas,
+                          plural(best->replicas),
                           plan->spare_replicas > 0 ? " and spare ones for failures" : "",
                           best->is_verified ? "simulated" : "calculated from one",
-                          report_print_share(best->headroom, headroom, sizeof headroom));
+                          report_plan_headroom(plan, best, headroom, sizeof headroom));
     if (report_plan_breach(plan, breach, sizeof breach)[0] != '\0')
         report_html_paragraph(html, "", "At %.3g %% more a month they no longer suffice %s.",
                               plan->growth_per_month * 100, breach);
@@ -117,6 +120,8 @@ static const char *tone_of(const struct record_plan *plan)
     const struct record_candidate *best = best_of(plan);
     if (best->status == RECORD_CANDIDATE_NONE || (is_sizing(plan) && best->replicas == 0))
         return "no";
+    if (!is_reached(best) && !(is_sizing(plan) && best->is_verified))
+        return "open";
     return plan->odds.samples > 0 && plan->odds.probability < plan->confidence ? "open" : "yes";
 }
 
@@ -127,18 +132,17 @@ static void write_answer(const struct record_plan *plan, struct base_text *out)
     if (best->status == RECORD_CANDIDATE_NONE) {
         base_text_add(out, "No load meets the targets.");
     } else if (!is_sizing(plan)) {
-        base_text_add(out, best->status == RECORD_CANDIDATE_UNBOUNDED ? "At least " : "Up to ");
-        write_load(plan, out);
+        base_text_add(out, is_reached(best) ? "Up to " : "Limit ");
+        report_plan_highest(plan, best, out);
         base_text_add(out, ".");
     } else if (best->replicas == 0) {
-        base_text_add(out, "No number of replicas was found.");
-        if (best->missed_from > 0)
-            base_text_printf(out,
-                             " %lld to %lld were simulated, and none meets the targets at the "
-                             "stated confidence.",
-                             (long long)best->missed_from, (long long)best->missed_to);
+        struct base_text why = {0};
+        report_plan_none_found(plan, best, &why);
+        base_text_printf(out, "N%s.", why.at + 1); // its first letter
+        base_text_free(&why);
     } else {
-        base_text_printf(out, "%lld × %s", (long long)best->gpus, hardware_of(best));
+        base_text_printf(out, "%s%lld × %s", report_plan_is_bound(best) ? "At most " : "",
+                         (long long)best->gpus, hardware_of(best));
         if (!isnan(best->usd_per_hour))
             base_text_printf(out, ", $%s an hour",
                              report_print_usd(best->usd_per_hour, hour, sizeof hour));
@@ -178,10 +182,8 @@ static void put_answer(struct report_html *html, const struct record_plan *plan)
         report_html_paragraph(html, "", "Missed even at the lowest: %s.", best->limit);
     else if (is_sizing(plan))
         put_capacity(html, plan);
-    else if (best->sure_load > 0)
-        report_html_paragraph(
-            html, "", "Met at %.4g %% confidence: %s.", plan->confidence * 100,
-            report_plan_load(plan, best->sure_load, (char[LOAD_BYTES]){0}, LOAD_BYTES));
+    else
+        put_sureness(html, plan);
     if (!is_sizing(plan))
         put_headroom(html, plan);
     put_grounds(html, plan);
@@ -300,6 +302,9 @@ static void put_caveats(struct report_html *html, const struct record_plan *plan
     put_item(html, best->replicas > 0 && !best->is_verified,
              "The number of replicas is calculated from what one carries; so many were not "
              "simulated together.");
+    put_item(html, !is_reached(best),
+             "The highest load: no run could tell where the targets break, only how far they are "
+             "met.");
     put_item(
         html, plan->stages.count > 0,
         "Each stage of the profile is carried as a steady Poisson stream at its peak; how fast "

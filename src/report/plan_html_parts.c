@@ -13,8 +13,6 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
-enum { TARGETS_MAX = 4, CURVE_MAX = 60 };
-
 static const struct record_candidate *best_of(const struct record_plan *plan)
 {
     return &plan->candidates[0];
@@ -79,7 +77,8 @@ static void put_probe_row(struct report_html *html, const struct record_probe *p
     }
     put_number(html, record_value_real(&probe->summary[RECORD_OUTPUT_THROUGHPUT]), 4);
     put_share(html, record_value_real(&probe->summary[RECORD_KV_USAGE_PEAK]));
-    report_html_cell(html, probe->is_met_surely   ? "met surely"
+    report_html_cell(html, probe->is_short        ? "too short to tell"
+                           : probe->is_met_surely ? "met surely"
                            : probe->is_met        ? "met"
                            : probe->is_overloaded ? "overloaded"
                                                   : "missed");
@@ -87,13 +86,15 @@ static void put_probe_row(struct report_html *html, const struct record_probe *p
 
 static void put_curve_table(struct report_html *html, const struct record_plan *plan)
 {
-    static const char aligns[] = "rrrrrrrrl";
+    enum { OTHER_COLUMNS = 6 };
     const struct record_candidate *best = best_of(plan);
-    size_t targets = best->probes.at[0].target_count;
-    targets = targets < TARGETS_MAX - 1 ? targets : TARGETS_MAX - 1;
+    size_t targets = best->probes.at[0].target_count, columns = targets + OTHER_COLUMNS;
     const struct record_probe **sorted = report_plan_sort(best);
+    char *aligns = base_alloc(columns + 1); // zeroed: it ends itself
+    memset(aligns, 'r', columns - 1);
+    aligns[columns - 1] = 'l';
     report_html_table(html, "Every run that was asked of this candidate, by load", "simulated",
-                      "assumed", aligns + (TARGETS_MAX - 1 - targets));
+                      "assumed", aligns);
     report_html_cell(html, record_load_name(plan->load));
     report_html_cell(html, "replicas");
     report_html_cell(html, "replications");
@@ -102,9 +103,10 @@ static void put_curve_table(struct report_html *html, const struct record_plan *
     static const char *const heads[] = {"output tokens/s", "KV used, peak", "targets"};
     put_heads(html, heads, COUNT_OF(heads));
     report_html_table_body(html);
-    for (size_t i = 0; i < best->probes.count && i < CURVE_MAX; i++)
+    for (size_t i = 0; i < best->probes.count; i++)
         put_probe_row(html, sorted[i], targets);
     report_html_table_end(html);
+    base_free(aligns);
     base_free(sorted);
 }
 
@@ -116,7 +118,7 @@ void report_html_curve(struct report_html *html, struct report_plotter *plotter,
         return;
     report_html_section(html, "curve", "The targets along the load");
     report_html_markup(html, "<div class=\"figures\">\n");
-    for (size_t i = 0; i < best->probes.at[0].target_count && i < TARGETS_MAX; i++)
+    for (size_t i = 0; i < best->probes.at[0].target_count; i++)
         report_figure_target(html, plotter, plan, i);
     report_html_markup(html, "</div>\n");
     put_curve_table(html, plan);
@@ -133,7 +135,13 @@ void report_html_growth(struct report_html *html, struct report_plotter *plotter
     report_html_markup(html, "<div class=\"figures\">\n");
     report_figure_growth(html, plotter, plan);
     report_html_markup(html, "<div>\n");
-    report_html_table(html, "What growth takes", "calculated", "assumed", "lrrrr");
+    char each[REPORT_LOAD_BYTES], caption[REPORT_LOAD_BYTES + 64];
+    const struct record_candidate *best = best_of(plan);
+    snprintf(
+        caption, sizeof caption, "What growth takes, where a replica carries %s%s",
+        best->status == RECORD_CANDIDATE_NOT_REACHED ? "at least " : "",
+        report_plan_load(plan, best->carried_load / (double)best->replicas, each, sizeof each));
+    report_html_table(html, caption, "calculated", "assumed", "lrrrr");
     report_html_cell(html, plan->start.year == 0 ? "month" : "date");
     put_heads(html, heads, COUNT_OF(heads));
     report_html_table_body(html);
@@ -197,10 +205,15 @@ void report_html_inputs(struct report_html *html, struct report_plotter *plotter
     static const char *const heads[] = {
         "input",           "as stated",     "known within", "at its low end",
         "at its high end", "headroom, low", "high"};
+    struct base_text stated = {0};
     if (plan->inputs.count == 0)
         return;
     report_html_section(html, "inputs", "What is not known exactly");
     put_odds(html, plan);
+    report_plan_as_stated(plan, &stated);
+    if (stated.count > 0)
+        report_html_paragraph(html, "", "On the same random numbers, %s.", stated.at);
+    base_text_free(&stated);
     report_html_markup(html, "<div class=\"figures\">\n");
     report_figure_tornado(html, plotter, plan);
     report_html_markup(html, "</div>\n");
@@ -222,7 +235,11 @@ static void put_candidate_row(struct report_html *html, const struct record_plan
     char text[REPORT_NUMBER_BYTES];
     for (size_t i = 0; i < plan->axis_count; i++)
         report_html_cell(html, candidate->values[i]);
-    put_number(html, candidate->max_load > 0 ? candidate->max_load : (double)NAN, 4);
+    bool is_bound = candidate->status == RECORD_CANDIDATE_NOT_REACHED;
+    char number[REPORT_NUMBER_BYTES + 4];
+    snprintf(number, sizeof number, "%s%s", is_bound ? "≥ " : "",
+             report_print_rounded(candidate->max_load, 4, text, sizeof text));
+    report_html_cell(html, candidate->max_load > 0 ? number : "-");
     snprintf(text, sizeof text, "%.4g to %.4g", candidate->ci_low, candidate->ci_high);
     report_html_cell(html, isnan(candidate->ci_low) ? "-" : text);
     put_count(html, candidate->replicas);
@@ -230,8 +247,9 @@ static void put_candidate_row(struct report_html *html, const struct record_plan
     put_usd(html, candidate->usd_per_hour);
     put_usd(html, candidate->usd_per_mtok_output);
     put_share(html, candidate->headroom);
-    report_html_cell(html,
-                     candidate->status == RECORD_CANDIDATE_REFUSED ? "refused" : candidate->limit);
+    report_html_cell(html, candidate->status == RECORD_CANDIDATE_REFUSED ? "refused"
+                           : is_bound                                    ? "not reached"
+                                                                         : candidate->limit);
 }
 
 static void put_refusals(struct report_html *html, const struct record_plan *plan)
@@ -239,7 +257,7 @@ static void put_refusals(struct report_html *html, const struct record_plan *pla
     for (size_t i = 0; i < plan->candidate_count; i++) {
         const struct record_candidate *candidate = &plan->candidates[i];
         struct base_text values = {0};
-        if (candidate->status != RECORD_CANDIDATE_REFUSED)
+        if (candidate->reason[0] == '\0')
             continue;
         report_plan_values(plan, candidate, &values);
         report_html_paragraph(html, "note", "%s: %s.", values.at == NULL ? "" : values.at,
@@ -279,7 +297,9 @@ void report_html_candidates(struct report_html *html, struct report_plotter *plo
 void report_html_stages(struct report_html *html, struct report_plotter *plotter,
                         const struct record_plan *plan)
 {
-    static const char *const heads[] = {"stage", "hours", "peak requests/s", "replicas"};
+    char peak[48];
+    snprintf(peak, sizeof peak, "peak %s", record_load_unit(plan->load));
+    const char *const heads[] = {"stage", "hours", peak, "replicas"};
     if (plan->stages.count == 0)
         return;
     report_html_section(html, "profile", "Over the profile");

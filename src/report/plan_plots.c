@@ -13,8 +13,7 @@ enum { ROWS_MAX = 16, NAME_COLUMNS = 21 };
 
 static const char *axis_of(const struct record_plan *plan)
 {
-    static const char *const axes[] = {"requests/s", "clients", "speed of the trace"};
-    return axes[plan->load];
+    return plan->load == RECORD_LOAD_SPEEDUP ? "speed of the trace" : record_load_unit(plan->load);
 }
 
 static void add_axis(struct report_plot *plot, const char *name)
@@ -197,7 +196,7 @@ static void look_at_inputs(struct tornado *tornado)
 {
     const struct record_candidate *best = &tornado->plan->candidates[0];
     tornado->is_headroom = !isnan(tornado->plan->inputs.at[0].low.headroom);
-    tornado->base = tornado->is_headroom ? best->headroom * 100 : best->max_load;
+    tornado->base = tornado->is_headroom ? best->headroom * 100 : best->root;
     tornado->low = tornado->high = tornado->base;
     for (size_t i = 0; i < tornado->plan->inputs.count; i++) {
         const struct record_input *input = &tornado->plan->inputs.at[i];
@@ -365,7 +364,7 @@ static double demand_at(const struct record_plan *plan, double months)
 static double carried_by(const struct record_plan *plan, int64_t replicas)
 {
     const struct record_candidate *best = &plan->candidates[0];
-    return plan->demand * (1 + best->headroom) / (double)best->replicas * (double)replicas;
+    return best->carried_load / (double)best->replicas * (double)replicas;
 }
 
 static void plot_growth(struct report_plot *plot, const struct record_plan *plan, double months)

@@ -1,5 +1,6 @@
 #include "report/plan.h"
 
+#include "base/field.h"
 #include "report/csv.h"
 #include "report/json.h"
 
@@ -27,14 +28,19 @@ static void put_interval(struct report_json *json, const char *key, double low, 
     report_json_end_list(json);
 }
 
-/* max_rate is of requests per second, whatever the load was; max_concurrency and max_speedup are the load itself. */
+/*
+ * max_rate is of requests per second, whatever the load was; max_concurrency, max_speedup and max_session_rate are the load
+ * itself. Where the limit was not reached they are null, and *_at_least says how far the targets were seen to be met.
+ */
 static void put_load(struct report_json *json, const struct record_plan *plan,
                      const struct record_candidate *candidate)
 {
-    char key[40];
-    bool has_answer = candidate->max_load > 0;
+    char key[48];
+    bool has_answer = candidate->status == RECORD_CANDIDATE_OK,
+         has_bound = candidate->status == RECORD_CANDIDATE_NOT_REACHED && candidate->max_load > 0;
     double none = (double)NAN;
     report_json_real(json, "max_rate", has_answer ? candidate->max_rate : none);
+    report_json_real(json, "max_rate_at_least", has_bound ? candidate->max_rate : none);
     double scale = plan->load == RECORD_LOAD_RATE ? 1 : candidate->max_rate / candidate->max_load;
     put_interval(json, "max_rate_ci", candidate->ci_low * scale, candidate->ci_high * scale);
     report_json_real(json, "max_rate_at_confidence",
@@ -43,10 +49,24 @@ static void put_load(struct report_json *json, const struct record_plan *plan,
         return;
     snprintf(key, sizeof key, "max_%s", record_load_name(plan->load));
     report_json_real(json, key, has_answer ? candidate->max_load : none);
+    snprintf(key, sizeof key, "max_%s_at_least", record_load_name(plan->load));
+    report_json_real(json, key, has_bound ? candidate->max_load : none);
     snprintf(key, sizeof key, "max_%s_ci", record_load_name(plan->load));
     put_interval(json, key, candidate->ci_low, candidate->ci_high);
     snprintf(key, sizeof key, "max_%s_at_confidence", record_load_name(plan->load));
     report_json_real(json, key, candidate->sure_load > 0 ? candidate->sure_load : none);
+}
+
+static void put_precision(struct report_json *json, const struct record_plan *plan,
+                          const struct record_candidate *candidate)
+{
+    put_count(json, "replications", candidate->replications);
+    report_json_real(json, "precision", candidate->half_width);
+    report_json_real(json, "precision_asked", plan->half_width);
+    if (isnan(candidate->half_width))
+        report_json_null(json, "precision_reached");
+    else
+        report_json_bool(json, "precision_reached", record_candidate_is_precise(plan, candidate));
 }
 
 static void put_answer(struct report_json *json, const struct record_plan *plan,
@@ -57,6 +77,7 @@ static void put_answer(struct report_json *json, const struct record_plan *plan,
     report_json_text(json, "model", candidate->model);
     report_json_text(json, "hardware", candidate->hardware);
     put_load(json, plan, candidate);
+    put_precision(json, plan, candidate);
     report_json_text(json, "limit", candidate->limit[0] == '\0' ? NULL : candidate->limit);
     report_json_text(json, "binding_limit",
                      candidate->binding_limit[0] == '\0' ? NULL : candidate->binding_limit);
@@ -69,9 +90,11 @@ static void put_answer(struct report_json *json, const struct record_plan *plan,
                      candidate->replicas == 0 ? NULL
                      : candidate->is_verified ? "simulated"
                                               : "calculated");
+    report_json_real(json, "carried_load", candidate->carried_load);
     report_json_real(json, "usd_per_hour", candidate->usd_per_hour);
     report_json_real(json, "usd_per_mtok_output", candidate->usd_per_mtok_output);
     report_json_real(json, "headroom", candidate->headroom);
+    put_interval(json, "headroom_ci", candidate->headroom_low, candidate->headroom_high);
     report_json_real(json, "months_to_breach", candidate->months_to_breach);
     put_interval(json, "months_to_breach_ci", candidate->months_low, candidate->months_high);
     report_json_real(json, "gpu_hours_elastic", candidate->gpu_hours_elastic);
@@ -108,6 +131,7 @@ static void put_probe(struct report_json *json, const struct record_plan *plan,
     put_count(json, "run_id", probe->run_id);
     report_json_bool(json, "met", probe->is_met);
     report_json_bool(json, "met_at_confidence", probe->is_met_surely);
+    report_json_bool(json, "too_short", probe->is_short);
     report_json_text(json, "worst", probe->worst);
     report_json_real(json, "margin", probe->margin);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
@@ -218,6 +242,8 @@ static void put_uncertainty(struct report_json *json, const struct record_plan *
     report_json_integer(json, "met", odds->met);
     report_json_integer(json, "undecided", odds->undecided);
     report_json_text(json, "missed_most", odds->limit_count > 0 ? odds->limit : NULL);
+    report_json_real(json, "max_load_as_stated", plan->candidates[0].root);
+    report_json_real(json, "headroom_as_stated", plan->candidates[0].headroom);
     report_json_begin_list(json, "inputs");
     for (size_t i = 0; i < plan->inputs.count; i++)
         put_input(json, &plan->inputs.at[i]);
@@ -233,6 +259,7 @@ void report_plan_json(FILE *out, const struct record_plan *plan)
     report_json_begin_object(&json, NULL);
     report_json_text(&json, "scenario", plan->scenario);
     report_json_text(&json, "load", record_load_name(plan->load));
+    report_json_text(&json, "load_unit", record_load_unit(plan->load));
     report_json_real(&json, "demand", plan->demand);
     report_json_real(&json, "confidence", plan->confidence);
     put_answer(&json, plan, best);
@@ -263,28 +290,55 @@ static void put_text(FILE *out, const char *text)
     report_csv_field(out, text);
 }
 
+static void put_whole(FILE *out, int64_t count)
+{
+    fputc(',', out);
+    if (count > 0)
+        fprintf(out, "%lld", (long long)count);
+}
+
+/* An axis of the same name has the column. */
+static bool has_column(const struct record_plan *plan, const char *name)
+{
+    for (size_t i = 0; i < plan->axis_count; i++) {
+        if (base_key_equal(plan->axes[i], name))
+            return false;
+    }
+    return true;
+}
+
+static double above_zero(double value)
+{
+    return value > 0 ? value : (double)NAN;
+}
+
 static void put_row(FILE *out, const struct record_plan *plan,
                     const struct record_candidate *candidate)
 {
+    double none = (double)NAN, load = above_zero(candidate->max_load);
+    bool is_bound = candidate->status == RECORD_CANDIDATE_NOT_REACHED;
     fputs(record_candidate_status_name(candidate->status), out);
     for (size_t i = 0; i < plan->axis_count; i++)
         put_text(out, candidate->values[i]);
-    put_text(out, candidate->model);
-    put_text(out, candidate->hardware);
-    put_real(out, candidate->max_load);
+    if (has_column(plan, "model"))
+        put_text(out, candidate->model);
+    if (has_column(plan, "hardware"))
+        put_text(out, candidate->hardware);
+    put_real(out, is_bound ? none : load);
+    put_real(out, is_bound ? load : none);
     put_real(out, candidate->ci_low);
     put_real(out, candidate->ci_high);
-    put_real(out, candidate->sure_load);
-    put_real(out, candidate->max_rate);
+    put_real(out, above_zero(candidate->sure_load));
+    put_real(out, above_zero(candidate->max_rate));
     put_text(out, candidate->limit);
     put_text(out, candidate->binding_limit);
-    fprintf(out, ",%lld,%lld", (long long)candidate->replicas, (long long)candidate->gpus);
+    put_whole(out, candidate->replicas);
+    put_whole(out, candidate->gpus);
     put_real(out, candidate->usd_per_hour);
     put_real(out, candidate->usd_per_mtok_output);
     put_real(out, candidate->headroom);
     put_real(out, candidate->months_to_breach);
     bool is_best = candidate == plan->candidates && plan->odds.samples > 0;
-    double none = (double)NAN;
     put_real(out, is_best ? plan->odds.probability : none);
     put_real(out, is_best ? plan->odds.ci_low : none);
     put_real(out, is_best ? plan->odds.ci_high : none);
@@ -297,8 +351,10 @@ void report_plan_csv(FILE *out, const struct record_plan *plan)
     fputs("status", out);
     for (size_t i = 0; i < plan->axis_count; i++)
         put_text(out, plan->axes[i]);
+    fputs(has_column(plan, "model") ? ",model" : "", out);
+    fputs(has_column(plan, "hardware") ? ",hardware" : "", out);
     fprintf(out,
-            ",model,hardware,max_%s,ci_low,ci_high,at_confidence,max_rate,limit,binding_limit,"
+            ",max_%s,at_least,ci_low,ci_high,at_confidence,max_rate,limit,binding_limit,"
             "replicas,gpus,usd_per_hour,usd_per_mtok_output,headroom,months_to_breach,"
             "probability,probability_low,probability_high,reason\n",
             plan->load == RECORD_LOAD_RATE ? "load" : record_load_name(plan->load));

@@ -11,13 +11,15 @@
 #include <string.h>
 
 #define TOLERANCE 0.004 /* of the bracket about the highest load, relative */
+#define CLIENTS_MAX 1e7 /* of a closed loop */
 
 /* What a candidate's scenario says. */
 struct facts {
     enum record_load load;
     bool replaces_arrival, is_whole, can_replicate;
-    double start;  /* the load of the first probe */
-    double demand; /* NaN: the scenario has none */
+    double start;        /* the load of the first probe */
+    double demand;       /* NaN: the scenario has none */
+    double natural_rate; /* of a trace, arrivals per second at its own speed */
     uint64_t requests;
     struct workload_stage *stages; /* of a profile */
     size_t stage_count;
@@ -48,11 +50,38 @@ static void take_stages(const struct workload_spec *workload, struct record_plan
     out->start = out->demand;
 }
 
+static bool has_sessions(const struct workload_spec *workload)
+{
+    for (size_t i = 0; i < workload->class_count; i++) {
+        if (workload->classes[i].sessions != NULL)
+            return true;
+    }
+    return false;
+}
+
+static enum kvsim_status take_trace(const struct workload_spec *workload, struct facts *out,
+                                    struct kvsim_error *err)
+{
+    struct workload_trace_info info;
+    out->load = RECORD_LOAD_SPEEDUP;
+    out->can_replicate = false;
+    out->start = out->demand = workload->speedup > 0 ? workload->speedup : 1;
+    out->requests = 0; // all rows, whatever the number of replicas
+    enum kvsim_status status =
+        workload_trace_scan(workload->trace_path, workload->hash_block_tokens, &info, err);
+    double span_s = status == KVSIM_OK ? (double)(info.last_ns - info.first_ns) / 1e9 : 0;
+    out->natural_rate = span_s > 0 ? (double)(info.row_count - 1) / span_s : (double)NAN;
+    return status;
+}
+
 static enum kvsim_status take_facts(const struct serve_config *config, struct record_plan *plan,
                                     struct facts *out, struct kvsim_error *err)
 {
     const struct workload_spec *workload = &config->workload;
-    *out = (struct facts){.load = RECORD_LOAD_RATE, .can_replicate = true, .demand = (double)NAN};
+    *out =
+        (struct facts){.load = has_sessions(workload) ? RECORD_LOAD_SESSION_RATE : RECORD_LOAD_RATE,
+                       .can_replicate = true,
+                       .demand = (double)NAN};
     out->requests = workload->request_limit;
     out->start = 1;
     switch (workload->process) {
@@ -69,11 +98,7 @@ static enum kvsim_status take_facts(const struct serve_config *config, struct re
         out->start = out->demand = workload->concurrency;
         return KVSIM_OK;
     case WORKLOAD_TRACE:
-        out->load = RECORD_LOAD_SPEEDUP;
-        out->can_replicate = false;
-        out->start = out->demand = workload->speedup > 0 ? workload->speedup : 1;
-        out->requests = 0; // all rows, whatever the number of replicas
-        return KVSIM_OK;
+        return take_trace(workload, out, err);
     case WORKLOAD_PROFILE:
         out->replaces_arrival = true;
         out->requests = workload->request_limit > 0 ? workload->request_limit : 10000;
@@ -102,12 +127,17 @@ static void init_candidate(struct record_candidate *candidate)
                                            .limit = "",
                                            .binding_limit = "",
                                            .usd_per_gpu_hour = none,
+                                           .root = none,
                                            .ci_low = none,
                                            .ci_high = none,
+                                           .half_width = none,
                                            .max_rate = none,
                                            .usd_per_hour = none,
                                            .usd_per_mtok_output = none,
+                                           .carried_load = none,
                                            .headroom = none,
+                                           .headroom_low = none,
+                                           .headroom_high = none,
                                            .gpu_hours_elastic = none,
                                            .gpu_hours_static = none,
                                            .months_to_breach = none,
@@ -233,16 +263,14 @@ static void begin_search(struct candidate_work *work, struct kvsim_diags *diags)
         .can_replicate = work->facts.can_replicate,
         .start = work->facts.start,
         .tolerance = TOLERANCE,
-        .most = work->facts.is_whole && work->facts.requests > 0
-                    ? fmax(work->facts.start, (double)work->facts.requests)
-                    : HUGE_VAL,
+        .most = work->facts.is_whole ? CLIENTS_MAX : HUGE_VAL,
     };
 }
 
 /* What the profile's stages take, each by its peak; elastic: replicas follow the stages. */
 static void size_stages(struct candidate_work *work, struct record_candidate *candidate)
 {
-    double per_replica = candidate->sure_load / (double)candidate->base_replicas;
+    double per_replica = candidate->counted_load / (double)candidate->base_replicas;
     double total_s = 0, elastic_s = 0;
     if (work->facts.stage_count == 0 || !(per_replica > 0) || candidate->replicas == 0)
         return;
@@ -273,18 +301,106 @@ static enum kvsim_status prepare(struct candidate_work *work, struct kvsim_diags
     return status;
 }
 
+/* ---- the demand ---- */
+
+static enum kvsim_status fail_demand(const struct candidate_work *work, struct kvsim_error *err)
+{
+    static const char *const forms[RECORD_LOAD_COUNT] = {
+        "arrivals have a rate, such as 5/s", "a closed loop has clients, a whole number such as 64",
+        "a trace has a speed, such as 1.5, or a rate, such as 5/s",
+        "sessions come at a rate, such as 5/s"};
+    enum kvsim_status status =
+        base_fail(err, KVSIM_ERR_USAGE, "--demand: %s is not the load of this scenario: %s",
+                  work->request->demand_text == NULL ? "it" : work->request->demand_text,
+                  forms[work->facts.load]);
+    base_error_at(err, "kvsim plan", 0, 0);
+    base_error_key(err, "demand");
+    return status;
+}
+
+/* The stated demand in the unit of the scenario's load. */
+static enum kvsim_status read_demand(const struct candidate_work *work, double *out,
+                                     struct kvsim_error *err)
+{
+    const struct study_plan_request *request = work->request;
+    const struct facts *facts = &work->facts;
+    *out = request->demand;
+    switch (facts->load) {
+    case RECORD_LOAD_CONCURRENCY:
+        if (request->demand_is_rate || *out < 1 || *out > CLIENTS_MAX || *out > floor(*out))
+            return fail_demand(work, err);
+        break;
+    case RECORD_LOAD_SPEEDUP:
+        if (request->demand_is_rate)
+            *out /= facts->natural_rate;
+        if (!(*out > 0) || !isfinite(*out))
+            return fail_demand(work, err);
+        break;
+    case RECORD_LOAD_RATE:
+    case RECORD_LOAD_SESSION_RATE:
+    case RECORD_LOAD_COUNT:
+    default:
+        if (!request->demand_is_rate)
+            return fail_demand(work, err);
+    }
+    return KVSIM_OK;
+}
+
+static enum kvsim_status fail_different(const struct candidate_work *work, double demand,
+                                        struct kvsim_error *err)
+{
+    const struct record_plan *plan = work->plan;
+    enum kvsim_status status = base_fail(
+        err, KVSIM_ERR_USAGE,
+        "the candidates have different demands, %.4g %s and %.4g %s: a plan compares them "
+        "under one",
+        plan->demand, record_load_unit(plan->load), demand, record_load_unit(work->facts.load));
+    base_error_at(err, "kvsim plan", 0, 0);
+    base_error_key(err, "axis");
+    base_error_hint(err, plan->load == work->facts.load ? "--demand states one for all of them"
+                                                        : "one plan for each kind of arrivals");
+    return status;
+}
+
+static enum kvsim_status take_demand(struct candidate_work *work, struct kvsim_error *err)
+{
+    struct record_plan *plan = work->plan;
+    double demand = work->facts.demand;
+    enum kvsim_status status = KVSIM_OK;
+    if (!isnan(work->request->demand))
+        status = read_demand(work, &demand, err);
+    if (status != KVSIM_OK)
+        return status;
+    bool is_same = plan->load == work->facts.load &&
+                   ((isnan(plan->demand) && isnan(demand)) || !(fabs(plan->demand - demand) > 0));
+    if (plan->has_demand && !is_same)
+        return fail_different(work, demand, err);
+    plan->has_demand = true;
+    plan->load = work->facts.load;
+    plan->demand = demand;
+    return KVSIM_OK;
+}
+
+/* What can be told without a run: that it starts, under what demand, and that its uncertain inputs stay in range. */
+static enum kvsim_status look_ahead(struct candidate_work *work, struct kvsim_diags *diags,
+                                    struct kvsim_error *err)
+{
+    enum kvsim_status status = prepare(work, diags, err);
+    if (status != KVSIM_OK ||
+        work->plan->candidates[work->index].status == RECORD_CANDIDATE_REFUSED)
+        return status;
+    status = take_demand(work, err);
+    return status == KVSIM_OK ? study_plan_check_doubt(&work->search, err) : status;
+}
+
 static enum kvsim_status do_candidate(struct candidate_work *work, struct kvsim_diags *diags,
                                       struct kvsim_error *err)
 {
     struct record_plan *plan = work->plan;
     struct record_candidate *candidate = &plan->candidates[work->index];
+    if (candidate->status == RECORD_CANDIDATE_REFUSED)
+        return KVSIM_OK;
     enum kvsim_status status = prepare(work, diags, err);
-    if (status != KVSIM_OK || candidate->status == RECORD_CANDIDATE_REFUSED)
-        return status;
-    plan->load = work->facts.load;
-    if (isnan(plan->demand))
-        plan->demand = work->facts.demand;
-    status = study_plan_check_doubt(&work->search, err);
     if (status == KVSIM_OK)
         status = study_plan_search(&work->search, err);
     if (status == KVSIM_OK)
@@ -296,6 +412,22 @@ static enum kvsim_status do_candidate(struct candidate_work *work, struct kvsim_
     if (status == KVSIM_OK)
         size_stages(work, candidate);
     base_vec_free(&work->search.points);
+    return status;
+}
+
+static enum kvsim_status do_all(
+    const struct study_plan_request *request, struct record_plan *plan,
+    enum kvsim_status (*act)(struct candidate_work *, struct kvsim_diags *, struct kvsim_error *),
+    struct facts *facts, struct kvsim_diags *diags, struct kvsim_error *err)
+{
+    enum kvsim_status status = KVSIM_OK;
+    for (size_t i = 0; i < plan->candidate_count && status == KVSIM_OK; i++) {
+        struct candidate_work work = {.request = request, .plan = plan, .index = i};
+        status = act(&work, diags, err);
+        if (work.facts.stage_count > 0)
+            *facts = work.facts;
+        base_vec_free(&work.overrides);
+    }
     return status;
 }
 
@@ -362,7 +494,7 @@ static int compare_candidates(const void *left, const void *right)
 static void describe_stages(struct record_plan *plan, const struct facts *facts)
 {
     const struct record_candidate *best = &plan->candidates[0];
-    double per_replica = best->sure_load / (double)best->base_replicas;
+    double per_replica = best->counted_load / (double)best->base_replicas;
     for (size_t i = 0; i < facts->stage_count && per_replica > 0; i++) {
         double peak = stage_peak(&facts->stages[i]);
         struct record_plan_stage stage = {.peak_rate = peak,
@@ -405,6 +537,8 @@ static enum kvsim_status look_at_best(const struct study_plan_request *request,
     struct candidate_work work = {.request = request, .plan = plan, .index = best};
     enum kvsim_status status = prepare(&work, diags, err);
     base_require(plan->candidates[best].status != RECORD_CANDIDATE_REFUSED); // see refuse_all()
+    if (work.facts.can_replicate) // the answer's own random numbers
+        work.search.replications = plan->candidates[best].replications;
     if (status == KVSIM_OK && request->uncertain_count > 0)
         status = study_plan_doubt(&work.search, plan->demand, err);
     if (status == KVSIM_OK && request->run_wanted)
@@ -434,20 +568,17 @@ enum kvsim_status study_plan(const struct study_plan_request *request, struct re
                              struct kvsim_diags *diags, struct kvsim_error *err)
 {
     struct facts facts = {.stage_count = 0};
-    enum kvsim_status status = KVSIM_OK;
+    enum kvsim_status status;
     out->confidence = request->confidence;
-    out->demand = request->demand;
+    out->demand = (double)NAN;
+    out->half_width = request->half_width;
     out->growth_per_month = request->growth_per_month;
     out->start = request->start;
     out->spare_replicas = request->spare_replicas;
     name_values(request, out);
-    for (size_t i = 0; i < out->candidate_count && status == KVSIM_OK; i++) {
-        struct candidate_work work = {.request = request, .plan = out, .index = i};
-        status = do_candidate(&work, diags, err);
-        if (work.facts.stage_count > 0)
-            facts = work.facts;
-        base_vec_free(&work.overrides);
-    }
+    status = do_all(request, out, look_ahead, &facts, diags, err);
+    if (status == KVSIM_OK)
+        status = do_all(request, out, do_candidate, &facts, diags, err);
     if (status == KVSIM_OK)
         status = refuse_all(out, err);
     if (status == KVSIM_OK && (request->uncertain_count > 0 || request->run_wanted))

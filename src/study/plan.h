@@ -40,7 +40,9 @@ struct study_plan_request {
     struct store *store;             /* NULL: nothing is kept or taken up */
     double confidence;               /* 0.95 */
     double half_width;               /* relative, of the interval: 0.03 */
-    double demand;                   /* in the load's unit; NaN: the scenario's own */
+    double demand;                   /* NaN: the scenario's own */
+    bool demand_is_rate;             /* per second; else a plain number: clients, a trace's speed */
+    const char *demand_text;         /* as it was written, for what is said of it; NULL: none */
     double growth_per_month;         /* 0.05 = 5 %; 0 = none */
     struct record_date start;        /* of the growth; year 0: not said */
     int64_t spare_replicas;          /* for failures: counted in gpus and dollars */
@@ -52,7 +54,8 @@ struct study_plan_request {
     void *progress_context;
 };
 
-/* KVSIM_ERR_REFUSED when no candidate can start: the first reason in `err`. */
+/* KVSIM_ERR_REFUSED when no candidate can start: the first reason in `err`; KVSIM_ERR_USAGE for a demand that is not in the
+ * unit of the scenario's arrivals, and for candidates that have different ones. */
 enum kvsim_status study_plan(const struct study_plan_request *request, struct record_plan *out,
                              struct kvsim_diags *diags, struct kvsim_error *err) KVSIM_MUST_CHECK;
 

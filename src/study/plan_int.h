@@ -9,9 +9,10 @@
 
 /* A probe as the search sees it. */
 struct study_plan_point {
-    double load, margin, standard_error;
+    double load, margin, standard_error, rounds;
+    int64_t replicas; /* 0: the base's */
     int64_t replications;
-    bool is_met, is_met_surely, is_hard;
+    bool is_met, is_met_surely, is_hard, is_short, is_near, has_spread;
 };
 
 struct study_plan_search {
@@ -23,23 +24,26 @@ struct study_plan_search {
     size_t candidate_number;
     bool is_whole;        /* loads are whole numbers: clients */
     bool can_replicate;   /* more replications have other random numbers */
+    int64_t replicas;     /* of the search; 0: the base's */
     int64_t replications; /* of the probes to come; 0: the scenario's */
     double start;         /* the scenario's own load */
     double tolerance;     /* of the bracket, relative */
-    double most;          /* beyond it nothing is asked: more clients than requests */
+    double most;          /* beyond it nothing is asked */
     struct {
         struct study_plan_point *at;
         size_t count, capacity;
-    } points; /* with the base's replicas */
+    } points;
 };
 
-/* Asks at a load; a refusal is KVSIM_ERR_REFUSED with the reason. */
-enum kvsim_status study_plan_ask(struct study_plan_search *search, double load, int64_t replicas,
+/* Asks at a load with search->replicas; a refusal is KVSIM_ERR_REFUSED with the reason. */
+enum kvsim_status study_plan_ask(struct study_plan_search *search, double load,
                                  struct study_plan_point *out, struct kvsim_error *err);
+/* The targets are met by a run that was long enough to tell. */
+bool study_plan_is_carried(const struct study_plan_point *point);
 /* The highest load: fills max_load, its interval, sure_load, limits, status. */
 enum kvsim_status study_plan_search(struct study_plan_search *search, struct kvsim_error *err);
-/* The load at which the targets are just met, near search->start, and nothing else; 0: none, NaN: every one. `factor` is
- * that of the first steps. */
+/* The load at which the targets are just met, near search->start, and nothing else; 0: none, NaN: not reached. `factor`
+ * is that of the first steps. */
 enum kvsim_status study_plan_root(struct study_plan_search *search, double factor, double *root,
                                   struct kvsim_error *err);
 void study_plan_tell(const struct study_plan_search *search); /* the progress */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define FAR_LOG 0.12 /* probes within this of the root tell the slope */
+#define LOOSE 0.05   /* of the bracket where its upper end is a run that is too short */
 
 /* Whoever asks for less precision than this wants a quick answer. */
 #define QUICK 0.05
@@ -21,7 +22,8 @@ enum {
     DOUBLINGS_MAX = 30,
     HALVINGS_MAX = 12,
     REPLICATIONS_FACTOR = 8,
-    REPLICATIONS_LEAST = 10
+    REPLICATIONS_LEAST = 10,
+    SHARPEN_MAX = 3
 };
 
 /* ---- asking ---- */
@@ -41,7 +43,8 @@ static const struct study_plan_point *find_point(const struct study_plan_search 
 {
     for (size_t i = 0; i < search->points.count; i++) {
         const struct study_plan_point *point = &search->points.at[i];
-        bool is_same = !(point->load < load) && !(point->load > load);
+        bool is_same =
+            !(point->load < load) && !(point->load > load) && point->replicas == search->replicas;
         if (is_same && (search->replications == 0 || point->replications == search->replications))
             return point;
     }
@@ -59,15 +62,13 @@ void study_plan_tell(const struct study_plan_search *search)
     request->progress(request->progress_context, &progress);
 }
 
-enum kvsim_status study_plan_ask(struct study_plan_search *search, double load, int64_t replicas,
+enum kvsim_status study_plan_ask(struct study_plan_search *search, double load,
                                  struct study_plan_point *out, struct kvsim_error *err)
 {
     struct study_probe_ask ask = {
-        .load = load, .replicas = replicas, .replications = search->replications};
+        .load = load, .replicas = search->replicas, .replications = search->replications};
     struct study_probe_answer answer;
-    if (replicas == search->candidate->base_replicas)
-        replicas = 0;
-    const struct study_plan_point *known = replicas == 0 ? find_point(search, load) : NULL;
+    const struct study_plan_point *known = find_point(search, load);
     if (known != NULL) {
         *out = *known;
         return KVSIM_OK;
@@ -81,34 +82,43 @@ enum kvsim_status study_plan_ask(struct study_plan_search *search, double load, 
     *(answer.was_taken_up ? &search->plan->runs_taken_up : &search->plan->runs_simulated) += 1;
     study_plan_tell(search);
     base_vec_push(&search->candidate->probes, answer.probe);
-    *out = (struct study_plan_point){load,
-                                     answer.probe.margin,
-                                     answer.standard_error,
-                                     answer.probe.replications,
-                                     answer.probe.is_met,
-                                     answer.probe.is_met_surely,
-                                     answer.is_hard};
-    if (replicas == 0)
-        base_vec_push(&search->points, *out);
+    *out = (struct study_plan_point){.load = load,
+                                     .margin = answer.probe.margin,
+                                     .standard_error = answer.standard_error,
+                                     .rounds = answer.probe.rounds,
+                                     .replicas = search->replicas,
+                                     .replications = answer.probe.replications,
+                                     .is_met = answer.probe.is_met,
+                                     .is_met_surely = answer.probe.is_met_surely,
+                                     .is_hard = answer.is_hard,
+                                     .is_short = answer.probe.is_short,
+                                     .is_near = answer.probe.is_near,
+                                     .has_spread = answer.has_spread};
+    base_vec_push(&search->points, *out);
     return KVSIM_OK;
 }
 
-static enum kvsim_status ask(struct study_plan_search *search, double load,
-                             struct study_plan_point *out, struct kvsim_error *err)
+bool study_plan_is_carried(const struct study_plan_point *point)
 {
-    return study_plan_ask(search, load, 0, out, err);
+    return point->is_met && !point->is_short;
 }
 
 /* ---- the bracket ---- */
 
+/* The upper end misses a target, or is a run that is too short to tell. */
 struct bracket {
     struct study_plan_point met, missed;
     bool has_met, has_missed;
 };
 
+static bool has_root(const struct bracket *bracket)
+{
+    return bracket->has_met && bracket->has_missed && !bracket->missed.is_short;
+}
+
 static void take(struct bracket *bracket, const struct study_plan_point *point)
 {
-    if (point->is_met) {
+    if (study_plan_is_carried(point)) {
         bracket->met = *point;
         bracket->has_met = true;
     } else {
@@ -123,17 +133,18 @@ static enum kvsim_status find_bracket(struct study_plan_search *search, double s
 {
     struct study_plan_point point;
     double load = round_load(search, start);
-    enum kvsim_status status = ask(search, load, &point, err);
+    enum kvsim_status status = study_plan_ask(search, load, &point, err);
     for (int i = 0; status == KVSIM_OK && i < DOUBLINGS_MAX; i++) {
+        bool is_carried = study_plan_is_carried(&point);
         take(bracket, &point);
-        if ((bracket->has_met && bracket->has_missed) || (!point.is_met && i == HALVINGS_MAX))
+        if ((bracket->has_met && bracket->has_missed) || (!is_carried && i == HALVINGS_MAX))
             break;
         double next =
-            round_load(search, point.is_met ? fmin(load * factor, search->most) : load / factor);
+            round_load(search, is_carried ? fmin(load * factor, search->most) : load / factor);
         if (!(next < load) && !(next > load))
             break; // one client is the least there is
         load = next;
-        status = ask(search, load, &point, err);
+        status = study_plan_ask(search, load, &point, err);
     }
     if (status == KVSIM_OK)
         take(bracket, &point);
@@ -144,14 +155,17 @@ static bool is_closed(const struct study_plan_search *search, const struct brack
 {
     if (search->is_whole && bracket->missed.load - bracket->met.load < 1.5)
         return true;
-    return bracket->missed.load < bracket->met.load * (1 + search->tolerance);
+    double tolerance =
+        bracket->missed.is_short ? fmax(LOOSE, search->tolerance) : search->tolerance;
+    return bracket->missed.load < bracket->met.load * (1 + tolerance);
 }
 
 /* Where the straight line between both ends crosses; NaN where an end says no more than "beyond". */
 static double secant(const struct bracket *bracket)
 {
     const struct study_plan_point *a = &bracket->met, *b = &bracket->missed;
-    if (b->is_hard || !isfinite(a->margin) || !isfinite(b->margin) || !(b->margin > a->margin))
+    if (b->is_hard || b->is_short || !isfinite(a->margin) || !isfinite(b->margin) ||
+        !(b->margin > a->margin))
         return (double)NAN;
     double share = -a->margin / (b->margin - a->margin);
     return exp(log(a->load) + share * (log(b->load) - log(a->load)));
@@ -183,10 +197,20 @@ static enum kvsim_status close_bracket(struct study_plan_search *search, struct 
             if (!(load > bracket->met.load) || !(load < bracket->missed.load))
                 break;
         }
-        status = ask(search, load, &point, err);
+        status = study_plan_ask(search, load, &point, err);
         if (status == KVSIM_OK)
             take(bracket, &point);
     }
+    return status;
+}
+
+static enum kvsim_status find_ends(struct study_plan_search *search, double start, double factor,
+                                   struct bracket *bracket, struct kvsim_error *err)
+{
+    *bracket = (struct bracket){.has_met = false};
+    enum kvsim_status status = find_bracket(search, start, factor, bracket, err);
+    if (status == KVSIM_OK && bracket->has_met && bracket->has_missed)
+        status = close_bracket(search, bracket, err);
     return status;
 }
 
@@ -208,7 +232,8 @@ static double slope_at(const struct study_plan_search *search, double root)
     for (size_t i = 0; i < search->points.count; i++) {
         const struct study_plan_point *point = &search->points.at[i];
         double x = log(point->load / root);
-        bool is_same = search->replications == 0 || point->replications == search->replications;
+        bool is_same = point->replicas == search->replicas &&
+                       (search->replications == 0 || point->replications == search->replications);
         if (point->is_hard || !isfinite(point->margin) || fabs(x) > FAR_LOG || !is_same)
             continue;
         n++;
@@ -231,7 +256,7 @@ static enum kvsim_status ask_curve(struct study_plan_search *search, double root
     for (size_t i = 0; i < sizeof factors / sizeof *factors && status == KVSIM_OK; i++) {
         struct study_plan_point point;
         double load = round_load(search, root * factors[i]);
-        status = ask(search, load, &point, err);
+        status = study_plan_ask(search, load, &point, err);
     }
     return status;
 }
@@ -253,34 +278,42 @@ static double two_sided(const struct study_plan_search *search)
     return 0.5 + 0.5 * search->request->confidence;
 }
 
-/*
- * More replications where the interval is wider than asked for, or rests on so few that it may be narrow by luck: the root
- * is looked for again near the first one.
- */
+/* How many replications the interval asks for: enough for the width, and not so few that it may be narrow by luck. */
+static int64_t count_needed(const struct study_plan_search *search, int64_t now, double half)
+{
+    double wanted = search->request->half_width;
+    double needed = wanted < QUICK ? REPLICATIONS_LEAST : 0;
+    if (half > wanted)
+        needed =
+            fmax(needed, ceil((double)now * (half / (0.9 * wanted)) * (half / (0.9 * wanted))));
+    return needed < 1e9 ? (int64_t)needed : (int64_t)1e9;
+}
+
+/* More replications until the interval is as narrow as asked for: the root is looked for again near the first one. */
 static enum kvsim_status sharpen(struct study_plan_search *search, struct bracket *bracket,
                                  double *root, double *half, struct kvsim_error *err)
 {
-    double wanted = search->request->half_width;
     enum kvsim_status status = KVSIM_OK;
-    int64_t now = bracket->met.replications, most = now * REPLICATIONS_FACTOR;
-    if (!search->can_replicate || isnan(*half))
-        return status;
-    double needed = wanted < QUICK ? REPLICATIONS_LEAST : 0;
-    if (*half > wanted)
-        needed =
-            fmax(needed, ceil((double)now * (*half / (0.9 * wanted)) * (*half / (0.9 * wanted))));
-    if (needed <= (double)now)
-        return status;
-    search->replications = needed < (double)most ? (int64_t)needed : most;
-    *bracket = (struct bracket){.has_met = false};
-    status = find_bracket(search, *root, 1 + fmin(*half, 0.5), bracket, err);
-    if (status == KVSIM_OK && bracket->has_met && bracket->has_missed)
-        status = close_bracket(search, bracket, err);
-    if (status != KVSIM_OK || !bracket->has_met || !bracket->has_missed)
-        return status;
-    *root = root_of(search, bracket);
-    status = ask_curve(search, *root, err);
-    *half = half_width(search, bracket, *root, two_sided(search));
+    int64_t most = bracket->met.replications * REPLICATIONS_FACTOR;
+    for (int i = 0; i < SHARPEN_MAX && search->can_replicate && !isnan(*half); i++) {
+        int64_t now = bracket->met.replications, needed = count_needed(search, now, *half);
+        if (needed <= now || now >= most)
+            break;
+        struct bracket sharper;
+        search->replications = needed < most ? needed : most;
+        status = find_ends(search, *root, 1 + fmin(*half, 0.5), &sharper, err);
+        bool is_bound = sharper.has_met && sharper.missed.is_short;
+        if (status != KVSIM_OK || (!has_root(&sharper) && !is_bound)) {
+            search->replications = now; // the answer stays that of fewer
+            break;
+        }
+        *bracket = sharper;
+        if (is_bound)
+            break;
+        *root = root_of(search, bracket);
+        status = ask_curve(search, *root, err);
+        *half = half_width(search, bracket, *root, two_sided(search));
+    }
     return status;
 }
 
@@ -289,39 +322,43 @@ static enum kvsim_status find_sure_load(struct study_plan_search *search,
                                         const struct bracket *bracket, double root,
                                         struct kvsim_error *err)
 {
-    double half = half_width(search, bracket, root, search->request->confidence);
+    double half = half_width(search, bracket, root, search->request->confidence), sure = 0;
     double load = isnan(half) ? bracket->met.load : fmin(bracket->met.load, root * exp(-half));
     enum kvsim_status status = KVSIM_OK;
-    for (int i = 0; i < 8 && status == KVSIM_OK && search->candidate->sure_load <= 0; i++) {
+    for (int i = 0; i < 8 && status == KVSIM_OK && !(sure > 0); i++) {
         struct study_plan_point point;
         double rounded = round_load(search, load);
-        status = ask(search, rounded, &point, err);
-        if (status == KVSIM_OK && (point.is_met_surely || (point.is_met && point.replications < 2)))
-            search->candidate->sure_load = rounded;
+        status = study_plan_ask(search, rounded, &point, err);
+        if (status == KVSIM_OK && study_plan_is_carried(&point) && point.is_met_surely)
+            sure = rounded;
         double next = load * 0.99;
         load = search->is_whole && round_load(search, next) >= rounded ? rounded - 1 : next;
         if (!(load > 0) || (search->is_whole && load < 1))
             break;
     }
-    for (size_t i = 0; i < search->points.count;
-         i++) { // a higher one that was asked on the way may do
+    for (size_t i = 0; i < search->points.count; i++) {
         const struct study_plan_point *point = &search->points.at[i];
-        if (point->is_met_surely && point->load <= bracket->met.load &&
+        if (point->is_met_surely && study_plan_is_carried(point) &&
+            point->load <= bracket->met.load && point->replicas == search->replicas &&
             point->replications == bracket->met.replications)
-            search->candidate->sure_load = fmax(search->candidate->sure_load, point->load);
+            sure = fmax(sure, point->load); // a higher one that was asked on the way may do
     }
+    search->candidate->counted_load = bracket->met.has_spread ? sure : bracket->met.load;
+    // Where nothing tells how far the root may lie from here, no confidence is claimed either.
+    search->candidate->sure_load = isnan(search->candidate->ci_low) ? 0 : sure;
     return status;
 }
 
 enum kvsim_status study_plan_root(struct study_plan_search *search, double factor, double *root,
                                   struct kvsim_error *err)
 {
-    struct bracket bracket = {.has_met = false};
-    enum kvsim_status status = find_bracket(search, search->start, factor, &bracket, err);
-    bool is_between = bracket.has_met && bracket.has_missed;
-    if (status == KVSIM_OK && is_between)
-        status = close_bracket(search, &bracket, err);
-    *root = is_between ? root_of(search, &bracket) : bracket.has_met ? (double)NAN : 0;
+    struct bracket bracket;
+    enum kvsim_status status = find_ends(search, search->start, factor, &bracket, err);
+    *root = (double)NAN;
+    if (status == KVSIM_OK && has_root(&bracket))
+        *root = root_of(search, &bracket);
+    else if (status == KVSIM_OK && !bracket.has_met && !bracket.missed.is_short)
+        *root = 0;
     return status;
 }
 
@@ -333,92 +370,167 @@ static const struct record_probe *find_probe(const struct study_plan_search *sea
     const struct record_probe *found = NULL;
     for (size_t i = 0; i < search->candidate->probes.count; i++) {
         const struct record_probe *probe = &search->candidate->probes.at[i];
-        bool is_same = !(probe->load < point->load) && !(probe->load > point->load);
+        int64_t replicas = point->replicas > 0 ? point->replicas : search->candidate->base_replicas;
+        bool is_same = !(probe->load < point->load) && !(probe->load > point->load) &&
+                       probe->replicas == replicas;
         if (is_same && probe->replications == point->replications)
             found = probe;
     }
     return found;
 }
 
+/* Requests per second at the highest load: the load itself, or what its run brought. */
+static double rate_at(const struct study_plan_search *search, const struct study_plan_point *point)
+{
+    const struct record_probe *probe = find_probe(search, point);
+    if (search->base.load == RECORD_LOAD_RATE)
+        return point->load;
+    return probe == NULL ? (double)NAN
+                         : record_value_real(&probe->summary[RECORD_REQUEST_THROUGHPUT]);
+}
+
+static void take_met(struct study_plan_search *search, const struct study_plan_point *met)
+{
+    struct record_candidate *candidate = search->candidate;
+    candidate->max_load = met->load;
+    candidate->max_rate = rate_at(search, met);
+    candidate->replications = met->replications;
+}
+
 static void take_limit(struct study_plan_search *search, const struct bracket *bracket)
 {
     struct record_candidate *candidate = search->candidate;
-    const struct record_probe *met = find_probe(search, &bracket->met);
     const struct record_probe *missed = find_probe(search, &bracket->missed);
-    const struct record_value *rate = met == NULL ? NULL : &met->summary[RECORD_REQUEST_THROUGHPUT];
-    if (missed != NULL) {
-        const struct record_value *limit = &missed->summary[RECORD_BINDING_LIMIT];
-        candidate->limit = missed->worst;
-        candidate->binding_limit = limit->kind == RECORD_TEXT ? limit->text : "";
-    }
-    candidate->max_rate = search->base.load == RECORD_LOAD_RATE       ? candidate->max_load
-                          : rate != NULL && rate->kind == RECORD_REAL ? rate->real
-                                                                      : (double)NAN;
+    if (missed == NULL)
+        return;
+    const struct record_value *limit = &missed->summary[RECORD_BINDING_LIMIT];
+    candidate->limit = missed->worst;
+    candidate->binding_limit = limit->kind == RECORD_TEXT ? limit->text : "";
 }
 
 static void take_interval(struct study_plan_search *search, const struct bracket *bracket,
                           double root, double half)
 {
     struct record_candidate *candidate = search->candidate;
-    candidate->max_load = bracket->met.load;
+    candidate->root = root;
     if (isnan(half))
         return;
     // The bracket itself is part of what is not known.
     candidate->ci_low = fmin(root * exp(-half), bracket->met.load);
     candidate->ci_high = fmax(root * exp(half), bracket->missed.load);
-    if (search->is_whole) {
+    candidate->half_width = (candidate->ci_high - candidate->ci_low) / 2 / root;
+    if (search->is_whole) { // the width is that before ends are rounded to whole clients
+        candidate->half_width = half;
         candidate->ci_low = fmax(0, floor(candidate->ci_low));
         candidate->ci_high = ceil(root * exp(half));
     }
 }
 
+/* Why no load was found that misses a target. */
+static const char *why_not_reached(const struct study_plan_search *search,
+                                   const struct bracket *bracket)
+{
+    struct base_arena *arena = &search->plan->arena;
+    const struct study_plan_point *last = &bracket->missed;
+    const struct record_probe *probe = bracket->has_missed ? find_probe(search, last) : NULL;
+    const struct record_probe *met = bracket->has_met ? find_probe(search, &bracket->met) : NULL;
+    if (met != NULL && met->target_count == 0 && search->base.load == RECORD_LOAD_CONCURRENCY)
+        return base_arena_printf(arena, "no target is stated (slo), and clients who wait for their "
+                                        "answers overload nothing");
+    if (probe == NULL)
+        return base_arena_printf(arena, "no load that was tried misses a target");
+    double requests = record_value_real(&probe->summary[RECORD_REQUESTS]);
+    const char *more = search->base.load == RECORD_LOAD_SPEEDUP ? "a longer trace would tell"
+                                                                : "set run.requests to more";
+    if (requests < STUDY_ROUNDS_LEAST)
+        return base_arena_printf(arena,
+                                 "a run of %.0f requests is too short for any load to build up; %s",
+                                 requests, more);
+    return base_arena_printf(arena,
+                             "at %.4g %s a run of %.0f requests is too short for the load to build "
+                             "up: it lasts %.2g times as long as a %s takes, and at least %d are "
+                             "needed; %s",
+                             last->load, record_load_unit(search->base.load), requests,
+                             last->rounds,
+                             search->base.load == RECORD_LOAD_SESSION_RATE ? "session" : "request",
+                             (int)STUDY_ROUNDS_LEAST, more);
+}
+
+/*
+ * The highest load that is surely no overload: where the targets are too far off to be missed within a run, a queue may
+ * grow unseen. Clients of a closed loop bring no such growth.
+ */
+static bool find_bound(const struct study_plan_search *search, double most,
+                       struct study_plan_point *out)
+{
+    bool is_found = false;
+    for (size_t i = 0; i < search->points.count; i++) {
+        const struct study_plan_point *point = &search->points.at[i];
+        bool is_open = record_load_is_rate(search->base.load);
+        if (!study_plan_is_carried(point) || point->replicas != search->replicas ||
+            point->load > most || (is_open && point->is_near) ||
+            (is_found && point->load < out->load))
+            continue;
+        *out = *point;
+        is_found = true;
+    }
+    return is_found;
+}
+
+/* The targets are met wherever a run could tell: a bound from below, and no more. */
+static void take_bound(struct study_plan_search *search, const struct bracket *bracket)
+{
+    struct record_candidate *candidate = search->candidate;
+    candidate->status = RECORD_CANDIDATE_NOT_REACHED;
+    candidate->reason = why_not_reached(search, bracket);
+    candidate->limit = candidate->binding_limit = "";
+    struct study_plan_point bound = {.load = 0};
+    if (!bracket->has_met || !find_bound(search, bracket->met.load, &bound))
+        return;
+    take_met(search, &bound);
+    bool is_enough = bound.is_met_surely || !bound.has_spread;
+    candidate->counted_load = is_enough ? bound.load : 0;
+}
+
 static enum kvsim_status finish(struct study_plan_search *search, struct bracket *bracket,
                                 struct kvsim_error *err)
 {
-    enum kvsim_status status = close_bracket(search, bracket, err);
     double root = root_of(search, bracket), half = (double)NAN;
-    if (status == KVSIM_OK)
-        status = ask_curve(search, root, err);
+    enum kvsim_status status = ask_curve(search, root, err);
     if (status == KVSIM_OK) {
         half = half_width(search, bracket, root, two_sided(search));
         status = sharpen(search, bracket, &root, &half, err);
     }
-    if (status != KVSIM_OK || !bracket->has_met || !bracket->has_missed)
+    if (status != KVSIM_OK)
         return status;
+    if (!has_root(bracket)) {
+        take_bound(search, bracket);
+        return KVSIM_OK;
+    }
+    take_met(search, &bracket->met);
     take_interval(search, bracket, root, half);
     take_limit(search, bracket);
     return find_sure_load(search, bracket, root, err);
 }
 
-/* Requests per second at the highest load: the load itself, or the most that any number of clients brought. */
-static double best_rate(const struct study_plan_search *search)
-{
-    double rate = (double)NAN;
-    for (size_t i = 0; i < search->candidate->probes.count; i++) {
-        const struct record_probe *probe = &search->candidate->probes.at[i];
-        const struct record_value *value = &probe->summary[RECORD_REQUEST_THROUGHPUT];
-        double here = value->kind == RECORD_REAL ? value->real : (double)NAN;
-        rate = fmax(rate, search->base.load == RECORD_LOAD_RATE ? probe->load : here);
-    }
-    return rate;
-}
-
 enum kvsim_status study_plan_search(struct study_plan_search *search, struct kvsim_error *err)
 {
-    struct bracket bracket = {.has_met = false};
+    struct bracket bracket;
     struct record_candidate *candidate = search->candidate;
-    enum kvsim_status status = find_bracket(search, search->start, 2, &bracket, err);
+    enum kvsim_status status = find_ends(search, search->start, 2, &bracket, err);
     if (status != KVSIM_OK)
         return status;
-    candidate->status = !bracket.has_met      ? RECORD_CANDIDATE_NONE
-                        : !bracket.has_missed ? RECORD_CANDIDATE_UNBOUNDED
-                                              : RECORD_CANDIDATE_OK;
-    if (candidate->status == RECORD_CANDIDATE_OK)
+    if (has_root(&bracket)) {
+        candidate->status = RECORD_CANDIDATE_OK;
         return finish(search, &bracket, err);
-    const struct study_plan_point *last = bracket.has_met ? &bracket.met : &bracket.missed;
-    const struct record_probe *probe = find_probe(search, last);
-    candidate->limit = probe == NULL || bracket.has_met ? "" : probe->worst;
-    candidate->max_load = candidate->sure_load = bracket.has_met ? last->load : 0;
-    candidate->max_rate = bracket.has_met ? best_rate(search) : 0;
+    }
+    if (bracket.has_met || bracket.missed.is_short) {
+        take_bound(search, &bracket);
+        return KVSIM_OK;
+    }
+    const struct record_probe *probe = find_probe(search, &bracket.missed);
+    candidate->status = RECORD_CANDIDATE_NONE;
+    candidate->limit = probe == NULL ? "" : probe->worst;
+    candidate->max_rate = 0;
     return KVSIM_OK;
 }

@@ -7,17 +7,27 @@
 
 enum { VERIFIED_MAX = 16, TRIES_MAX = 6 };
 
-/* Met at the stated confidence; with one replication there is nothing but its word. */
+#define CARRIED_FACTOR 1.1     /* of the first steps from the demand */
+#define CARRIED_TOLERANCE 0.01 /* of what several replicas carry, relative */
+
+/* Met at the stated confidence; where runs have no spread there is nothing but their word. */
 static bool is_enough(const struct study_plan_point *point)
 {
-    return point->is_met_surely || (point->is_met && point->replications < 2);
+    return study_plan_is_carried(point) && (point->is_met_surely || !point->has_spread);
+}
+
+/* A search of its own with so many replicas; of the base's it is the search itself. */
+static void set_replicas(struct study_plan_search *search, int64_t replicas)
+{
+    search->replicas = replicas == search->candidate->base_replicas ? 0 : replicas;
 }
 
 static enum kvsim_status try_replicas(struct study_plan_search *search, double demand,
                                       int64_t replicas, bool *enough, struct kvsim_error *err)
 {
     struct study_plan_point point;
-    enum kvsim_status status = study_plan_ask(search, demand, replicas, &point, err);
+    set_replicas(search, replicas);
+    enum kvsim_status status = study_plan_ask(search, demand, &point, err);
     *enough = status == KVSIM_OK && is_enough(&point);
     return status;
 }
@@ -54,80 +64,67 @@ static enum kvsim_status verify(struct study_plan_search *search, double demand,
     return KVSIM_OK;
 }
 
-/*
- * The load at which the configuration alone has this margin, from the curve, between its two nearest points; NaN where the
- * margin lies beyond them.
- */
-static double load_of_margin(const struct study_plan_search *search, double margin)
+/* What the replicas carry if each carries what the configuration's own do. */
+static double calculated_load(const struct record_candidate *candidate)
 {
-    const struct study_plan_point *below = NULL, *above = NULL;
-    for (size_t i = 0; i < search->points.count; i++) {
-        const struct study_plan_point *point = &search->points.at[i];
-        if (point->is_hard || !isfinite(point->margin))
-            continue;
-        if (point->margin <= margin && (below == NULL || point->margin > below->margin))
-            below = point;
-        if (point->margin > margin && (above == NULL || point->margin < above->margin))
-            above = point;
-    }
-    if (below == NULL || above == NULL)
-        return (double)NAN;
-    double share = (margin - below->margin) / (above->margin - below->margin);
-    return exp(log(below->load) + share * (log(above->load) - log(below->load)));
-}
-
-/* The margin that the demand's own run had; NaN without one. */
-static double demand_margin(const struct record_candidate *candidate, double demand)
-{
-    for (size_t i = 0; i < candidate->probes.count; i++) {
-        const struct record_probe *probe = &candidate->probes.at[i];
-        if (probe->replicas == candidate->replicas && !(probe->load < demand) &&
-            !(probe->load > demand))
-            return probe->margin;
-    }
-    return (double)NAN;
+    double one = isnan(candidate->root) ? candidate->max_load : candidate->root;
+    return one / (double)candidate->base_replicas * (double)candidate->replicas;
 }
 
 /*
- * How much more the replicas carry. They share the load more evenly than one alone meets it, so their own run tells it: it
- * is as far from the root as one replica with the same margin. Without such a run, from what one carries.
+ * Several replicas share the load more evenly than one meets it, so that they carry more than they would each for
+ * themselves: the root is looked for with all of them, from the demand that their own run has met.
  */
-static double headroom(const struct study_plan_search *search, double demand)
+static enum kvsim_status find_carried(struct study_plan_search *search, double demand,
+                                      struct kvsim_error *err)
 {
-    const struct record_candidate *candidate = search->candidate;
-    double equivalent = candidate->is_verified
-                            ? load_of_margin(search, demand_margin(candidate, demand))
-                            : (double)NAN;
-    if (!isnan(equivalent))
-        return candidate->max_load / equivalent - 1;
-    return candidate->sure_load / (double)candidate->base_replicas * (double)candidate->replicas /
-               demand -
-           1;
+    struct record_candidate *candidate = search->candidate;
+    double root = (double)NAN, start = search->start, tolerance = search->tolerance;
+    enum kvsim_status status = KVSIM_OK;
+    set_replicas(search, candidate->replicas);
+    if (candidate->is_verified && search->replicas > 0 &&
+        candidate->status == RECORD_CANDIDATE_OK) {
+        search->start = demand;
+        search->tolerance = CARRIED_TOLERANCE;
+        status = study_plan_root(search, CARRIED_FACTOR, &root, err);
+        search->start = start;
+        search->tolerance = tolerance;
+    }
+    candidate->carried_load = root > 0 ? root : calculated_load(candidate);
+    if (candidate->is_verified) // a run has met the demand, whatever is calculated
+        candidate->carried_load = fmax(candidate->carried_load, demand);
+    return status;
+}
+
+/* The interval is that of the configuration's own answer. */
+static void fill_headroom(struct record_candidate *candidate, double demand)
+{
+    double relative = candidate->carried_load / demand;
+    candidate->headroom = relative - 1;
+    if (isnan(candidate->ci_low) || !(candidate->root > 0))
+        return;
+    candidate->headroom_low = relative * candidate->ci_low / candidate->root - 1;
+    candidate->headroom_high = relative * candidate->ci_high / candidate->root - 1;
 }
 
 /* Months of growth until the demand is `factor` times what it is. */
 static double months_until(double factor, double growth)
 {
-    return log(fmax(factor, 1)) / log1p(growth);
+    return isnan(factor) ? factor : log(fmax(factor, 1)) / log1p(growth);
 }
 
-static void price(struct study_plan_search *search, double demand)
+static void price(const struct study_plan_search *search)
 {
     struct record_candidate *candidate = search->candidate;
     candidate->gpus =
         (candidate->replicas + search->request->spare_replicas) * candidate->gpus_per_replica;
     candidate->usd_per_hour = candidate->usd_per_gpu_hour * (double)candidate->gpus;
-    candidate->headroom = headroom(search, demand);
     double growth = search->request->growth_per_month;
     if (!(growth > 0))
         return;
-    double carried = 1 + candidate->headroom;
-    candidate->months_to_breach = months_until(carried, growth);
-    if (isnan(candidate->ci_low) || !(candidate->max_load > 0))
-        return;
-    candidate->months_low = months_until(carried * candidate->ci_low / candidate->max_load, growth);
-    candidate->months_high =
-        months_until(carried * candidate->ci_high / candidate->max_load, growth);
+    candidate->months_to_breach = months_until(1 + candidate->headroom, growth);
+    candidate->months_low = months_until(1 + candidate->headroom_low, growth);
+    candidate->months_high = months_until(1 + candidate->headroom_high, growth);
 }
 
 /* Dollars per million output tokens as the demand's own run has them, spare replicas included. */
@@ -148,20 +145,24 @@ enum kvsim_status study_plan_size(struct study_plan_search *search, double deman
                                   struct kvsim_error *err)
 {
     struct record_candidate *candidate = search->candidate;
-    if (!(demand > 0) || !isfinite(demand) || !(candidate->sure_load > 0))
+    if (!(demand > 0) || !isfinite(demand) || !(candidate->counted_load > 0))
         return KVSIM_OK;
-    double per_replica = candidate->sure_load / (double)candidate->base_replicas;
-    double needed = ceil(demand / per_replica - 1e-9);
-    if (needed > 1e6)
+    double needed =
+        ceil(demand / (candidate->counted_load / (double)candidate->base_replicas) - 1e-9);
+    if (needed > RECORD_REPLICAS_MAX)
         return KVSIM_OK;
     enum kvsim_status status = KVSIM_OK;
     int64_t guess = needed < 1 ? 1 : (int64_t)needed;
     candidate->replicas = guess;
     search->replications = 0; // as the scenario says
-    if (guess <= VERIFIED_MAX && candidate->status == RECORD_CANDIDATE_OK)
+    if (guess <= VERIFIED_MAX)
         status = verify(search, demand, guess, err);
+    if (status == KVSIM_OK && candidate->replicas > 0)
+        status = find_carried(search, demand, err);
+    search->replicas = 0;
     if (status == KVSIM_OK && candidate->replicas > 0) {
-        price(search, demand);
+        fill_headroom(candidate, demand);
+        price(search);
         price_tokens(search, demand);
     }
     return status;
@@ -172,12 +173,12 @@ void study_plan_forecast(struct record_plan *plan, const struct record_candidate
     static const int months[] = {0, 1, 2, 3, 6, 9, 12, 18, 24, 36};
     if (!(plan->growth_per_month > 0) || best->replicas == 0)
         return;
-    double per_replica = plan->demand * (1 + best->headroom) / (double)best->replicas;
+    double per_replica = best->carried_load / (double)best->replicas;
     for (size_t i = 0; i < sizeof months / sizeof *months; i++) {
         struct record_forecast row = {.months = months[i]};
         row.demand = plan->demand * pow(1 + plan->growth_per_month, months[i]);
         double needed = ceil(row.demand / per_replica - 1e-9);
-        if (!(needed < 1e6))
+        if (needed > RECORD_REPLICAS_MAX)
             return;
         row.replicas = needed > (double)best->replicas ? (int64_t)needed : best->replicas;
         row.gpus = (row.replicas + plan->spare_replicas) * best->gpus_per_replica;

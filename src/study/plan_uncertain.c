@@ -115,8 +115,9 @@ static void add_shares(const struct serve_config *config, const char *key, struc
 
 static bool is_load_key(const struct study_plan_search *search, const char *key)
 {
-    static const char *const keys[] = {"workload.arrival.rate", "workload.arrival.concurrency",
-                                       "workload.arrival.speedup"};
+    static const char *const keys[RECORD_LOAD_COUNT] = {
+        "workload.arrival.rate", "workload.arrival.concurrency", "workload.arrival.speedup",
+        "workload.arrival.rate"};
     return strcmp(key, "demand") == 0 ||
            (!search->base.replaces_arrival && strcmp(key, keys[search->base.load]) == 0);
 }
@@ -124,8 +125,14 @@ static bool is_load_key(const struct study_plan_search *search, const char *key)
 static enum kvsim_status fail_key(const struct serve_config *config, const char *key,
                                   struct kvsim_error *err)
 {
-    enum kvsim_status status =
-        base_fail(err, KVSIM_ERR_SCENARIO, "'%s' is not a number that this scenario uses", key);
+    const struct serve_param *param = find_param(config, key);
+    enum kvsim_status status = param == NULL
+                                   ? base_fail(err, KVSIM_ERR_SCENARIO,
+                                               "'%s' is not a number that this scenario uses", key)
+                                   : base_fail(err, KVSIM_ERR_SCENARIO,
+                                               "'%s' is '%.60s' here, and no number that a spread "
+                                               "could move",
+                                               key, param->value);
     base_error_at(err, "--uncertain", 0, 0);
     base_error_key(err, key);
     const char **names = base_alloc(base_mul_size(config->param_count + 2, sizeof *names));
@@ -133,7 +140,7 @@ static enum kvsim_status fail_key(const struct serve_config *config, const char 
         names[i] = config->params[i].key;
     names[config->param_count] = "demand";
     const char *near = base_name_nearest(names, key);
-    if (near != NULL)
+    if (near != NULL && param == NULL)
         base_error_hint(err, "did you mean '%s'?", near);
     else
         base_error_hint(err, "demand, workload.output_tokens, hardware.efficiency, or any key with "
@@ -175,7 +182,7 @@ static enum kvsim_status find_numbers(const struct study_plan_search *search,
     }
     if (out->is_load && search->plan->demand > 0)
         out->value = base_arena_printf(arena, "%.6g%s", search->plan->demand,
-                                       search->base.load == RECORD_LOAD_RATE ? "/s" : "");
+                                       record_load_is_rate(search->base.load) ? "/s" : "");
     return out->is_load || out->numbers.count > 0 ? KVSIM_OK : fail_key(config, key, err);
 }
 
@@ -317,8 +324,7 @@ enum kvsim_status study_plan_check_doubt(const struct study_plan_search *search,
 static double headroom_at(const struct record_candidate *best, const struct record_input_end *end,
                           bool is_load)
 {
-    return (1 + best->headroom) * (end->max_load / best->max_load) / (is_load ? end->factor : 1) -
-           1;
+    return (1 + best->headroom) * (end->max_load / best->root) / (is_load ? end->factor : 1) - 1;
 }
 
 /* The highest load there, by a short search about the stated one; what cannot start carries none. */
@@ -329,7 +335,7 @@ static enum kvsim_status find_end(const struct study_plan_search *search, const 
     struct study_plan_search moved = *search;
     struct study_overrides overrides = {0};
     enum kvsim_status status = KVSIM_OK;
-    end->max_load = search->candidate->max_load;
+    end->max_load = search->candidate->root;
     if (!input->is_load) {
         memset(&scratch.probes, 0, sizeof scratch.probes);
         memset(&moved.points, 0, sizeof moved.points);
@@ -422,7 +428,8 @@ static enum kvsim_status ask_sample(const struct study_plan_search *search,
 {
     struct study_overrides overrides = {0};
     struct study_probe_base base = search->base;
-    struct study_probe_ask ask = {.load = demand->load, .replicas = demand->replicas};
+    struct study_probe_ask ask = {.load = demand->load,
+                                  .replicas = demand->replicas}; // as verified
     struct study_probe_answer answer;
     begin_moved(search, &overrides);
     for (size_t i = 0; i < inputs->count; i++) {

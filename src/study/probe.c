@@ -44,6 +44,7 @@ static void set_load(const struct study_probe_base *base, double load, struct ba
     }
     switch (base->load) {
     case RECORD_LOAD_RATE:
+    case RECORD_LOAD_SESSION_RATE:
         set(out, "workload.arrival.rate", base_arena_printf(arena, "%s/s", value));
         break;
     case RECORD_LOAD_CONCURRENCY:
@@ -51,6 +52,8 @@ static void set_load(const struct study_probe_base *base, double load, struct ba
         break;
     case RECORD_LOAD_SPEEDUP:
         set(out, "workload.arrival.speedup", value);
+        break;
+    case RECORD_LOAD_COUNT:
         break;
     }
 }
@@ -121,7 +124,8 @@ static void judge_slo(const struct spec_slo *slo, const struct record_run *run, 
     double upper = figure.mean;
     if (figure.count > 1) // one-sided: a two-sided interval of twice the risk
         upper += figure.standard_error * stats_t_quantile(confidence, (double)(figure.count - 1));
-    out->probe.is_met_surely = out->probe.is_met_surely && figure.count > 0 && upper <= bound_ms;
+    out->has_spread = out->has_spread && figure.count > 1;
+    out->probe.is_met_surely = out->probe.is_met_surely && upper <= bound_ms;
     if (out->probe.worst != NULL && margin <= out->probe.margin)
         return;
     out->probe.margin = margin;
@@ -151,6 +155,37 @@ static void take_targets(const struct serve_config *config, const struct record_
     out->target_count = config->slo_count;
 }
 
+/* ---- whether the load could build up ---- */
+
+/* How long a session lasts whose requests take so long each; of a workload without sessions one request. */
+static double session_s(const struct workload_spec *workload, double request_s)
+{
+    double sum = 0, weights = 0;
+    for (size_t i = 0; i < workload->class_count; i++) {
+        const struct workload_sessions *sessions = workload->classes[i].sessions;
+        double lasts = request_s;
+        if (sessions != NULL) {
+            double turns = rng_dist_mean(&sessions->turns),
+                   think = sessions->has_think ? rng_dist_mean(&sessions->think) : 0,
+                   tool = sessions->has_tool ? rng_dist_mean(&sessions->tool) : 0;
+            lasts = turns * request_s + (turns - 1) * (sessions->tool_share * tool +
+                                                       (1 - sessions->tool_share) * think);
+        }
+        sum += workload->classes[i].weight * lasts;
+        weights += workload->classes[i].weight;
+    }
+    return sum / weights;
+}
+
+/* The clients of a closed loop are there from the start; sessions come one by one. */
+static double rounds_of(const struct workload_spec *workload, const struct record_run *run)
+{
+    double request_s = record_get_real(run, RECORD_E2E_MEAN) / 1e3;
+    double round_s = workload_is_closed_loop(workload) ? request_s : session_s(workload, request_s);
+    return fmin(record_get_real(run, RECORD_DURATION_S) / round_s,
+                record_get_real(run, RECORD_REQUESTS));
+}
+
 static bool is_stuck(const struct record_run *run)
 {
     const char *status = record_get_text(run, RECORD_STATUS);
@@ -178,11 +213,13 @@ static void judge(const struct serve_config *config, const struct record_run *ru
     struct record_probe *probe = &out->probe;
     probe->margin = -HUGE_VAL;
     probe->is_met_surely = true;
+    out->has_spread = config->slo_count > 0;
     out->standard_error = (double)NAN;
     for (size_t i = 0; i < config->slo_count; i++)
         judge_slo(&config->slos[i], run, confidence, out);
     take_targets(config, run, confidence, arena, probe);
     probe->is_overloaded = strcmp(record_get_text(run, RECORD_STABILITY), "overloaded") == 0;
+    probe->is_near = strcmp(record_get_text(run, RECORD_STABILITY), "near_saturation") == 0;
     const char *require = missed_require(config, run);
     out->is_hard = probe->is_overloaded || require != NULL || is_stuck(run);
     if (out->is_hard && !(probe->margin > 0)) {
@@ -190,7 +227,9 @@ static void judge(const struct serve_config *config, const struct record_run *ru
         probe->worst = require != NULL ? require : "stability";
     }
     probe->is_met = study_slos_are_met(run) && !out->is_hard;
-    probe->is_met_surely = probe->is_met_surely && probe->is_met;
+    probe->is_met_surely = probe->is_met_surely && probe->is_met && out->has_spread;
+    probe->rounds = rounds_of(&config->workload, run);
+    probe->is_short = probe->is_met && probe->rounds < STUDY_ROUNDS_LEAST;
     probe->worst = base_arena_copy(arena, probe->worst == NULL ? "stability" : probe->worst);
     for (size_t i = 0; i < RECORD_SUMMARY_COUNT; i++) {
         probe->summary[i] = run->summary[i];

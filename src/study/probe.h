@@ -1,6 +1,10 @@
 /*
  * probe.h - a configuration asked at one load: are its targets met, by how much, and how surely?
  *
+ * A run tells nothing of a load that it is too short for: every run has few requests in the system at its beginning. One
+ * that meets its targets counts only if it lasts STUDY_ROUNDS_LEAST times as long as one request takes, think times
+ * between the requests of a session included, and has as many requests.
+ *
  * Replications of all probes share their random numbers, so that the answer is a smooth function of the load and its root
  * can be found. A target's margin is the log of its figure over its bound; the probe's is that of the worst target.
  */
@@ -17,6 +21,8 @@
 
 struct store;
 struct study_executor;
+
+enum { STUDY_ROUNDS_LEAST = 10 };
 
 /* What stays the same over all probes of a candidate. */
 struct study_probe_base {
@@ -43,6 +49,7 @@ struct study_probe_ask {
 struct study_probe_answer {
     struct record_probe probe; /* texts in the arena given */
     double standard_error;     /* of the margin; NaN with one replication */
+    bool has_spread;           /* figures over replications: without, nothing can be surely met */
     bool is_hard; /* overloaded or a requirement missed: the margin says no more than "beyond" */
     bool was_taken_up; /* from the database */
     bool is_refused;   /* cannot start: `reason` */

@@ -82,7 +82,7 @@ plan "${unshown[@]}" --set 'slo=["e2e mean <= 2.6 s"]'
 # Candidates: the cheapest first, not the one of fewest GPUs.
 expect 0 '^status,engine.max_num_seqs,price' "$kvsim" plan mmc.yaml --db mmc.db --demand 1.9/s --zip --axis engine.max_num_seqs=8,4 --axis price.usd_per_gpu_hour=5,2 "${quick[@]}" --format csv --quiet
 [ "$(sed -n 2p "$said/out" | cut -d, -f2)" = 4 ] || fault 'the cheaper candidate is not the first'
-[ "$(sed -n 3p "$said/out" | cut -d, -f13)" = 1 ] || fault 'the other one has fewer GPUs'
+[ "$(sed -n 3p "$said/out" | cut -d, -f14)" = 1 ] || fault 'the other one has fewer GPUs'
 
 # What is not known exactly: seats and rate are M/M/c again; twice the service time halves the rate.
 uncertain=(--demand 0.9/s --uncertain demand=±30% --uncertain workload.output_tokens=20%:normal --samples 8)
@@ -90,7 +90,8 @@ plan mmc.yaml --db mmc.db "${quick[@]}" "${uncertain[@]}"
 [ "$(figure uncertainty.inputs[0].key)" = demand ] || fault 'the largest effect is not the first'
 check "$(figure uncertainty.inputs[1].headroom_low) > $(figure headroom)" 'shorter answers, more headroom'
 check "$(figure uncertainty.inputs[1].max_load_high) < $(figure max_rate)" 'longer answers, less load'
-check "$(figure uncertainty.inputs[0].max_load_high) == $(figure max_rate)" 'the demand does not move what is carried'
+check "$(figure uncertainty.inputs[0].max_load_high) == $(figure uncertainty.max_load_as_stated)" 'the demand does not move what is carried'
+check "$(figure uncertainty.max_load_as_stated) >= $(figure max_rate) && $(figure uncertainty.max_load_as_stated) < 1.005 * $(figure max_rate)" 'the ends lie about the answer'
 probability=$(figure uncertainty.probability)
 check "$(figure uncertainty.probability_ci[0]) <= $probability && $probability <= $(figure uncertainty.probability_ci[1])" 'the probability and its interval'
 check "$probability > 0.1 && $probability < 0.95" "the probability $probability"
@@ -111,7 +112,7 @@ pool=(pool.yaml --db never.db --set run.requests=100 --precision 20% --samples 2
 expect 3 "'engine.gpu_memory_utilization' 1.1 times as large: .* 1.012, must be above 0 and at most 1" "$kvsim" plan "${pool[@]}" --set engine.gpu_memory_utilization=0.92 --uncertain engine.gpu_memory_utilization=10%
 expect 3 '1.12 times as large' "$kvsim" plan "${pool[@]}" --set engine.gpu_memory_utilization=0.92 --uncertain engine.gpu_memory_utilization=6%:normal
 [ ! -s never.db ] || [ "$(sqlite3 never.db 'SELECT count(*) FROM run')" = 0 ] || fault 'runs before the range was looked at'
-expect 0 'engine.gpu_memory_utilization' "$kvsim" plan "${pool[@]}" --set engine.gpu_memory_utilization=0.92 --set 'slo=["ttft p99 <= 100 ms"]' --uncertain engine.gpu_memory_utilization=4%:normal
+expect 0 'engine.gpu_memory_utilization' "$kvsim" plan "${pool[@]}" --set engine.max_num_seqs=4 --set engine.gpu_memory_utilization=0.92 --set 'slo=["ttft p99 <= 300 ms"]' --uncertain engine.gpu_memory_utilization=4%:normal
 
 # The page stands alone and has the answer first; Markdown by the file's name; a file that cannot be made.
 "$kvsim" plan mmc.yaml --db mmc.db "${quick[@]}" "${uncertain[@]}" --growth 5% --start 2027-01 --quiet --output page.html || fault 'the page'
@@ -131,17 +132,52 @@ sqlite3 mmc.db .dump >before.sql
 expect 0 '0 runs simulated' "$kvsim" plan mmc.yaml --db mmc.db --quiet
 sqlite3 mmc.db .dump | cmp -s before.sql - || fault 'the same plan changed the database'
 # Nor does the number of threads matter.
-expect 0 . "$kvsim" plan small.yaml --db j1.db --set run.requests=150 --precision 20% --uncertain workload.output_tokens=20% --samples 4 -j1 --format json --quiet
+expect 0 . "$kvsim" plan small.yaml --db j1.db --set run.requests=600 --set 'slo=["ttft p99 <= 300 ms"]' --precision 20% --uncertain workload.output_tokens=20% --samples 4 -j1 --format json --quiet
 cp "$said/out" j1.json
-expect 0 . "$kvsim" plan small.yaml --db j4.db --set run.requests=150 --precision 20% --uncertain workload.output_tokens=20% --samples 4 -j4 --format json --quiet
+expect 0 . "$kvsim" plan small.yaml --db j4.db --set run.requests=600 --set 'slo=["ttft p99 <= 300 ms"]' --precision 20% --uncertain workload.output_tokens=20% --samples 4 -j4 --format json --quiet
 cmp -s "$said/out" j1.json || fault 'the plan depends on the number of threads'
 
 # A closed loop: clients. A trace: its speed. A profile: replicas by stage.
-expect 0 '"max_concurrency": [0-9]+,' "$kvsim" plan small.yaml --no-store --format json --set run.requests=150 --set 'workload.arrival={process: closed_loop, concurrency: 4}' --set 'slo=["e2e mean <= 800 ms"]'
+expect 0 '"max_concurrency": [0-9]+,' "$kvsim" plan small.yaml --no-store --format json --set run.requests=600 --set 'workload.arrival={process: closed_loop, concurrency: 4}' --set 'slo=["e2e mean <= 800 ms"]'
 awk 'BEGIN { print "arrival_s,input_tokens,output_tokens"; for (i = 0; i < 200; i++) print i * 0.2 ",100,50" }' >trace.csv
 grep -v '_tokens:' small.yaml | sed 's/arrival:.*/arrival: {process: trace, file: trace.csv}/; s/^run:.*//; s/^slo:.*/slo: ["ttft p99 <= 200 ms"]/' >trace.yaml
-expect 0 '"max_speedup": [0-9.]+,' "$kvsim" plan trace.yaml --no-store --format json
+expect 0 '"max_speedup": [0-9.]+,' "$kvsim" plan trace.yaml --no-store --set engine.max_num_seqs=4 --format json
 expect 0 '^ +20 +7,200 +[0-9]+$' "$kvsim" plan mmc.yaml --no-store "${quick[@]}" --set 'workload.arrival={process: profile, stages: [{rate: 1/s, duration: 1h}, {rate: 20/s, duration: 2h}]}'
+
+
+# Runs too short for their load to build up reach no limit: 1, unless the demand that was asked for is carried all the same.
+short=(small.yaml --no-store --set run.requests=200 --set 'workload.arrival={process: closed_loop, concurrency: 4}')
+expect 1 'not reached: at least [0-9]+ clients' "$kvsim" plan "${short[@]}" --set 'slo=["ttft p99 <= 100 s"]'
+grep -q 'confidence' "$said/out" && fault 'confidence without an interval'
+expect 1 'no target is stated' "$kvsim" plan "${short[@]}" --set slo=null
+expect 0 'demand of 6 clients: 1 replica, 1 GPU in all .simulated., headroom at least' "$kvsim" plan "${short[@]}" --set 'slo=["ttft p99 <= 100 s"]' --demand 6
+expect 1 '"status": "not_reached",' "$kvsim" plan mmc.yaml --no-store --set run.requests=2 --format json
+cp "$said/out" plan.json
+[ "$(figure max_rate)$(figure max_rate_ci)$(figure max_rate_at_confidence)$(figure replicas)" = '' ] || fault 'an answer from two requests'
+[[ "$(figure reason)" = *'a run of 2 requests is too short'* ]] || fault "reason: $(figure reason)"
+expect 1 '<strong>Limit not reached' "$kvsim" plan mmc.yaml --no-store --set run.requests=2 --format html
+
+# One replication: no interval, and so no confidence, in no form.
+one=(mmc.yaml --no-store --set run.replications=1 --set run.requests=1000)
+expect 0 'no interval: one replication' "$kvsim" plan "${one[@]}"
+grep -qE 'confidence|surely' "$said/out" && fault 'one replication is sure'
+plan "${one[@]}"
+[ "$(figure max_rate_at_confidence)$(figure max_rate_ci)" = '' ] || fault 'JSON is sure of one replication'
+sqlite3 :memory: "SELECT count(*) FROM json_each(readfile('plan.json'), '\$.curve') WHERE json_extract(value, '\$.met_at_confidence')" | grep -qx 0 || fault 'a run of one replication is sure'
+
+# A demand in the unit of the arrivals, one for all candidates.
+expect 2 '--demand: 5 is not the load of this scenario: arrivals have a rate' "$kvsim" plan mmc.yaml --db y.db --demand 5
+expect 2 '--demand: 5/s is not the load of this scenario: a closed loop has clients, a whole number' "$kvsim" plan "${short[@]}" --demand 5/s
+expect 2 '--demand: 2.5 is not .* a whole number' "$kvsim" plan "${short[@]}" --demand 2.5
+expect 2 '--demand: inf is not between' "$kvsim" plan mmc.yaml --db y.db --demand inf
+expect 2 '--demand: 1e-300/s is not between' "$kvsim" plan mmc.yaml --db y.db --demand 1e-300/s
+expect 2 '--axis: workload.arrival.rate is the load' "$kvsim" plan mmc.yaml --db y.db --demand 1/s --axis workload.arrival.rate=1/s,2/s
+expect 3 "'engine.profile' is 'vllm-0.19' here" "$kvsim" plan mmc.yaml --db y.db --uncertain engine.profile=10%
+grep -q 'did you mean' "$said/err" && fault 'a hint that repeats the key'
+expect 0 'demand of 2 x the trace' "$kvsim" plan trace.yaml --no-store --set engine.max_num_seqs=16 --demand 10/s --set 'slo=["e2e p99 <= 520 ms"]'
+expect 0 '[0-9.]+ sessions/s .95 % interval' "$kvsim" plan mmc.yaml --no-store "${quick[@]}" --set 'workload.sessions={turns: 3, prompt_growth: 1}' --demand 0.1/s
+grep -q 'that is [0-9.]* requests/s' "$said/out" || fault 'requests of sessions'
+grep -q 'demand of 0.1000 sessions/s' "$said/out" || fault 'the demand in sessions'
 
 # No load meets the targets: 1. It cannot start: 5. What is no rate: 3. Forms: 2.
 expect 1 'no load meets the targets' "$kvsim" plan small.yaml --no-store --set run.requests=100 --set 'slo=["tpot mean <= 9 ms"]'

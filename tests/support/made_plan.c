@@ -73,7 +73,12 @@ static struct record_candidate plain_candidate(void)
                                      .max_rate = none,
                                      .usd_per_hour = none,
                                      .usd_per_mtok_output = none,
+                                     .root = none,
+                                     .half_width = none,
+                                     .carried_load = none,
                                      .headroom = none,
+                                     .headroom_low = none,
+                                     .headroom_high = none,
                                      .gpu_hours_elastic = none,
                                      .gpu_hours_static = none,
                                      .months_to_breach = none,
@@ -87,6 +92,7 @@ void made_plan_init(struct record_plan *plan)
     plan->scenario = "made";
     plan->demand = 40;
     plan->confidence = 0.95;
+    plan->half_width = 0.03;
     plan->growth_per_month = 0.05;
     plan->spare_replicas = 1;
     plan->axis_count = 1;
@@ -99,7 +105,13 @@ void made_plan_init(struct record_plan *plan)
     best->max_load = best->max_rate = 16.2;
     best->ci_low = 15.9;
     best->ci_high = 16.5;
-    best->sure_load = 16;
+    best->root = 16.22;
+    best->half_width = 0.0192;
+    best->replications = 5;
+    best->sure_load = best->counted_load = 16;
+    best->carried_load = 48;
+    best->headroom_low = 0.176;
+    best->headroom_high = 0.22;
     best->limit = "tpot p99 <= 50 ms";
     best->binding_limit = "compute";
     best->replicas = 3;
@@ -119,4 +131,18 @@ void made_plan_init(struct record_plan *plan)
     plan->candidates[1].values[0] = "small";
     plan->candidates[1].status = RECORD_CANDIDATE_REFUSED;
     plan->candidates[1].reason = "cannot start";
+}
+
+void made_plan_leave_open(struct record_plan *plan)
+{
+    struct record_candidate *best = &plan->candidates[0];
+    double none = (double)NAN;
+    best->status = RECORD_CANDIDATE_NOT_REACHED;
+    best->reason = "too few requests";
+    best->limit = best->binding_limit = "";
+    best->root = best->ci_low = best->ci_high = best->half_width = none;
+    best->headroom_low = best->headroom_high = best->months_low = best->months_high = none;
+    best->sure_load = 0;
+    best->is_verified = false;
+    best->probes.at[2].is_met = best->probes.at[2].is_short = true;
 }

@@ -6,6 +6,8 @@
 
 #include "record/plan.h"
 
-void made_plan_init(struct record_plan *plan); /* freed by record_plan_free() */
+void made_plan_init(struct record_plan *plan);
+/* Its limit was not reached: what was the answer is a bound. */
+void made_plan_leave_open(struct record_plan *plan); /* freed by record_plan_free() */
 
 #endif

@@ -43,7 +43,8 @@ START_TEST(what_a_demand_takes)
     must_have("What does it take to carry 40 requests/s of made within its SLOs?");
     must_have("<div class=\"answer open\">\n<strong>8 × h, $20.00 an hour.</strong>");
     must_have("The best of 2 candidates: hardware h.");
-    must_have("3 replicas and spare ones for failures (simulated), headroom 20.0\xC2\xA0%.");
+    must_have("3 replicas and spare ones for failures (simulated), headroom 20.0\xC2\xA0% "
+              "(95\xC2\xA0% interval");
     must_have("no longer suffice on 2027-05-06");
     must_have("a probability of 87.0\xC2\xA0% (95\xC2\xA0% interval 77.0\xC2\xA0% to 94.0");
     must_have("First to break: tpot p99 &lt;= 50 ms.");
@@ -93,6 +94,49 @@ START_TEST(no_load_meets_the_targets)
 }
 END_TEST
 
+START_TEST(a_limit_that_was_not_reached)
+{
+    made_plan_init(&plan);
+    made_plan_leave_open(&plan);
+    plan.axis_count = 0;
+    plan.growth_per_month = 0;
+    plan.spare_replicas = 0;
+    plan.forecast.count = plan.inputs.count = 0;
+    plan.odds.samples = 0;
+    plan.candidates[0].replicas = plan.candidates[0].base_replicas;
+    print_page(NULL);
+    must_have("<div class=\"answer open\">\n<strong>Limit not reached: at least 16.20 requests/s.");
+    must_have("The limit was not reached: too few requests.");
+    must_have("too short to tell");
+    ck_assert_ptr_null(strstr(page, "% confidence:"));
+    teardown();
+}
+END_TEST
+
+START_TEST(every_target_and_every_run_is_there)
+{
+    static const struct record_target five[] = {{"a <= 1 s", 1, 2, 1, 3},
+                                                {"b <= 1 s", 1, 2, 1, 3},
+                                                {"c <= 1 s", 1, 2, 1, 3},
+                                                {"d <= 1 s", 1, 2, 1, 3},
+                                                {"e <= 1 s", 1, 2, 1, 3}};
+    made_plan_init(&plan);
+    for (int i = 0; i < 97; i++) {
+        struct record_probe probe = plan.candidates[0].probes.at[0];
+        probe.load = 1000 + i;
+        base_vec_push(&plan.candidates[0].probes, probe);
+    }
+    for (size_t i = 0; i < 100; i++) {
+        plan.candidates[0].probes.at[i].targets = five;
+        plan.candidates[0].probes.at[i].target_count = 5;
+    }
+    print_page(NULL);
+    must_have(">e, ms</th>");
+    must_have(">1,096</th>");
+    teardown();
+}
+END_TEST
+
 START_TEST(the_run_behind_it_brings_assumptions)
 {
     made_plan_init(&plan);
@@ -132,9 +176,10 @@ END_TEST
 
 int main(void)
 {
-    return unit_run(
-        "report.plan_html",
-        (const TTest *const[]){what_a_demand_takes, how_much_a_configuration_carries,
-                               no_load_meets_the_targets, the_run_behind_it_brings_assumptions,
-                               without_gnuplot_tables_are_left, plots_stand_in_the_page, NULL});
+    return unit_run("report.plan_html",
+                    (const TTest *const[]){
+                        what_a_demand_takes, how_much_a_configuration_carries,
+                        no_load_meets_the_targets, a_limit_that_was_not_reached,
+                        every_target_and_every_run_is_there, the_run_behind_it_brings_assumptions,
+                        without_gnuplot_tables_are_left, plots_stand_in_the_page, NULL});
 }
