@@ -407,7 +407,7 @@ enum kvsim_status calib_kv_logs_weights(const char *path, struct base_arena *are
 static enum kvsim_status check_modelled(struct row *row, struct record_validation_cases *out,
                                         struct kvsim_error *err)
 {
-    return has(row, "unmodelled") ? KVSIM_OK : check_predicted(row, out, err);
+    return has(row, "left_out") ? KVSIM_OK : check_predicted(row, out, err);
 }
 
 enum kvsim_status calib_kv_logs_modelled(const char *path, struct base_arena *arena,

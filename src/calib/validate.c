@@ -38,14 +38,14 @@ const struct calib_group calib_groups[] = {
      .basis = "constants of activation, non-torch and graph memory come from such logs, these "
               "among them",
      .summary =
-         "memory left for KV, from card, model and flags alone: flags stated, causes modelled",
+         "memory left for KV, from card, model and flags alone: releases, flags not contradicted",
      .bounds = {.median = 0.01, .p90 = 0.04},
      .file = "kv-logs/predicted.csv",
      .run = calib_kv_logs_modelled},
     {.name = "kv-logs-predicted",
      .basis = "constants of activation, non-torch and graph memory come from such logs, these "
               "among them",
-     .summary = "the same for every row, those with a known cause that is not modelled included",
+     .summary = "the same for every row, the release's default where a log does not state a flag",
      .bounds = {.median = 0.012, .p90 = 0.20},
      .file = "kv-logs/predicted.csv",
      .run = calib_kv_logs_predicted},
