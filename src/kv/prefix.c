@@ -85,6 +85,24 @@ static struct kv_extent *extent_cut(struct kv_prefix *prefix, struct kv_extent *
     return back;
 }
 
+// Two pieces of a copy that share their fate again: one sequence alone holds both, and nothing tells their ages apart later on
+// (the queue's order is that of giving back). No copy lies between them in age.
+static bool can_join(const struct kv_prefix *prefix, const struct kv_extent *front,
+                     const struct kv_extent *back)
+{
+    uint64_t store = front->last_store > back->last_store ? front->last_store : back->last_store;
+    return front->next_piece == back && front->younger == back && front->hi == back->lo &&
+           front->node == back->node && front->holders == 1 && back->holders == 1 &&
+           front->owner == NULL && back->owner == NULL && prefix->idle.order == KV_EVICT_LRU &&
+           (front->last_store == back->last_store || store <= prefix->stores_done);
+}
+
+static void extent_join(struct kv_prefix *prefix, struct kv_extent *front, struct kv_extent *back)
+{
+    front->hi = back->hi;
+    extent_drop(prefix, back);
+}
+
 static void move_front_of_copies(struct kv_prefix *prefix, struct kv_node *node,
                                  struct kv_node *front, uint32_t table, int64_t at)
 {
@@ -278,6 +296,19 @@ static void own_path(struct kv_prefix *prefix, struct kv_prefix_seq *seq, uint32
     }
 }
 
+// A hit becomes a hold, or lengthens the one before it: where a window has slid over a context block by block, many pieces
+// become one, and the next look-up is as short as the first.
+static void push_hit(struct kv_prefix *prefix, struct kv_prefix_seq *seq, const struct kv_hold *hit)
+{
+    struct kv_hold *last = seq->holds.count > 0 ? &seq->holds.at[seq->holds.count - 1] : NULL;
+    if (last != NULL && last->table == hit->table && can_join(prefix, last->first, hit->first)) {
+        extent_join(prefix, last->first, hit->first);
+        last->hi = hit->hi;
+    } else {
+        base_vec_push(&seq->holds, *hit);
+    }
+}
+
 void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struct kv_hits *hits)
 {
     base_require(seq->holds.count == 0);
@@ -289,7 +320,7 @@ void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struc
     make_path(prefix, seq, hits->blocks);
     for (uint32_t table = 0; table < prefix->table_count; table++) {
         for (; at < hits->count && hits->at[at].table == table; at++) {
-            base_vec_push(&seq->holds, hits->at[at]);
+            push_hit(prefix, seq, &hits->at[at]);
         }
         own_path(prefix, seq, table, hits->blocks);
     }

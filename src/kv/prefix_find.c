@@ -14,23 +14,45 @@ int64_t kv_prefix_visible_end(const struct kv_prefix *prefix, const struct kv_ex
     return hashed < extent->hi ? hashed : extent->hi;
 }
 
-// The oldest copy of block `at` in a table, and up to where it stays the oldest.
-static struct kv_extent *oldest_copy(const struct kv_prefix *prefix, const struct kv_node *node,
-                                     uint32_t table, int64_t at, int64_t *end)
+/* Along the copies of a node in one table, block by block: where the next block's oldest copy is looked for. */
+struct copies_walk {
+    struct kv_extent *from;
+    int64_t limit; /* the first block beyond the last one found that an older copy has */
+};
+
+static struct copies_walk walk_copies(const struct kv_node *node, uint32_t table)
 {
-    int64_t limit = INT64_MAX;
-    for (struct kv_extent *extent = kv_copies_of(node)->of[table].oldest; extent != NULL;
-         extent = extent->younger) {
+    return (struct copies_walk){kv_copies_of(node)->of[table].oldest, INT64_MAX};
+}
+
+// The oldest copy of block `at`, and up to where it stays the oldest. The walk goes on there: copies that were passed over do
+// not hold the blocks that follow, unless one of them begins just there, and the pieces of a copy lie one behind the other.
+static struct kv_extent *oldest_copy(const struct kv_prefix *prefix, const struct kv_node *node,
+                                     uint32_t table, struct copies_walk *walk, int64_t at,
+                                     int64_t *end)
+{
+    struct kv_extent *extent = walk->from;
+    for (; extent != NULL; extent = extent->younger) {
         int64_t visible = kv_prefix_visible_end(prefix, extent);
         if (extent->lo <= at && at < visible) {
-            *end = visible < limit ? visible : limit;
-            return extent;
+            break;
         }
-        if (extent->lo > at && extent->lo < visible && extent->lo < limit) {
-            limit = extent->lo;
+        if (extent->lo > at && extent->lo < visible && extent->lo < walk->limit) {
+            walk->limit = extent->lo;
         }
     }
-    return NULL;
+    if (extent == NULL) {
+        return NULL;
+    }
+    int64_t visible = kv_prefix_visible_end(prefix, extent);
+    if (visible < walk->limit) {
+        *end = visible;
+        walk->from = extent->younger;
+    } else {
+        *end = walk->limit;
+        *walk = walk_copies(node, table);
+    }
+    return extent;
 }
 
 static bool is_being_computed(const struct kv_node *node, uint32_t table, int64_t block)
@@ -82,9 +104,11 @@ static int64_t push_copies(const struct kv_prefix *prefix, uint32_t table, int64
     for (size_t i = 0; i < prefix->path.count && at < until; i++) {
         const struct kv_stretch *stretch = &prefix->path.at[i];
         int64_t end = stretch->end < until ? stretch->end : until;
+        struct copies_walk walk = walk_copies(stretch->node, table);
         while (at < end) {
             int64_t same_until;
-            struct kv_extent *extent = oldest_copy(prefix, stretch->node, table, at, &same_until);
+            struct kv_extent *extent =
+                oldest_copy(prefix, stretch->node, table, &walk, at, &same_until);
             if (extent == NULL) {
                 return at;
             }
@@ -106,7 +130,9 @@ static int64_t covered_until(const struct kv_prefix *prefix, uint32_t table, int
     for (size_t i = 0; i < prefix->path.count && at < until; i++) {
         const struct kv_stretch *stretch = &prefix->path.at[i];
         int64_t end = stretch->end < until ? stretch->end : until, same_until;
-        while (at < end && oldest_copy(prefix, stretch->node, table, at, &same_until) != NULL) {
+        struct copies_walk walk = walk_copies(stretch->node, table);
+        while (at < end &&
+               oldest_copy(prefix, stretch->node, table, &walk, at, &same_until) != NULL) {
             at = same_until < end ? same_until : end;
         }
         if (at < end) {
@@ -116,7 +142,8 @@ static int64_t covered_until(const struct kv_prefix *prefix, uint32_t table, int
     return at;
 }
 
-// Of blocks [0, below): one more than the last that is there and whose run is wanted; `copy`: where it is.
+// Of blocks [0, below): one more than the last that is there; `copy`: one that has it. From the youngest on, whose last piece
+// comes first: mostly it reaches as far as any can.
 static int64_t last_copy(const struct kv_prefix *prefix, uint32_t table, int64_t below,
                          const struct kv_extent **copy)
 {
@@ -126,12 +153,11 @@ static int64_t last_copy(const struct kv_prefix *prefix, uint32_t table, int64_t
         if (stretch->node->begin >= below) {
             continue;
         }
-        const struct kv_extent *extent = kv_copies_of(stretch->node)->of[table].oldest;
-        for (; extent != NULL; extent = extent->younger) {
+        const struct kv_extent *extent = kv_copies_of(stretch->node)->of[table].youngest;
+        for (; extent != NULL && last < end; extent = extent->older) {
             int64_t visible = kv_prefix_visible_end(prefix, extent);
             visible = visible < end ? visible : end;
-            if (visible > extent->lo &&
-                (visible > last || (visible == last && extent->lo < (*copy)->lo))) {
+            if (visible > extent->lo && visible > last) {
                 last = visible;
                 *copy = extent;
             }
