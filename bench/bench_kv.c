@@ -3,8 +3,8 @@
  *
  *   bench_kv SCENARIOS_FOLDER [REQUESTS]
  *
- * 1. Conversations that share system prompts (agent-sessions.yaml), found in the prefix cache, by the length of their contexts
- *    and by order of eviction: requests a second. The pool holds a twentieth of what all sessions send, so blocks are evicted all
+ * 1. Conversations that share system prompts (agent-sessions.yaml), found in the prefix cache (hashed blocks, or a radix tree),
+ *    by the length of their contexts and by order of eviction: requests a second. The pool holds a twentieth of what all sessions send, so blocks are evicted all
  *    the time.
  * 2. One load (chat-8k.yaml), every policy of allocation: time per request as a multiple of that of paged blocks.
  *
@@ -26,12 +26,13 @@ static void set_number(struct bench *bench, const char *key, int64_t value)
 }
 
 /* Turns are the same at every length; what grows is what they begin with. */
-static struct bench_figures conversations(const char *path, int64_t context, const char *order,
-                                          uint64_t requests)
+static struct bench_figures conversations(const char *path, int64_t context, const char *policy,
+                                          const char *order, uint64_t requests)
 {
     struct bench bench;
     bench_begin(&bench, path, requests);
     bench_set(&bench, "engine.enable_prefix_caching", "true");
+    bench_set(&bench, "engine.kv_policy", policy);
     bench_set(&bench, "engine.kv_eviction", order);
     bench_set(&bench, "model", "{base: llama-3.1-8b, max_position_embeddings: 1000000}");
     set_number(&bench, "engine.max_model_len", 2 * context + 32768);
@@ -41,14 +42,15 @@ static struct bench_figures conversations(const char *path, int64_t context, con
     return bench_run(&bench, SERVE_JUMP);
 }
 
-static void print_conversations(const char *folder, uint64_t requests)
+static void print_conversations(const char *folder, const char *policy, uint64_t requests)
 {
     static const int64_t contexts[] = {1000, 4000, 16000, 64000, 128000};
     enum { CONTEXTS = sizeof contexts / sizeof contexts[0] };
     char path[512];
     snprintf(path, sizeof path, "%s/agent-sessions.yaml", folder);
-    printf("\nconversations with shared system prompts, requests simulated a second; of tokens "
-           "found\n");
+    printf("\nconversations with shared system prompts, %s, requests simulated a second; of tokens "
+           "found\n",
+           policy);
     printf("  %-10s", "eviction");
     for (size_t i = 0; i < CONTEXTS; i++) {
         printf("  %9" PRId64 " tokens   ", contexts[i]);
@@ -58,7 +60,7 @@ static void print_conversations(const char *folder, uint64_t requests)
         printf("  %-10s", kv_eviction_choices[order].name);
         for (size_t i = 0; i < CONTEXTS; i++) {
             struct bench_figures figures =
-                conversations(path, contexts[i], kv_eviction_choices[order].name, requests);
+                conversations(path, contexts[i], policy, kv_eviction_choices[order].name, requests);
             printf("  %9.0f %6.2f %% %s", (double)figures.requests / figures.cpu_s,
                    100.0 * (double)figures.found / (double)figures.looked_up,
                    figures.evicted > 0 ? "e" : " ");
@@ -75,6 +77,7 @@ struct way {
 static const struct way ways[] = {
     {"paged", {{"engine.kv_policy", "paged"}}},
     {"paged, prefix cache", {{"engine.enable_prefix_caching", "true"}}},
+    {"radix", {{"engine.kv_policy", "radix"}, {"engine.enable_prefix_caching", "true"}}},
     {"unlimited", {{"engine.kv_policy", "unlimited"}}},
     {"reserved_max", {{"engine.kv_policy", "reserved_max"}}},
     {"reserved_pow2", {{"engine.kv_policy", "reserved_pow2"}}},
@@ -126,7 +129,8 @@ int main(int argc, char **argv)
     }
     uint64_t requests = argc > 2 ? strtoull(argv[2], NULL, 10) : 200000;
     bench_print_machine();
-    print_conversations(argv[1], requests);
+    print_conversations(argv[1], "paged", requests);
+    print_conversations(argv[1], "radix", requests);
     print_ways(argv[1], requests);
     return 0;
 }
