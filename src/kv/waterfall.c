@@ -72,19 +72,6 @@ static void add_part(struct kv_waterfall *out, enum kv_waterfall_line line,
     add_row(out, line, part->bytes, part->claim, part->source);
 }
 
-// A part that nobody has said anything about counts as nothing, and says so.
-static struct kv_waterfall_bytes known_or_zero(const struct kv_waterfall_bytes *part)
-{
-    if (part->is_set)
-        return *part;
-    return (struct kv_waterfall_bytes){.claim = SPEC_ASSUMED, .source = "not known, taken as 0"};
-}
-
-/* The parts of a budget, with overrides and derived figures resolved. */
-struct parts {
-    struct kv_waterfall_bytes of[KV_PART_COUNT];
-};
-
 static const enum kv_waterfall_line part_lines[KV_PART_COUNT] = {
     [KV_PART_WEIGHTS] = KV_WF_WEIGHTS,
     [KV_PART_ACTIVATION] = KV_WF_ACTIVATION,
@@ -96,146 +83,6 @@ static const enum kv_waterfall_line part_lines[KV_PART_COUNT] = {
     [KV_PART_DRAFT] = KV_WF_DRAFT,
     [KV_PART_LORA] = KV_WF_LORA,
 };
-
-static enum kv_place place_of(const struct kv_waterfall_inputs *inputs, enum kv_part part)
-{
-    enum kv_place place = inputs->sizing.place[part];
-    if (part == KV_PART_GRAPHS && place == KV_PLACE_AFTER && !inputs->charge_graphs)
-        return KV_PLACE_BESIDE;
-    return place;
-}
-
-static int64_t placed_bytes(const struct kv_waterfall_inputs *inputs, const struct parts *parts,
-                            enum kv_place place)
-{
-    int64_t bytes = 0;
-    for (int part = 0; part < KV_PART_COUNT; part++) {
-        if (place_of(inputs, (enum kv_part)part) == place)
-            bytes += parts->of[part].bytes;
-    }
-    return bytes;
-}
-
-// Of a part that nobody has stated: what the rule predicts.
-static struct kv_waterfall_bytes predicted(const struct kv_waterfall_inputs *inputs,
-                                           const struct kv_waterfall_bytes *stated, int64_t bytes)
-{
-    if (stated->is_set || inputs->runtime == NULL)
-        return known_or_zero(stated);
-    return (struct kv_waterfall_bytes){true, bytes, SPEC_ASSUMED, inputs->runtime_source};
-}
-
-static bool is_pcie_only(const struct spec_hardware *hardware)
-{
-    return hardware != NULL && hardware->link_kind != NULL &&
-           base_key_equal(hardware->link_kind, "pcie");
-}
-
-static struct kv_runtime predict(const struct kv_waterfall_inputs *inputs)
-{
-    struct kv_runtime runtime = {0};
-    struct kv_runtime_shape shape = {
-        .max_num_batched_tokens = inputs->max_num_batched_tokens,
-        .max_num_seqs = inputs->max_num_seqs,
-        .tensor_parallel = inputs->kv.tensor_parallel,
-        .pipeline_parallel = inputs->kv.pipeline_parallel,
-        .is_pcie_only = is_pcie_only(inputs->hardware),
-        .enforce_eager = inputs->enforce_eager,
-        .graphs_are_charged = inputs->charge_graphs,
-    };
-    if (inputs->runtime != NULL)
-        kv_runtime_predict(inputs->runtime, inputs->model, &shape, &runtime);
-    return runtime;
-}
-
-static struct kv_waterfall_bytes activation_part(const struct kv_waterfall_inputs *inputs,
-                                                 int64_t predicted_bytes)
-{
-    const struct kv_waterfall_activation *activation = &inputs->activation;
-    struct kv_waterfall_bytes part = {
-        .is_set = activation->is_set, .claim = activation->claim, .source = activation->source};
-    part.bytes = activation->base_bytes + llround(activation->bytes_per_batched_token *
-                                                  (double)inputs->max_num_batched_tokens);
-    return predicted(inputs, &part, predicted_bytes);
-}
-
-static enum kvsim_status weights_part(const struct kv_waterfall_inputs *inputs,
-                                      struct kv_waterfall_bytes *out, struct kvsim_error *err)
-{
-    if (inputs->weights_bytes.is_set) {
-        *out = inputs->weights_bytes;
-        return KVSIM_OK;
-    }
-    struct spec_weights_options options = inputs->weights;
-    options.tensor_parallel = inputs->kv.tensor_parallel;
-    options.pipeline_parallel = inputs->kv.pipeline_parallel;
-    options.stage = inputs->kv.stage;
-    uint64_t bytes;
-    enum kvsim_status status = spec_weights_bytes_per_gpu(inputs->model, &options, &bytes, err);
-    *out = (struct kv_waterfall_bytes){true, (int64_t)bytes, SPEC_CALCULATED,
-                                       "geometry and format of the weights"};
-    return status;
-}
-
-// States outside the pool: one for each sequence that may run, and the spare entry where the engine keeps one.
-static struct kv_waterfall_bytes state_pool_part(const struct kv_waterfall_inputs *inputs,
-                                                 const struct kv_pages *pages)
-{
-    int64_t slots = inputs->max_num_seqs + (inputs->sizing.has_spare_page ? 1 : 0);
-    return (struct kv_waterfall_bytes){
-        .is_set = pages->state_bytes_per_gpu != 0,
-        .bytes = (int64_t)pages->state_bytes_per_gpu * slots,
-        .claim = SPEC_CALCULATED,
-        .source = "recurrent states of max_num_seqs sequences",
-    };
-}
-
-// A row for each sequence that may run, wide enough for the longest one, in every table.
-static struct kv_waterfall_bytes block_tables_part(const struct kv_waterfall_inputs *inputs,
-                                                   const struct kv_pages *pages)
-{
-    const double most = 1e18; // beyond an exabyte no device is larger, and sums still fit
-    double bytes = (double)inputs->block_table_entry_bytes * (double)inputs->max_num_seqs *
-                   (double)kv_pages_table_entries(pages, inputs->max_model_len);
-    return (struct kv_waterfall_bytes){
-        .is_set = inputs->block_table_entry_bytes != 0,
-        .bytes = llround(bytes < most ? bytes : most),
-        .claim = SPEC_CALCULATED,
-        .source = "one entry a block of max_model_len",
-    };
-}
-
-static enum kvsim_status find_parts(const struct kv_waterfall_inputs *inputs,
-                                    const struct kv_pages *pages, struct parts *parts,
-                                    struct kvsim_error *err)
-{
-    struct kv_runtime runtime = predict(inputs);
-    parts->of[KV_PART_ACTIVATION] = activation_part(inputs, runtime.activation_bytes);
-    parts->of[KV_PART_NON_TORCH] = predicted(inputs, &inputs->non_torch, runtime.non_torch_bytes);
-    parts->of[KV_PART_GRAPHS] = predicted(inputs, &inputs->graphs, runtime.graphs_bytes);
-    parts->of[KV_PART_BLOCK_TABLES] = block_tables_part(inputs, pages);
-    parts->of[KV_PART_REQUEST_TABLES] = inputs->request_tables;
-    if (inputs->kv.stage == 0 || inputs->kv.stage == inputs->kv.pipeline_parallel)
-        parts->of[KV_PART_DRAFT] = inputs->draft; // on the last stage
-    parts->of[KV_PART_LORA] = inputs->lora;
-    parts->of[KV_PART_STATE_POOL] = state_pool_part(inputs, pages);
-    return weights_part(inputs, &parts->of[KV_PART_WEIGHTS], err);
-}
-
-// ceil(memory * utilization), exactly.
-static int64_t budget_bytes(int64_t memory_bytes, const struct base_rational *utilization)
-{
-    base_i128 product = (base_i128)memory_bytes * utilization->num;
-    return (int64_t)((product + utilization->den - 1) / utilization->den);
-}
-
-static int64_t share_bytes(const struct kv_waterfall_inputs *inputs, const struct parts *parts,
-                           uint64_t memory_bytes)
-{
-    int64_t base = (int64_t)memory_bytes - placed_bytes(inputs, parts, KV_PLACE_BEFORE);
-    return base > 0 ? budget_bytes(base, &inputs->gpu_memory_utilization) : base;
-}
-
 static int64_t blocks_of(const struct kv_pages *pages, int64_t available_bytes)
 {
     if (available_bytes <= 0)
@@ -283,6 +130,8 @@ static void set_concurrency(const struct kv_waterfall_inputs *inputs, struct kv_
         if (windows < out->concurrency_guaranteed)
             out->concurrency_guaranteed = windows;
     }
+    if (out->state_slots != 0 && out->state_slots < out->concurrency_guaranteed)
+        out->concurrency_guaranteed = out->state_slots;
     if (inputs->sizing.concurrency_by_tokens)
         out->max_concurrency = (double)out->kv_pool_tokens / (double)inputs->max_model_len;
     if (inputs->sizing.tokens_by_concurrency && blocks > 0)
@@ -332,7 +181,7 @@ static void make_stated_pool(const struct kv_waterfall_inputs *inputs, struct kv
     out->kv_available_bytes_per_gpu = out->kv_pool_bytes_per_gpu + rest_bytes;
 }
 
-static void add_rows_beside_pool(const struct parts *parts, struct kv_waterfall *out)
+static void add_rows_beside_pool(const struct kv_parts *parts, struct kv_waterfall *out)
 {
     for (int part = 0; part < KV_PART_COUNT; part++) {
         const struct kv_waterfall_bytes *bytes = &parts->of[part];
@@ -346,28 +195,29 @@ static void add_rows_beside_pool(const struct parts *parts, struct kv_waterfall 
 }
 
 // What stands beside the budget has rows of its own, and the share outside shrinks by it.
-static void add_part_rows(const struct kv_waterfall_inputs *inputs, const struct parts *parts,
+static void add_part_rows(const struct kv_waterfall_inputs *inputs, const struct kv_parts *parts,
                           struct kv_waterfall *out)
 {
     int64_t outside_bytes = (int64_t)inputs->hardware->memory_bytes - out->budget_bytes_per_gpu -
-                            placed_bytes(inputs, parts, KV_PLACE_BEFORE) -
-                            placed_bytes(inputs, parts, KV_PLACE_BESIDE);
+                            kv_parts_placed_bytes(inputs, parts, KV_PLACE_BEFORE) -
+                            kv_parts_placed_bytes(inputs, parts, KV_PLACE_BESIDE);
     add_row(out, KV_WF_OUTSIDE_UTILIZATION, outside_bytes, inputs->hardware->memory_claim,
             "1 - gpu_memory_utilization");
     add_rows_beside_pool(parts, out);
 }
 
-static int64_t available_bytes(const struct kv_waterfall_inputs *inputs, const struct parts *parts,
-                               uint64_t memory_bytes)
+static int64_t available_bytes(const struct kv_waterfall_inputs *inputs,
+                               const struct kv_parts *parts, uint64_t memory_bytes)
 {
-    return share_bytes(inputs, parts, memory_bytes) - placed_bytes(inputs, parts, KV_PLACE_AFTER);
+    return kv_parts_share_bytes(inputs, parts, memory_bytes) -
+           kv_parts_placed_bytes(inputs, parts, KV_PLACE_AFTER);
 }
 
-static void make_sized_pool(const struct kv_waterfall_inputs *inputs, const struct parts *parts,
+static void make_sized_pool(const struct kv_waterfall_inputs *inputs, const struct kv_parts *parts,
                             struct kv_waterfall *out)
 {
     const struct spec_hardware *hardware = inputs->hardware;
-    out->budget_bytes_per_gpu = share_bytes(inputs, parts, hardware->memory_bytes);
+    out->budget_bytes_per_gpu = kv_parts_share_bytes(inputs, parts, hardware->memory_bytes);
     out->kv_available_bytes_per_gpu = available_bytes(inputs, parts, hardware->memory_bytes);
     set_pool(inputs, out, blocks_of(&out->pages, out->kv_available_bytes_per_gpu));
     out->memory_is_derived = hardware->memory_is_derived;
@@ -398,15 +248,16 @@ static void set_cells_pool(const struct kv_waterfall_inputs *inputs, struct kv_w
         (cells->bytes + out->layout.gpu_count - 1) / (int64_t)out->layout.gpu_count;
 }
 
-static void make_cells_pool(const struct kv_waterfall_inputs *inputs, const struct parts *parts,
+static void make_cells_pool(const struct kv_waterfall_inputs *inputs, const struct kv_parts *parts,
                             struct kv_waterfall *out)
 {
     const struct spec_hardware *hardware = inputs->hardware;
     set_cells_pool(inputs, out);
     out->budget_bytes_per_gpu = (int64_t)hardware->memory_bytes;
-    out->kv_available_bytes_per_gpu =
-        out->budget_bytes_per_gpu - placed_bytes(inputs, parts, KV_PLACE_BEFORE) -
-        placed_bytes(inputs, parts, KV_PLACE_AFTER) - placed_bytes(inputs, parts, KV_PLACE_BESIDE);
+    out->kv_available_bytes_per_gpu = out->budget_bytes_per_gpu -
+                                      kv_parts_placed_bytes(inputs, parts, KV_PLACE_BEFORE) -
+                                      kv_parts_placed_bytes(inputs, parts, KV_PLACE_AFTER) -
+                                      kv_parts_placed_bytes(inputs, parts, KV_PLACE_BESIDE);
     out->memory_is_derived = hardware->memory_is_derived;
     out->weights_bytes = parts->of[KV_PART_WEIGHTS].bytes * (int64_t)out->layout.gpu_count;
     add_card_rows(hardware, out);
@@ -424,21 +275,22 @@ static void refuse(struct kv_waterfall *out, enum kv_waterfall_stage stage, cons
 }
 
 // Graph capture happens when the profile run's activations are free again.
-static bool rest_fits(const struct kv_waterfall_inputs *inputs, const struct parts *parts,
+static bool rest_fits(const struct kv_waterfall_inputs *inputs, const struct kv_parts *parts,
                       const struct kv_waterfall *out, int64_t *room_bytes)
 {
     *room_bytes = (int64_t)inputs->hardware->memory_bytes - out->budget_bytes_per_gpu -
-                  placed_bytes(inputs, parts, KV_PLACE_BEFORE) - inputs->in_use_before.bytes;
-    if (place_of(inputs, KV_PART_ACTIVATION) == KV_PLACE_AFTER)
+                  kv_parts_placed_bytes(inputs, parts, KV_PLACE_BEFORE) -
+                  inputs->in_use_before.bytes;
+    if (kv_parts_place(inputs, KV_PART_ACTIVATION) == KV_PLACE_AFTER)
         *room_bytes += parts->of[KV_PART_ACTIVATION].bytes;
-    return placed_bytes(inputs, parts, KV_PLACE_BESIDE) <= *room_bytes;
+    return kv_parts_placed_bytes(inputs, parts, KV_PLACE_BESIDE) <= *room_bytes;
 }
 
 // The weights' limit is the memory that the rule gives them: the budget, or all that is free where they come first.
 static int64_t weights_limit(const struct kv_waterfall_inputs *inputs,
                              const struct kv_waterfall *out)
 {
-    if (place_of(inputs, KV_PART_WEIGHTS) == KV_PLACE_AFTER)
+    if (kv_parts_place(inputs, KV_PART_WEIGHTS) == KV_PLACE_AFTER)
         return out->budget_bytes_per_gpu;
     return (int64_t)inputs->hardware->memory_bytes - inputs->in_use_before.bytes;
 }
@@ -451,7 +303,7 @@ static void check_cells(struct kv_waterfall *out)
                out->kv_available_bytes_per_gpu);
 }
 
-static void check_card(const struct kv_waterfall_inputs *inputs, const struct parts *parts,
+static void check_card(const struct kv_waterfall_inputs *inputs, const struct kv_parts *parts,
                        struct kv_waterfall *out)
 {
     int64_t free_bytes = (int64_t)inputs->hardware->memory_bytes - inputs->in_use_before.bytes;
@@ -465,12 +317,12 @@ static void check_card(const struct kv_waterfall_inputs *inputs, const struct pa
         check_cells(out);
     else if (out->kv_available_bytes_per_gpu <= 0)
         refuse(out, KV_STAGE_PROFILE, "gpu_memory_utilization",
-               placed_bytes(inputs, parts, KV_PLACE_BEFORE) +
-                   placed_bytes(inputs, parts, KV_PLACE_AFTER),
+               kv_parts_placed_bytes(inputs, parts, KV_PLACE_BEFORE) +
+                   kv_parts_placed_bytes(inputs, parts, KV_PLACE_AFTER),
                limit);
     else if (!rest_fits(inputs, parts, out, &room_bytes))
-        refuse(out, KV_STAGE_GRAPHS, "gpu_memory", placed_bytes(inputs, parts, KV_PLACE_BESIDE),
-               room_bytes);
+        refuse(out, KV_STAGE_GRAPHS, "gpu_memory",
+               kv_parts_placed_bytes(inputs, parts, KV_PLACE_BESIDE), room_bytes);
 }
 
 // One longest sequence must fit the blocks that can be used.
@@ -532,13 +384,15 @@ static enum kvsim_status compute_stage(const struct kv_waterfall_inputs *inputs,
                                        struct kv_waterfall *out, struct kvsim_error *err)
 {
     *out = (struct kv_waterfall){.starts = true, .log = inputs->sizing.log};
-    struct parts parts = {0};
+    struct kv_parts parts = {0};
     bool stated = pool_is_stated(inputs);
     enum kvsim_status status = check_inputs(inputs, err);
     if (status == KVSIM_OK)
         status = make_layout(inputs, out, err);
     if (status == KVSIM_OK && !stated)
-        status = find_parts(inputs, &out->pages, &parts, err);
+        status = kv_parts_find(inputs, &out->pages, &parts, err);
+    if (status == KVSIM_OK && !stated)
+        kv_parts_share_with_states(inputs, &parts, out);
     if (status != KVSIM_OK)
         return status;
 

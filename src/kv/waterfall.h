@@ -110,6 +110,8 @@ struct kv_sizing {
     bool has_spare_page; /* one page is allocated on top of the pool (SGLang's page 0) */
     /* Windowed layers have so many tokens for one of the others, in a pool of their own; den 0: they have as many. */
     struct base_rational window_share;
+    /* States outside the pool take so many bytes for one of the tokens' pool; den 0: one for each of max_num_seqs. */
+    struct base_rational state_share;
     enum {
         KV_POOL_BLOCKS, /* what is available, in whole blocks */
         KV_POOL_CELLS,  /* llama.cpp: what the contexts were said to be; it fits or does not */
@@ -209,6 +211,7 @@ struct kv_waterfall {
     int64_t kv_available_bytes;             /* the same over all GPUs */
     int64_t kv_pool_blocks, kv_pool_tokens; /* as the engine prints them */
     int64_t kv_usable_blocks, kv_usable_tokens; /* without reserved blocks */
+    int64_t state_slots;      /* states outside the pool that fit at once; 0 = not counted apart */
     int64_t kv_window_tokens; /* of windowed layers, where they have a pool of their own; else 0 */
     int64_t kv_pool_bytes, kv_pool_bytes_per_gpu;
     int64_t kv_pool_blocks_low,

@@ -1,5 +1,6 @@
 /*
- * waterfall_int.h - the computation itself, without the search for changes, for waterfall.c and changes.c.
+ * waterfall_int.h - the computation itself, without the search for changes, for waterfall.c, changes.c, parts.c and
+ * window_pool.c.
  */
 #ifndef KVSIM_KV_WATERFALL_INT_H
 #define KVSIM_KV_WATERFALL_INT_H
@@ -13,6 +14,23 @@ enum kvsim_status kv_waterfall_compute(const struct kv_waterfall_inputs *inputs,
 
 /* Fills refusal.changes of a waterfall that does not start. */
 void kv_waterfall_find_changes(const struct kv_waterfall_inputs *inputs, struct kv_waterfall *out);
+
+/* parts.c: the parts of a budget, with overrides and derived figures resolved. */
+struct kv_parts {
+    struct kv_waterfall_bytes of[KV_PART_COUNT];
+};
+enum kv_place kv_parts_place(const struct kv_waterfall_inputs *inputs, enum kv_part part);
+int64_t kv_parts_placed_bytes(const struct kv_waterfall_inputs *inputs,
+                              const struct kv_parts *parts, enum kv_place place);
+enum kvsim_status kv_parts_find(const struct kv_waterfall_inputs *inputs,
+                                const struct kv_pages *pages, struct kv_parts *parts,
+                                struct kvsim_error *err);
+/* The fraction of what the parts before it leave of the memory. */
+int64_t kv_parts_share_bytes(const struct kv_waterfall_inputs *inputs, const struct kv_parts *parts,
+                             uint64_t memory_bytes);
+/* Of what is left for both, tokens and states by their share, in whole states. */
+void kv_parts_share_with_states(const struct kv_waterfall_inputs *inputs, struct kv_parts *parts,
+                                struct kv_waterfall *out);
 
 /* window_pool.c: blocks of the full layers' pool out of `blocks` of all layers; `blocks` where there is one kind. */
 int64_t kv_window_pool_split(const struct kv_waterfall_inputs *inputs,

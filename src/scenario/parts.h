@@ -71,7 +71,7 @@ struct scenario_sizing_opts {
     bool windows, loads_vision, spare_page, latent_with_value, by_tokens, clamps;
     int64_t state_blocks, state_blocks_cached, request_table_bytes, block_table_bytes, latent_block,
         index_block, latent_align, cell_padding, chunked_above;
-    struct base_rational wiggle, window_share;
+    struct base_rational wiggle, window_share, state_share;
     struct scenario_reserve_opts reserve;
 };
 

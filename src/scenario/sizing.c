@@ -284,6 +284,13 @@ static const struct base_field sizing_fields[] = {
      .max = 1,
      .min_open = true,
      .help = "windowed layers have a pool of their own with so many tokens for one of the others"},
+    {.key = "state_share",
+     .type = BASE_RATIONAL,
+     .unit = BASE_RATIO,
+     SIZING(state_share),
+     .max = 100,
+     .min_open = true,
+     .help = "bytes of states for one of tokens, where max_num_seqs is not stated"},
     {.key = "reserve",
      .type = BASE_SUB,
      SIZING(reserve),
@@ -645,6 +652,8 @@ void scenario_sizing_fill(struct scenario_load *load, struct kv_waterfall_inputs
         inputs->sizing.window_share = opts->swa_full_tokens_ratio.den != 0
                                           ? opts->swa_full_tokens_ratio
                                           : sizing->window_share;
+    if (scenario_stated(load->engine, "max_num_seqs") == NULL)
+        inputs->sizing.state_share = sizing->state_share;
     inputs->weights.without_vision = !sizing->loads_vision;
     inputs->weights.count = (enum spec_weights_count)sizing->weights_counted;
     inputs->weights.latent_copies = (enum spec_latent_copies)sizing->latent_copies;

@@ -129,6 +129,25 @@ START_TEST(states_beside_the_pool_are_a_line)
 END_TEST
 
 // Qwen3-4B on an accelerator, logged: 26,954,181,529 B are 1,428 blocks of 128 tokens, 44.62 sequences of 4,096.
+// SGLang's mamba_full_memory_ratio: 0.9 bytes of states for one of tokens, in whole states.
+START_TEST(states_share_what_is_left_with_tokens)
+{
+    struct kv_waterfall_inputs in = inputs_of(&model_qwen35_27b);
+    const int64_t state = 153944064;
+    in.max_num_seqs = 1;
+    struct kv_waterfall alone = waterfall_of(&in);
+    int64_t rest = alone.kv_available_bytes_per_gpu + state;
+    in.sizing.state_share = (struct base_rational){9, 10};
+    struct kv_waterfall out = waterfall_of(&in);
+    check_sum(&out);
+    ck_assert_int_gt(out.state_slots, 3);
+    ck_assert_int_eq(out.state_slots, rest * 9 / 19 / state);
+    ck_assert_int_eq(row_bytes(&out, KV_WF_STATE_POOL), out.state_slots * state);
+    ck_assert_int_eq(out.kv_available_bytes_per_gpu, rest - out.state_slots * state);
+    ck_assert_int_le(out.concurrency_guaranteed, out.state_slots);
+}
+END_TEST
+
 START_TEST(a_stated_pool_in_bytes)
 {
     struct spec_model model = {
@@ -289,7 +308,8 @@ CHECK_MAIN("kv.waterfall", the_smallest_stage_counts, the_parts_add_up_to_what_t
            figures_are_those_that_engines_print, graphs_are_charged_or_lie_outside,
            block_tables_lie_outside_the_budget, ranks_share_weights_and_heads,
            overrides_replace_what_is_derived, unknown_parts_are_zero_and_say_so,
-           states_beside_the_pool_are_a_line, a_stated_pool_in_bytes,
-           a_stated_pool_in_blocks_with_windows, a_stated_pool_in_tokens_is_as_a_log_prints_it,
-           derived_memory_gives_an_interval, a_skipped_check_starts_and_warns,
-           inputs_without_an_answer_are_errors, lines_and_stages_are_named)
+           states_beside_the_pool_are_a_line, states_share_what_is_left_with_tokens,
+           a_stated_pool_in_bytes, a_stated_pool_in_blocks_with_windows,
+           a_stated_pool_in_tokens_is_as_a_log_prints_it, derived_memory_gives_an_interval,
+           a_skipped_check_starts_and_warns, inputs_without_an_answer_are_errors,
+           lines_and_stages_are_named)
