@@ -1,9 +1,8 @@
-#include "cli/cli_int.h"
+#include "cli/input.h"
 #include "report/json.h"
 #include "scenario/scenario.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static void put_diagnostic(struct report_json *json, const struct kvsim_error *err,
                            const char *severity)
@@ -35,11 +34,11 @@ static void put_file(struct report_json *json, const char *path, const struct kv
 }
 
 /* The exit status of one file. */
-static int check_file(const char *path, struct report_json *json)
+static int check_file(const struct cli_args *args, const char *path, struct report_json *json)
 {
     struct kvsim_diags diags = {0};
-    bool is_input = strcmp(path, "-") == 0;
-    enum kvsim_status status = scenario_check_file(is_input ? "/dev/stdin" : path, &diags);
+    enum kvsim_status status =
+        scenario_check_text(cli_input_path(path), cli_input_text(args, path), &diags);
     cli_warn_all(&diags);
     int code = status == KVSIM_OK ? 0 : cli_fail_all(&diags, status);
     if (json != NULL)
@@ -59,7 +58,7 @@ int cli_check(const struct cli_args *args)
         report_json_begin_list(&json, NULL);
     }
     for (size_t i = 0; i < args->operands.count; i++) {
-        int code = check_file(args->operands.at[i], is_json ? &json : NULL);
+        int code = check_file(args, args->operands.at[i], is_json ? &json : NULL);
         if (first_code == 0)
             first_code = code;
     }

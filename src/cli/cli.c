@@ -1,5 +1,6 @@
 #include "cli/cli.h"
 #include "cli/cli_int.h"
+#include "cli/input.h"
 
 #include "base/text.h"
 #include "study/ranks.h"
@@ -40,10 +41,12 @@ static void prepare_process(void)
     sigaction(SIGABRT, &on_defect, NULL);
 }
 
-static int run_command(const struct cli_command *command, const struct cli_args *args)
+static int run_command(const struct cli_command *command, struct cli_args *args)
 {
+    struct kvsim_error err;
     if (!args->wants_help)
-        return command->run(args);
+        return cli_input_read(command, args, &err) == KVSIM_OK ? command->run(args)
+                                                               : cli_fail(&err);
     struct base_text text = {0};
     cli_help_command(command, &text);
     cli_print(&text);

@@ -9,6 +9,8 @@
 #ifndef KVSIM_CLI_CLI_INT_H
 #define KVSIM_CLI_CLI_INT_H
 
+#include "base/text.h"
+#include "scenario/scenario.h"
 #include "base/error.h"
 #include "base/field.h"
 #include "base/mem.h"
@@ -17,8 +19,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct base_text;
-struct scenario_override;
 struct study_executor;
 
 enum { CLI_EXIT_MISSED = 1, CLI_EXIT_SIGNAL = 128, CLI_UNSET = -1, CLI_OPTIONS_MAX = 24 };
@@ -71,6 +71,8 @@ struct cli_args {
     struct study_executor *executor; /* the ranks of an MPI job; NULL: threads of this process */
     bool is_quiet, is_unstored, is_stepped, is_zipped;
     bool wants_help;
+    struct base_text input; /* standard input, where an operand is "-" */
+    struct scenario_text input_text;
     struct base_arena arena; /* of texts that are not words of the command line */
 };
 
@@ -109,6 +111,7 @@ struct cli_command {
     const struct cli_option *options;
     const char *const *examples; /* pairs of a command line and what it does, NULL-ended */
     bool is_hidden;
+    bool reads_scenario; /* its operands are scenarios: "-" is standard input */
     bool
         is_shared; /* its work is dealt to the ranks of an MPI job; others are done by rank 0 alone */
     int (*run)(const struct cli_args *args); /* the exit status */

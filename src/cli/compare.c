@@ -1,4 +1,4 @@
-#include "cli/cli_int.h"
+#include "cli/input.h"
 #include "cli/result.h"
 #include "report/command.h"
 #include "report/compare.h"
@@ -20,6 +20,7 @@
 struct side {
     int64_t run_id; /* -1: a scenario; 0: the last run */
     const char *path;
+    const struct scenario_text *text;
     struct {
         struct scenario_override *at;
         size_t count, capacity;
@@ -66,7 +67,8 @@ static bool is_run(const char *word, int64_t *run_id)
 
 static void take_operand(const struct session *session, struct side *side, const char *word)
 {
-    side->path = strcmp(word, "-") == 0 ? "/dev/stdin" : word;
+    side->path = cli_input_path(word);
+    side->text = cli_input_text(session->args, word);
     if (!is_run(word, &side->run_id))
         side->run_id = -1;
     for (size_t i = 0; i < session->args->overrides.count; i++)
@@ -166,6 +168,7 @@ static int resolve(struct session *session)
         if (side->run_id >= 0)
             continue;
         side->cell = (struct study_cell){.path = side->path,
+                                         .text = side->text,
                                          .overrides = side->overrides.at,
                                          .override_count = side->overrides.count,
                                          .rows_unwanted = true};

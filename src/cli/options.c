@@ -30,6 +30,7 @@ void cli_args_free(struct cli_args *args)
     base_vec_free(&args->axes);
     base_vec_free(&args->uncertain);
     base_vec_free(&args->groups);
+    base_text_free(&args->input);
     base_arena_release(&args->arena);
 }
 

@@ -1,4 +1,4 @@
-#include "cli/cli_int.h"
+#include "cli/input.h"
 #include "cli/progress.h"
 #include "cli/result.h"
 #include "base/text.h"
@@ -209,7 +209,8 @@ static enum kvsim_status make_plan(struct session *session, struct kvsim_diags *
     const struct cli_args *args = session->args;
     const char *path = args->operands.at[0];
     struct study_plan_request request = {
-        .path = strcmp(path, "-") == 0 ? "/dev/stdin" : path,
+        .path = cli_input_path(path),
+        .text = cli_input_text(args, path),
         .overrides = args->overrides.at,
         .override_count = args->overrides.count,
         .axes = session->axes.count > 0 ? &session->axes : NULL,

@@ -1,4 +1,4 @@
-#include "cli/cli_int.h"
+#include "cli/input.h"
 #include "cli/progress.h"
 #include "cli/refusal.h"
 #include "record/run.h"
@@ -17,6 +17,7 @@
 /* One scenario of the command line and what came of it. */
 struct item {
     const char *path;
+    const struct scenario_text *text;
     struct scenario *scenario;
     struct record_run run;
 };
@@ -28,6 +29,7 @@ struct session {
     struct store *store;       /* NULL with --no-store */
     struct report_steps steps; /* in use while steps.file.out is */
     struct cli_progress progress;
+    bool is_shown;
 };
 
 static void session_init(struct session *session, const struct cli_args *args)
@@ -35,8 +37,8 @@ static void session_init(struct session *session, const struct cli_args *args)
     *session = (struct session){.args = args, .count = args->operands.count};
     session->items = base_alloc(base_mul_size(session->count, sizeof *session->items));
     for (size_t i = 0; i < session->count; i++) {
-        const char *path = args->operands.at[i];
-        session->items[i].path = strcmp(path, "-") == 0 ? "/dev/stdin" : path;
+        session->items[i].path = cli_input_path(args->operands.at[i]);
+        session->items[i].text = cli_input_text(args, args->operands.at[i]);
         record_run_init(&session->items[i].run);
     }
 }
@@ -54,6 +56,7 @@ static void session_release(struct session *session)
 static struct scenario_request request_of(const struct session *session, const struct item *item)
 {
     return (struct scenario_request){.path = item->path,
+                                     .text = item->text,
                                      .overrides = session->args->overrides.at,
                                      .override_count = session->args->overrides.count,
                                      .purpose = SCENARIO_FOR_RUN,
@@ -276,6 +279,7 @@ static void print_all(const struct session *session)
 static enum kvsim_status publish(void *context, struct kvsim_error *err)
 {
     struct session *session = context;
+    session->is_shown = true;
     print_all(session);
     enum kvsim_status status = cli_output_end(err);
     if (status == KVSIM_OK && session->steps.file.out != NULL)
@@ -293,6 +297,8 @@ static enum kvsim_status store_and_print(struct session *session, struct kvsim_e
         runs[i] = &session->items[i].run;
     enum kvsim_status status =
         store_write_runs(session->store, runs, session->count, publish, session, err);
+    if (status != KVSIM_OK && session->is_shown && err->hint[0] == '\0')
+        base_error_hint(err, "what was shown is not stored: the number of its run names nothing");
     base_free(runs);
     return status;
 }

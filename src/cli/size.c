@@ -1,4 +1,4 @@
-#include "cli/cli_int.h"
+#include "cli/input.h"
 #include "cli/refusal.h"
 
 #include "report/size.h"
@@ -89,7 +89,8 @@ static int size_with(const struct cli_args *args, const struct study_axes *axes,
     bool asks = args->sequences != CLI_UNSET && longest > 0;
     const char *path = args->operands.count > 0 ? args->operands.at[0] : NULL;
     struct scenario_request request = {
-        .path = path != NULL && strcmp(path, "-") == 0 ? "/dev/stdin" : path,
+        .path = cli_input_path(path),
+        .text = cli_input_text(args, path),
         .overrides = args->overrides.at,
         .override_count = args->overrides.count,
         .purpose = SCENARIO_FOR_SIZE,

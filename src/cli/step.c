@@ -1,5 +1,7 @@
 #include "cli/step.h"
 
+#include "cli/input.h"
+
 #include "report/csv.h"
 #include "report/json.h"
 #include "report/number.h"
@@ -22,9 +24,8 @@ struct view {
 void cli_step_request(const struct cli_args *args, bool is_kernel, struct scenario_request *out)
 {
     const char *path = args->operands.count > 0 ? args->operands.at[0] : NULL;
-    if (path != NULL && strcmp(path, "-") == 0)
-        path = "/dev/stdin";
-    *out = (struct scenario_request){.path = path,
+    *out = (struct scenario_request){.path = cli_input_path(path),
+                                     .text = cli_input_text(args, path),
                                      .overrides = args->overrides.at,
                                      .override_count = args->overrides.count,
                                      .purpose = is_kernel ? SCENARIO_FOR_KERNEL : SCENARIO_FOR_STEP,

@@ -1,4 +1,4 @@
-#include "cli/cli_int.h"
+#include "cli/input.h"
 #include "cli/progress.h"
 #include "report/sweep.h"
 #include "store/store.h"
@@ -92,17 +92,13 @@ static const char *db_path_of(const struct cli_args *args)
     return args->db_path == NULL ? "results/kvsim.db" : args->db_path;
 }
 
-static const char *path_of(const struct cli_args *args)
-{
-    const char *path = args->operands.at[0];
-    return strcmp(path, "-") == 0 ? "/dev/stdin" : path;
-}
-
 static enum kvsim_status simulate(struct session *session, struct kvsim_diags *diags,
                                   struct kvsim_error *err)
 {
     const struct cli_args *args = session->args;
-    struct study_sweep_request request = {.path = path_of(args),
+    const char *path = args->operands.at[0];
+    struct study_sweep_request request = {.path = cli_input_path(path),
+                                          .text = cli_input_text(args, path),
                                           .overrides = args->overrides.at,
                                           .override_count = args->overrides.count,
                                           .axes = &session->axes,

@@ -206,8 +206,7 @@ static void read_all(FILE *file, struct base_text *text)
         base_text_add_n(text, piece, got);
 }
 
-enum kvsim_status conf_read_file(struct base_arena *arena, const char *path, struct conf_node **out,
-                                 struct kvsim_error *err)
+enum kvsim_status conf_read_bytes(const char *path, struct base_text *out, struct kvsim_error *err)
 {
     FILE *file;
     long long bytes;
@@ -218,16 +217,23 @@ enum kvsim_status conf_read_file(struct base_arena *arena, const char *path, str
         fclose(file);
         return fail_size(path, bytes, err);
     }
-    struct base_text text = {0};
-    base_text_add(&text, "");
+    base_text_add(out, "");
     errno = 0;
-    read_all(file, &text);
+    read_all(file, out);
     if (ferror(file)) {
         status = base_fail(err, KVSIM_ERR_IO, "cannot read: %s", strerror(errno));
         base_error_at(err, path, 0, 0);
         base_error_code(err, "cannot-read");
     }
     fclose(file);
+    return status;
+}
+
+enum kvsim_status conf_read_file(struct base_arena *arena, const char *path, struct conf_node **out,
+                                 struct kvsim_error *err)
+{
+    struct base_text text = {0};
+    enum kvsim_status status = conf_read_bytes(path, &text, err);
     if (status == KVSIM_OK)
         status = conf_read_text(arena, path, text.at, text.count, out, err);
     base_text_free(&text);

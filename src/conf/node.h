@@ -49,6 +49,10 @@ struct conf_node {
  * An empty document is an error. `*out` is the document's root. */
 enum kvsim_status conf_read_file(struct base_arena *arena, const char *path, struct conf_node **out,
                                  struct kvsim_error *err) KVSIM_MUST_CHECK;
+/* A file's bytes as they are, never more than one beyond what conf_read_text() takes; behind them a '\0'. */
+struct base_text;
+enum kvsim_status conf_read_bytes(const char *path, struct base_text *out,
+                                  struct kvsim_error *err) KVSIM_MUST_CHECK;
 /* The same for text in memory; `name` stands for the file in diagnostics. */
 enum kvsim_status conf_read_text(struct base_arena *arena, const char *name, const char *text,
                                  size_t length, struct conf_node **out,

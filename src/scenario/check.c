@@ -52,10 +52,11 @@ static enum kind kind_of(const struct conf_node *tree, const char *path)
     return strstr(path, "engines/") != NULL ? KIND_ENGINE : KIND_UNKNOWN;
 }
 
-static void check_scenario(const char *path, struct kvsim_diags *diags)
+static void check_scenario(const char *path, const struct scenario_text *text,
+                           struct kvsim_diags *diags)
 {
     struct scenario_request request = {
-        .path = path, .purpose = SCENARIO_FOR_CHECK, .warnings_wanted = true};
+        .path = path, .text = text, .purpose = SCENARIO_FOR_CHECK, .warnings_wanted = true};
     struct scenario *scenario;
     if (scenario_load(&request, &scenario, diags) == KVSIM_OK)
         scenario_free(scenario);
@@ -101,12 +102,13 @@ static void check_entry(struct scenario_reader *reader, enum kind kind, struct c
         scenario_lint_hardware(reader, whole, hardware);
 }
 
-static void check_tree(struct scenario_reader *reader, const char *path, struct conf_node *tree)
+static void check_tree(struct scenario_reader *reader, const char *path,
+                       const struct scenario_text *text, struct conf_node *tree)
 {
     enum kind kind = kind_of(tree, path);
     switch (kind) {
     case KIND_SCENARIO:
-        check_scenario(path, reader->diags);
+        check_scenario(path, text, reader->diags);
         break;
     case KIND_ENGINE:
         check_engine(reader, tree);
@@ -127,7 +129,8 @@ static void check_tree(struct scenario_reader *reader, const char *path, struct 
     }
 }
 
-enum kvsim_status scenario_check_file(const char *path, struct kvsim_diags *diags)
+enum kvsim_status scenario_check_text(const char *path, const struct scenario_text *text,
+                                      struct kvsim_diags *diags)
 {
     struct base_arena arena;
     struct kvsim_error err;
@@ -135,12 +138,17 @@ enum kvsim_status scenario_check_file(const char *path, struct kvsim_diags *diag
     base_arena_init(&arena);
     struct scenario_reader reader = {
         .arena = &arena, .diags = diags, .beside = scenario_folder_of(&arena, path)};
-    if (conf_read_file(&arena, path, &tree, &err) != KVSIM_OK)
+    if (scenario_read_tree(&arena, path, text, &tree, &err) != KVSIM_OK)
         scenario_fail_error(&reader, NULL, "", &err);
     else if (tree->kind != CONF_MAP)
         scenario_fail(&reader, tree, "", "wrong-type", "the file must hold a mapping");
     else
-        check_tree(&reader, path, tree);
+        check_tree(&reader, path, text, tree);
     base_arena_release(&arena);
     return diags->total == 0 ? KVSIM_OK : scenario_first_status(diags);
+}
+
+enum kvsim_status scenario_check_file(const char *path, struct kvsim_diags *diags)
+{
+    return scenario_check_text(path, NULL, diags);
 }

@@ -19,14 +19,23 @@ static struct conf_node *empty_root(struct base_arena *arena)
     return root;
 }
 
-static bool read_root(struct scenario_load *load, const char *path)
+enum kvsim_status scenario_read_tree(struct base_arena *arena, const char *path,
+                                     const struct scenario_text *text, struct conf_node **out,
+                                     struct kvsim_error *err)
+{
+    return text == NULL ? conf_read_file(arena, path, out, err)
+                        : conf_read_text(arena, path, text->at, text->length, out, err);
+}
+
+static bool read_root(struct scenario_load *load, const struct scenario_request *request)
 {
     struct kvsim_error err;
-    if (path == NULL) {
+    if (request->path == NULL) {
         load->root = empty_root(load->reader->arena);
         return true;
     }
-    if (conf_read_file(load->reader->arena, path, &load->root, &err) != KVSIM_OK)
+    if (scenario_read_tree(load->reader->arena, request->path, request->text, &load->root, &err) !=
+        KVSIM_OK)
         return scenario_fail_error(load->reader, NULL, "", &err);
     if (load->root->kind != CONF_MAP)
         return scenario_fail(load->reader, load->root, "", "wrong-type",
@@ -240,7 +249,7 @@ enum kvsim_status scenario_load(const struct scenario_request *request, struct s
                                  .demand_sequences = request->demand_sequences,
                                  .demand_tokens = request->demand_tokens};
     bool ok =
-        read_root(&load, request->path) && apply_overrides(&load, request) &&
+        read_root(&load, request) && apply_overrides(&load, request) &&
         apply_defaults(&load, request) &&
         (request->purpose == SCENARIO_FOR_KERNEL ? resolve_kernel : resolve)(&load, request->path);
     *out = NULL;

@@ -31,8 +31,15 @@ enum scenario_purpose {
     SCENARIO_FOR_CHECK
 };
 
+/* What was read from where it can be read only once: standard input. */
+struct scenario_text {
+    const char *at;
+    size_t length;
+};
+
 struct scenario_request {
     const char *path; /* NULL: built from the overrides alone (size, step --model M ...) */
+    const struct scenario_text *text; /* what stands in that file; NULL: it is read */
     const struct scenario_override *overrides;
     size_t override_count;
     enum scenario_purpose purpose;
@@ -85,6 +92,9 @@ enum kvsim_status scenario_load_hardware(struct base_arena *arena, const char *n
 
 /* `kvsim check FILE`: a scenario, model, hardware or engine file by its contents; all diagnostics at once. */
 enum kvsim_status scenario_check_file(const char *path, struct kvsim_diags *diags) KVSIM_MUST_CHECK;
+/* The same of what was read already from `path`. */
+enum kvsim_status scenario_check_text(const char *path, const struct scenario_text *text,
+                                      struct kvsim_diags *diags) KVSIM_MUST_CHECK;
 
 /* The unit in which a key's numbers are read (for ranges of an axis); BASE_NONE where the key has none or is unknown. */
 enum base_unit scenario_key_unit(const char *key);

@@ -147,6 +147,10 @@ bool scenario_find_hardware_defaults(struct scenario_reader *reader, struct conf
 const char *scenario_find_file(struct scenario_reader *reader, const struct conf_node *node,
                                const char *key, const char *name);
 const char *scenario_folder_of(struct base_arena *arena, const char *path);
+/* The tree of a file, or of what was read from it already. */
+enum kvsim_status scenario_read_tree(struct base_arena *arena, const char *path,
+                                     const struct scenario_text *text, struct conf_node **out,
+                                     struct kvsim_error *err) KVSIM_MUST_CHECK;
 const char *scenario_base_name(const char *path);
 /* -1, 0, 1: releases by their numbers, a date after every version. */
 int scenario_release_compare(const char *a, const char *b);

@@ -346,12 +346,22 @@ struct write_runs {
     void *context;
 };
 
+/* Writes what the transaction holds, so that a disk without room for it is known before anything is said of it. Nothing of a
+ * file that is new (see begin_write()). */
+static enum kvsim_status flush(struct store *store, struct kvsim_error *err)
+{
+    int rc = sqlite3_db_cacheflush(store->db);
+    return rc == SQLITE_OK ? KVSIM_OK : store_fail(store, rc, err, "use the database");
+}
+
 static enum kvsim_status write_runs(struct store *store, void *context, struct kvsim_error *err)
 {
     const struct write_runs *write = context;
     enum kvsim_status status = KVSIM_OK;
     for (size_t i = 0; i < write->count && status == KVSIM_OK; i++)
         status = store_add_run(store, write->runs[i], err);
+    if (status == KVSIM_OK && write->before_commit != NULL)
+        status = flush(store, err);
     if (status == KVSIM_OK && write->before_commit != NULL)
         status = write->before_commit(write->context, err);
     return status;

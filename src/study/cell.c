@@ -56,6 +56,7 @@ static void judge_start(struct study_cell *cell, const struct serve_config *conf
 static struct scenario_request request_of(const struct study_cell *cell)
 {
     return (struct scenario_request){.path = cell->path,
+                                     .text = cell->text,
                                      .overrides = cell->overrides,
                                      .override_count = cell->override_count,
                                      .purpose = SCENARIO_FOR_RUN,

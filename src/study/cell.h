@@ -24,7 +24,8 @@ enum study_cell_state {
 };
 
 struct study_cell {
-    const char *path; /* NULL: from the overrides alone */
+    const char *path;                 /* NULL: from the overrides alone */
+    const struct scenario_text *text; /* see scenario_request */
     const struct scenario_override *overrides;
     size_t override_count;
     bool rows_unwanted;              /* see scenario_request */

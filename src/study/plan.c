@@ -180,6 +180,7 @@ static enum kvsim_status fill_overrides(struct candidate_work *work, struct kvsi
         return KVSIM_OK;
     if (study_axes_has(request->axes, STUDY_AXIS_CONTEXT)) {
         struct study_cell cell = {.path = request->path,
+                                  .text = request->text,
                                   .overrides = work->overrides.at,
                                   .override_count = work->overrides.count,
                                   .rows_unwanted = true};
@@ -215,6 +216,7 @@ static enum kvsim_status resolve(struct candidate_work *work, struct kvsim_diags
 {
     struct record_candidate *candidate = &work->plan->candidates[work->index];
     struct study_cell cell = {.path = work->request->path,
+                              .text = work->request->text,
                               .overrides = work->overrides.at,
                               .override_count = work->overrides.count,
                               .rows_unwanted = true};
@@ -247,6 +249,7 @@ static void begin_search(struct candidate_work *work, struct kvsim_diags *diags)
         .plan = work->plan,
         .candidate = candidate,
         .base = {.path = request->path,
+                 .text = request->text,
                  .overrides = work->overrides.at,
                  .override_count = work->overrides.count,
                  .load = work->facts.load,

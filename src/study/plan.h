@@ -32,6 +32,7 @@ struct study_uncertain {
 
 struct study_plan_request {
     const char *path;
+    const struct scenario_text *text; /* see scenario_request */
     const struct scenario_override *overrides;
     size_t override_count;
     const struct study_axes *axes; /* candidates; none: the scenario alone */

@@ -216,6 +216,7 @@ static enum kvsim_status prepare_inputs(const struct study_plan_search *search, 
 {
     const struct study_plan_request *request = search->request;
     struct study_cell cell = {.path = search->base.path,
+                              .text = search->base.text,
                               .overrides = search->base.overrides,
                               .override_count = search->base.override_count,
                               .rows_unwanted = true};
@@ -273,6 +274,7 @@ static enum kvsim_status check_moved(const struct study_plan_search *search,
     begin_moved(search, &overrides);
     add_moved(input, factor, &search->plan->arena, &overrides);
     struct study_cell cell = {.path = search->base.path,
+                              .text = search->base.text,
                               .overrides = overrides.at,
                               .override_count = overrides.count,
                               .rows_unwanted = true};

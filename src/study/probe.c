@@ -282,6 +282,7 @@ enum kvsim_status study_probe(const struct study_probe_base *base,
     *out = (struct study_probe_answer){.probe = {.load = ask->load}, .reason = ""};
     fill_overrides(base, ask, arena, &overrides);
     struct study_cell cell = {.path = base->path,
+                              .text = base->text,
                               .overrides = overrides.at,
                               .override_count = overrides.count,
                               .rows_unwanted = true,

@@ -27,6 +27,7 @@ enum { STUDY_ROUNDS_LEAST = 10 };
 /* What stays the same over all probes of a candidate. */
 struct study_probe_base {
     const char *path;
+    const struct scenario_text *text;          /* see scenario_request */
     const struct scenario_override *overrides; /* the command's and the candidate's */
     size_t override_count;
     enum record_load load;

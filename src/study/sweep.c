@@ -73,6 +73,7 @@ static void init_cell(const struct work *work, struct study_cell *cell,
                       const struct study_overrides *overrides)
 {
     *cell = (struct study_cell){.path = work->request->path,
+                                .text = work->request->text,
                                 .overrides = overrides->at,
                                 .override_count = overrides->count,
                                 .rows_unwanted = true};

@@ -29,6 +29,7 @@ struct study_sweep_progress {
 
 struct study_sweep_request {
     const char *path;
+    const struct scenario_text *text;          /* see scenario_request */
     const struct scenario_override *overrides; /* for all points */
     size_t override_count;
     const struct study_axes *axes;

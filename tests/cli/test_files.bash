@@ -83,4 +83,28 @@ expect 0 . "$kvsim" small.yaml --no-store --db diary.txt
 got=0
 "$kvsim" - --no-store <small.yaml >"$said/out" 2>"$said/err" || got=$?
 [ "$got" = 0 ] || fault "a scenario from standard input: exit status $got"
+
+# A pipe can be read once, and a command may need its scenario often. SCENARIO stands for the file, then for "-".
+piped() {
+    local status=0 expected=0
+    "$kvsim" "${@/SCENARIO/small.yaml}" >"$said/file" 2>"$said/err" || expected=$?
+    # shellcheck disable=SC2002 # a pipe is the point
+    cat small.yaml | "$kvsim" "${@/SCENARIO/-}" >"$said/out" 2>"$said/err" || status=$?
+    [ "$status" = "$expected" ] || fault "exit status $status, $expected from the file: $*"
+    sed 's/, in [0-9.]* s$//' "$said/out" | cmp -s - <(sed 's/, in [0-9.]* s$//' "$said/file") || fault "another result than from the file: $*"
+}
+few=(--no-store --set run.requests=60 --set run.replications=2 --quiet)
+piped run SCENARIO "${few[@]}"
+piped plan SCENARIO "${few[@]}" --precision 20% --set 'slo=["ttft p99 <= 300 ms"]' --uncertain demand=10% --samples 2
+piped plan SCENARIO "${few[@]}" --precision 20% --axis context=256,512 --format csv
+piped sweep SCENARIO "${few[@]}" --axis engine.max_num_seqs=2,4 --axis context=256,512 --format csv
+piped compare SCENARIO small.yaml "${few[@]}" --format json
+piped compare SCENARIO engine.max_num_seqs=2 "${few[@]}" --format json
+piped size SCENARIO
+piped step SCENARIO --batch 4 --context 100
+# shellcheck disable=SC2002
+cat small.yaml | "$kvsim" check - >"$said/out" 2>"$said/err" || fault 'check does not read a pipe'
+expect 3 '^/dev/stdin:1:1: error: the document is empty' "$kvsim" check -
+expect 2 "standard input .* is asked for twice" "$kvsim" compare - - --no-store
+expect 2 "standard input .* is asked for twice" "$kvsim" check - small.yaml -
 finish

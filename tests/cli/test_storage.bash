@@ -76,8 +76,12 @@ wait "$waiting" || fault 'a sweep did not wait for a lock'
 # No more room: as a limit on the size of a file, and where that can be tried, as a full file system.
 size_kib=$((($(stat -c %s whole.db) + 1023) / 1024))
 # shellcheck disable=SC2317 # called by ends
+limited_to() {
+    (ulimit -f "$1" && shift && exec "$@")
+}
+# shellcheck disable=SC2317
 limited() {
-    (ulimit -f $((size_kib / 2)) && exec "$@")
+    limited_to $((size_kib / 2)) "$@"
 }
 ends 4 'full\.db: error: cannot .*(a limit on its size|no space left)' limited "$kvsim" "${sweep[@]}" --db full.db --quiet
 kept=$(points_of full.db)
@@ -85,6 +89,13 @@ kept=$(points_of full.db)
 [ "$(sqlite3 full.db 'PRAGMA integrity_check')" = ok ] || fault 'a full disk damaged the database'
 ends 0 "^kvsim: $((12 - kept)) points simulated" "$kvsim" "${sweep[@]}" --db full.db
 same full.db
+# What is not stored is not said to be. Of a file that is new nothing is written before the end: there it is taken back.
+ends 4 'hint: what was shown is not stored' limited_to 24 "$kvsim" run small.yaml --db one.db --quiet
+[ ! -e one.db ] || fault 'a database without a run was left'
+expect 0 . "$kvsim" run small.yaml --db one.db --quiet
+ends 4 'one\.db: error: cannot ' limited_to 24 "$kvsim" run small.yaml --db one.db --quiet
+[ ! -s "$said/out" ] || fault 'a run that is not stored was printed'
+[ "$(sqlite3 one.db 'SELECT count(*) FROM run')" = 1 ] || fault 'runs of a full disk'
 mkdir small-disk
 if mount -t tmpfs -o "size=$((size_kib / 2 + 64))k" none small-disk 2>/dev/null; then
     ends 4 'x\.db: error: cannot .*no space left' "$kvsim" "${sweep[@]}" --db small-disk/x.db --quiet
