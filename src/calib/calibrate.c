@@ -1,34 +1,14 @@
 #include "calib/calibrate.h"
 
 #include "base/text.h"
+#include "calib/calib_int.h"
 #include "calib/fit.h"
-#include "calib/model.h"
 #include "calib/requests.h"
 #include "scenario/scenario.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-enum {
-    COLLECTIVE_TERMS = 4,
-    PARAMETERS_MAX = SPEC_COEFFICIENT_COUNT + COLLECTIVE_TERMS * SPEC_COLLECTIVES_MAX
-};
-
-/* The rows that a fit works on, and what its parameters are. */
-struct work {
-    struct calib_model model;
-    const struct calib_measurements *table;
-    size_t coefficient_count;
-    enum spec_coefficient coefficients[SPEC_COEFFICIENT_COUNT];
-    size_t collective_count;
-    uint32_t collective_gpus[SPEC_COLLECTIVES_MAX];
-    size_t parameter_count;
-    struct calib_parameter parameters[PARAMETERS_MAX];
-    double *measured, *predicted, *before, *fitted, *crossed;
-    bool *is_left_out, *is_bound;
-    size_t bound_count;
-};
 
 /* ---- names of devices ---- */
 
@@ -57,7 +37,7 @@ static void find_device(struct calib_result *result, const char *name, struct de
 
 /* ---- parameters and the calibration they stand for ---- */
 
-static void calibration_of(const struct work *work, const double *values,
+static void calibration_of(const struct calib_work *work, const double *values,
                            struct spec_calibration *out)
 {
     *out = (struct spec_calibration){.source = "", .collective_count = work->collective_count};
@@ -72,7 +52,7 @@ static void calibration_of(const struct work *work, const double *values,
     }
 }
 
-static void predict_all(struct work *work, const struct spec_calibration *calibration,
+static void predict_all(struct calib_work *work, const struct spec_calibration *calibration,
                         double *predicted)
 {
     calib_model_set(&work->model, calibration);
@@ -82,14 +62,14 @@ static void predict_all(struct work *work, const struct spec_calibration *calibr
 
 static void predict(void *context, const double *values, double *predicted)
 {
-    struct work *work = context;
+    struct calib_work *work = context;
     struct spec_calibration calibration;
     calibration_of(work, values, &calibration);
     predict_all(work, &calibration, predicted);
 }
 
-static struct calib_parameter *add_parameter(struct work *work, const char *name, double initial,
-                                             double min, double max, double prior)
+static struct calib_parameter *add_parameter(struct calib_work *work, const char *name,
+                                             double initial, double min, double max, double prior)
 {
     struct calib_parameter *parameter = &work->parameters[work->parameter_count++];
     double first = fmin(fmax(initial, min * 1.02), max * 0.98);
@@ -99,7 +79,7 @@ static struct calib_parameter *add_parameter(struct work *work, const char *name
 }
 
 /* Whether a tenth more of a coefficient changes any row. */
-static bool matters(struct work *work, enum spec_coefficient coefficient, double value)
+static bool matters(struct calib_work *work, enum spec_coefficient coefficient, double value)
 {
     struct spec_calibration calibration = {.source = ""};
     calibration.has[coefficient] = true;
@@ -113,7 +93,7 @@ static bool matters(struct work *work, enum spec_coefficient coefficient, double
     return false;
 }
 
-static void add_coefficients(struct work *work, struct calib_result *result)
+static void add_coefficients(struct calib_work *work, struct calib_result *result)
 {
     for (int i = 0; i < SPEC_COEFFICIENT_COUNT; i++) {
         enum spec_coefficient coefficient = (enum spec_coefficient)i;
@@ -131,17 +111,76 @@ static void add_coefficients(struct work *work, struct calib_result *result)
     }
 }
 
-static void note_gpus(struct work *work, uint32_t gpu_count)
+/* The message of an all-reduce among so many GPUs; 0 for other rows. */
+static double message_of(const struct calib_work *work, const struct calib_row *row,
+                         uint32_t *gpu_count)
 {
+    if (row->is_bound)
+        return 0;
+    if (row->kind == CALIB_ALL_REDUCE) {
+        *gpu_count = row->kernel.gpu_count;
+        return row->kernel.message_bytes;
+    }
+    if (row->kind != CALIB_LAYER || row->operators != 1U << COST_OP_ALL_REDUCE)
+        return 0;
+    *gpu_count = (uint32_t)work->table->engines.at[row->engine].tensor_parallel;
+    return (double)(row->batch.prefill_seqs * row->batch.prefill_tokens + row->batch.decode_seqs);
+}
+
+/* Two lines need three sizes at least: latency and bandwidth of one size alone are a guess. */
+static bool has_sizes(const struct calib_work *work, uint32_t gpu_count)
+{
+    enum { SIZES = 3 };
+    double seen[SIZES];
+    size_t count = 0;
+    for (size_t i = 0; i < work->table->rows.count && count < SIZES; i++) {
+        uint32_t gpus = 0;
+        double message = message_of(work, &work->table->rows.at[i], &gpus);
+        bool is_new = gpus == gpu_count && message > 0;
+        for (size_t k = 0; k < count; k++)
+            is_new = is_new && seen[k] != message;
+        if (is_new)
+            seen[count++] = message;
+    }
+    return count == SIZES;
+}
+
+static bool is_noted(const struct calib_work *work, uint32_t gpu_count)
+{
+    bool is = false;
     for (size_t i = 0; i < work->collective_count; i++)
-        if (work->collective_gpus[i] == gpu_count)
-            return;
-    if (gpu_count >= 2 && work->collective_count < SPEC_COLLECTIVES_MAX)
+        is = is || work->collective_gpus[i] == gpu_count;
+    return is;
+}
+
+static void note_gpus(struct calib_work *work, uint32_t gpu_count)
+{
+    if (gpu_count >= 2 && !is_noted(work, gpu_count) &&
+        work->collective_count < SPEC_COLLECTIVES_MAX && has_sizes(work, gpu_count))
         work->collective_gpus[work->collective_count++] = gpu_count;
 }
 
+/* GPUs that some all-reduce is among, and that no collective is fitted for. */
+static void list_unsized(const struct calib_work *work, struct calib_result *result)
+{
+    enum { LIST_MAX = 1024 };
+    bool *is_listed = base_alloc(LIST_MAX + 1);
+    struct base_text text = {0};
+    for (size_t i = 0; i < work->table->rows.count; i++) {
+        uint32_t gpus = 0;
+        double message = message_of(work, &work->table->rows.at[i], &gpus);
+        if (!(message > 0) || gpus > LIST_MAX || is_listed[gpus] || is_noted(work, gpus))
+            continue;
+        is_listed[gpus] = true;
+        base_text_printf(&text, "%s%u", text.count == 0 ? "" : ", ", (unsigned)gpus);
+    }
+    result->unsized = base_arena_copy(&result->arena, text.count == 0 ? "" : text.at);
+    base_text_free(&text);
+    base_free(is_listed);
+}
+
 /* Two lines through what the datasheet level says at four sizes. */
-static void add_collective(struct work *work, uint32_t gpu_count)
+static void add_collective(struct calib_work *work, uint32_t gpu_count)
 {
     const struct cost_rates *rates = &work->model.rates;
     const double small = 64e3, large = 256e6;
@@ -159,14 +198,12 @@ static void add_collective(struct work *work, uint32_t gpu_count)
     add_parameter(work, "all_reduce bulk bandwidth", bulk_rate, 1e7, 2e12, 1.0);
 }
 
-static void add_collectives(struct work *work)
+static void add_collectives(struct calib_work *work)
 {
     for (size_t i = 0; i < work->table->rows.count; i++) {
-        const struct calib_row *row = &work->table->rows.at[i];
-        if (row->kind == CALIB_ALL_REDUCE && !row->is_bound)
-            note_gpus(work, row->kernel.gpu_count);
-        else if (row->kind == CALIB_LAYER && row->operators == 1U << COST_OP_ALL_REDUCE)
-            note_gpus(work, (uint32_t)work->table->engines.at[row->engine].tensor_parallel);
+        uint32_t gpu_count = 0;
+        if (message_of(work, &work->table->rows.at[i], &gpu_count) > 0)
+            note_gpus(work, gpu_count);
     }
     const struct spec_calibration nothing = {.source = ""};
     calib_model_set(&work->model, &nothing);
@@ -174,128 +211,16 @@ static void add_collectives(struct work *work)
         add_collective(work, work->collective_gpus[i]);
 }
 
-/* ---- sense and nonsense ---- */
+/* ---- fits ---- */
 
-static enum kvsim_status check_rows(const struct work *work, const struct calib_result *result,
-                                    struct kvsim_error *err)
-{
-    enum { ROWS_LEAST = 8 };
-    size_t count = work->table->rows.count;
-    if (count == 0) {
-        bool has_other = work->table->other[0] != '\0';
-        return base_fail(err, KVSIM_ERR_SCENARIO,
-                         "no row is of %s (%zu of other devices%s%s%s, %zu without a time)",
-                         result->base, result->other_count, has_other ? ", the first of '" : "",
-                         work->table->other, has_other ? "'" : "", result->untimed_count);
-    }
-    if (count - work->bound_count < ROWS_LEAST)
-        return base_fail(err, KVSIM_ERR_SCENARIO, "%zu rows are too few to fit: at least %d%s",
-                         count - work->bound_count, (int)ROWS_LEAST,
-                         work->bound_count > 0 ? " that are not of kvsim's own kernels" : "");
-    for (size_t i = 0; i < count; i++) {
-        if (isfinite(work->before[i]) && work->before[i] > 0)
-            continue;
-        const struct calib_row *row = &work->table->rows.at[i];
-        base_fail(err, KVSIM_ERR_SCENARIO,
-                  "%s cannot run this %s: a size of 0, or a dtype that it lacks", result->base,
-                  calib_kind_name(row->kind));
-        base_error_at(err, work->table->files.at[row->file], row->line, 1);
-        return err->status;
-    }
-    return KVSIM_OK;
-}
-
-/* Half of the rows twenty times off, or a fifth faster than half the roofline's time, are not this device's in ms. */
-static enum kvsim_status check_scale(const struct work *work, struct kvsim_error *err)
-{
-    size_t count = work->table->rows.count - work->bound_count, slow = 0, fast = 0;
-    for (size_t i = 0; i < work->table->rows.count; i++) {
-        double ratio = work->measured[i] / work->before[i];
-        slow += ratio > 20 && !work->is_bound[i];
-        fast += ratio < 0.3 && !work->is_bound[i];
-    }
-    if (2 * slow > count)
-        return base_fail(
-            err, KVSIM_ERR_SCENARIO,
-            "%zu of %zu rows are more than 20 times slower than the device: are the times in ms?",
-            slow, count);
-    if (5 * fast > count)
-        return base_fail(err, KVSIM_ERR_SCENARIO,
-                         "%zu of %zu rows are faster than the device can be: are the times in ms, "
-                         "and of this device?",
-                         fast, count);
-    return KVSIM_OK;
-}
-
-/* ---- errors ---- */
-
-static void relative_of(const struct work *work, const double *predicted, double *out)
+static void relative_of(const struct calib_work *work, const double *predicted, double *out)
 {
     for (size_t i = 0; i < work->table->rows.count; i++)
         out[i] = predicted[i] / work->measured[i] - 1;
 }
 
-static void errors_of_group(const struct work *work, enum calib_kind kind, bool is_decode,
-                            const double *relative, struct calib_errors *out)
-{
-    double *some = base_alloc(base_mul_size(work->table->rows.count, sizeof *some));
-    size_t count = 0;
-    for (size_t i = 0; i < work->table->rows.count; i++)
-        if (work->table->rows.at[i].kind == kind &&
-            work->table->rows.at[i].is_decode == is_decode && !work->is_bound[i])
-            some[count++] = relative[i];
-    calib_errors_of(some, count, out);
-    base_free(some);
-}
-
-/* Of all rows but bounds; the worst one's place is that among all rows. */
-static void errors_of_all(const struct work *work, const double *relative, struct calib_errors *out)
-{
-    size_t rows = work->table->rows.count, count = 0;
-    double *some = base_alloc(base_mul_size(rows + 1, sizeof *some));
-    size_t *places = base_alloc(base_mul_size(rows + 1, sizeof *places));
-    for (size_t i = 0; i < rows; i++) {
-        if (work->is_bound[i])
-            continue;
-        places[count] = i;
-        some[count++] = relative[i];
-    }
-    calib_errors_of(some, count, out);
-    out->worst_index = places[out->worst_index];
-    base_free(places);
-    base_free(some);
-}
-
-static void add_groups(const struct work *work, struct calib_result *result)
-{
-    for (int kind = 0; kind < CALIB_KIND_COUNT; kind++) {
-        for (int phase = 0; phase < 2; phase++) {
-            struct calib_group_errors *group = &result->groups[result->group_count];
-            errors_of_group(work, (enum calib_kind)kind, phase == 0, work->before, &group->before);
-            if (group->before.count == 0)
-                continue;
-            errors_of_group(work, (enum calib_kind)kind, phase == 0, work->fitted, &group->fitted);
-            errors_of_group(work, (enum calib_kind)kind, phase == 0, work->crossed,
-                            &group->crossed);
-            snprintf(group->name, sizeof group->name, "%s %s",
-                     calib_kind_name((enum calib_kind)kind), phase == 0 ? "decode" : "prefill");
-            result->group_count++;
-        }
-    }
-    struct calib_group_errors *all = &result->groups[result->group_count++];
-    snprintf(all->name, sizeof all->name, "all");
-    errors_of_all(work, work->before, &all->before);
-    errors_of_all(work, work->fitted, &all->fitted);
-    errors_of_all(work, work->crossed, &all->crossed);
-    const struct calib_row *worst = &work->table->rows.at[all->fitted.worst_index];
-    result->worst =
-        base_arena_printf(&result->arena, "%s:%d", work->table->files.at[worst->file], worst->line);
-}
-
-/* ---- fits ---- */
-
-static enum kvsim_status fit(struct work *work, const bool *is_left_out, struct calib_fit *out,
-                             struct kvsim_error *err)
+static enum kvsim_status fit(struct calib_work *work, const bool *is_left_out,
+                             struct calib_fit *out, struct kvsim_error *err)
 {
     struct calib_problem problem = {.parameters = work->parameters,
                                     .parameter_count = work->parameter_count,
@@ -308,7 +233,7 @@ static enum kvsim_status fit(struct work *work, const bool *is_left_out, struct 
     return calib_fit_run(&problem, out, err);
 }
 
-static void predict_parameters(struct work *work, double *predicted)
+static void predict_parameters(struct calib_work *work, double *predicted)
 {
     double values[PARAMETERS_MAX];
     for (size_t i = 0; i < work->parameter_count; i++)
@@ -322,7 +247,7 @@ static size_t fold_of(const struct calib_row *row)
     return (size_t)(((uint32_t)row->line * 2654435761U) >> 16) % CALIB_FOLDS;
 }
 
-static enum kvsim_status cross_by_rows(struct work *work, struct kvsim_error *err)
+static enum kvsim_status cross_by_rows(struct calib_work *work, struct kvsim_error *err)
 {
     enum kvsim_status status = KVSIM_OK;
     size_t count = work->table->rows.count;
@@ -344,7 +269,7 @@ static enum kvsim_status cross_by_rows(struct work *work, struct kvsim_error *er
     return status;
 }
 
-static const char *model_of(const struct work *work, size_t row)
+static const char *model_of(const struct calib_work *work, size_t row)
 {
     const struct calib_row *at = &work->table->rows.at[row];
     if (at->kind != CALIB_LAYER && at->kind != CALIB_STEP)
@@ -353,7 +278,7 @@ static const char *model_of(const struct work *work, size_t row)
 }
 
 /* Every model from a fit to all rows but its own. */
-static enum kvsim_status cross_by_models(struct work *work, struct calib_result *result,
+static enum kvsim_status cross_by_models(struct calib_work *work, struct calib_result *result,
                                          struct kvsim_error *err)
 {
     size_t count = work->table->rows.count;
@@ -384,7 +309,7 @@ static enum kvsim_status cross_by_models(struct work *work, struct calib_result 
 }
 
 /* Coefficients that the rows did not determine leave the fit, so that none of the others leans on them. */
-static bool drop_undetermined(struct work *work)
+static bool drop_undetermined(struct calib_work *work)
 {
     size_t kept = 0, count = work->coefficient_count;
     for (size_t i = 0; i < work->parameter_count; i++) {
@@ -400,7 +325,7 @@ static bool drop_undetermined(struct work *work)
     return dropped > 0 && work->coefficient_count > 0;
 }
 
-static enum kvsim_status fit_determined(struct work *work, const bool *is_left_out,
+static enum kvsim_status fit_determined(struct calib_work *work, const bool *is_left_out,
                                         struct calib_fit *out, struct kvsim_error *err)
 {
     enum kvsim_status status = fit(work, is_left_out, out, err);
@@ -410,7 +335,7 @@ static enum kvsim_status fit_determined(struct work *work, const bool *is_left_o
 }
 
 /* What the rows determined goes into the calibration. */
-static void keep_determined(const struct work *work, struct calib_result *result)
+static void keep_determined(const struct calib_work *work, struct calib_result *result)
 {
     double values[PARAMETERS_MAX];
     struct spec_calibration all;
@@ -428,8 +353,16 @@ static void keep_determined(const struct work *work, struct calib_result *result
     }
 }
 
+static bool has_any(const struct spec_calibration *calibration)
+{
+    bool any = calibration->collective_count > 0;
+    for (int i = 0; i < SPEC_COEFFICIENT_COUNT; i++)
+        any = any || calibration->has[i];
+    return any;
+}
+
 /* A row of a file may hold the times of several operators. */
-static size_t count_lines(const struct work *work)
+static size_t count_lines(const struct calib_work *work)
 {
     const struct calib_row *before = NULL;
     size_t count = 0;
@@ -443,20 +376,19 @@ static size_t count_lines(const struct work *work)
     return count;
 }
 
-static enum kvsim_status fit_rows(struct work *work, struct calib_result *result,
+static enum kvsim_status fit_rows(struct calib_work *work, struct calib_result *result,
                                   struct kvsim_error *err)
 {
     struct calib_fit found;
     size_t count = work->table->rows.count;
     const struct spec_calibration nothing = {.source = ""};
     predict_all(work, &nothing, work->before);
-    enum kvsim_status status = check_rows(work, result, err);
-    if (status == KVSIM_OK)
-        status = check_scale(work, err);
+    enum kvsim_status status = calib_check_rows(work, result, err);
     if (status != KVSIM_OK)
         return status;
     add_coefficients(work, result);
     add_collectives(work);
+    list_unsized(work, result);
     status = cross_by_rows(work, err);
     if (status == KVSIM_OK)
         status = cross_by_models(work, result, err);
@@ -465,6 +397,9 @@ static enum kvsim_status fit_rows(struct work *work, struct calib_result *result
     if (status != KVSIM_OK)
         return status;
     keep_determined(work, result);
+    if (!has_any(&result->calibration))
+        return base_fail(err, KVSIM_ERR_SCENARIO, "these rows determine no coefficient of %s",
+                         result->base);
     predict_all(work, &result->calibration, work->predicted);
     relative_of(work, work->predicted, work->fitted);
     for (size_t i = 0; i < count; i++)
@@ -476,7 +411,7 @@ static enum kvsim_status fit_rows(struct work *work, struct calib_result *result
     result->bound_count = work->bound_count;
     for (size_t i = 0; i < count; i++)
         result->bound_broken_count += work->is_bound[i] && work->fitted[i] > 0.05;
-    add_groups(work, result);
+    calib_add_groups(work, result);
     const struct calib_errors *fitted = &result->groups[result->group_count - 1].fitted;
     if (fitted->median > 0.5)
         return base_fail(err, KVSIM_ERR_SCENARIO,
@@ -486,7 +421,7 @@ static enum kvsim_status fit_rows(struct work *work, struct calib_result *result
     return KVSIM_OK;
 }
 
-static void work_init(struct work *work, const struct calib_measurements *table)
+static void work_init(struct calib_work *work, const struct calib_measurements *table)
 {
     size_t count = table->rows.count + 1;
     work->table = table;
@@ -503,7 +438,7 @@ static void work_init(struct work *work, const struct calib_measurements *table)
     }
 }
 
-static void work_free(struct work *work)
+static void work_free(struct calib_work *work)
 {
     base_free(work->measured);
     base_free(work->predicted);
@@ -519,7 +454,7 @@ static enum kvsim_status calibrate_rows(struct calib_result *result,
                                         const struct calib_measurements *table,
                                         struct kvsim_error *err)
 {
-    struct work *work = base_alloc(sizeof *work);
+    struct calib_work *work = base_alloc(sizeof *work);
     work_init(work, table);
     enum kvsim_status status =
         calib_model_init(&work->model, result->hardware, table, COST_CALIBRATED, err);
@@ -534,7 +469,7 @@ enum kvsim_status calib_fit_rows(const char *hardware, const struct calib_measur
                                  const bool *is_left_out, struct spec_calibration *out,
                                  struct kvsim_error *err)
 {
-    struct work *work = base_alloc(sizeof *work);
+    struct calib_work *work = base_alloc(sizeof *work);
     struct calib_result *result = base_alloc(sizeof *result);
     struct calib_fit found;
     base_arena_init(&result->arena);
@@ -600,7 +535,8 @@ enum kvsim_status calib_calibrate(const struct calib_request *request, struct ca
     struct calib_measurements table;
     struct spec_hardware *hardware;
     const char *requests;
-    *out = (struct calib_result){.hardware = request->hardware, .condition = "", .worst = ""};
+    *out = (struct calib_result){
+        .hardware = request->hardware, .condition = "", .worst = "", .unsized = ""};
     base_arena_init(&out->arena);
     calib_measurements_init(&table);
     hardware = base_arena_take(&out->arena, sizeof *hardware);

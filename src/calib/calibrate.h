@@ -46,6 +46,7 @@ struct calib_result {
         by_model; /* rows of each model from a fit to the others; count 0: one model */
     size_t row_count, time_count; /* rows of files, or requests, that were fitted; their times */
     size_t other_count, untimed_count, outlier_count;
+    const char *unsized; /* GPUs whose all-reduce is not fitted for want of sizes: "2, 4"; "" */
     size_t bound_count, bound_broken_count; /* rows of own kernels; of those, beyond the fit */
     double noise;
     const char *condition;     /* of the machine, where a file says it */

@@ -26,7 +26,8 @@ void calib_errors_of(const double *relative, size_t count, struct calib_errors *
         return;
     double *absolute = base_alloc(base_mul_size(count, sizeof *absolute));
     for (size_t i = 0; i < count; i++) {
-        absolute[i] = fabs(relative[i]);
+        // What could not be predicted is as far off as can be, so that no bound holds.
+        absolute[i] = isnan(relative[i]) ? (double)INFINITY : fabs(relative[i]);
         out->mean += absolute[i] / (double)count;
         out->bias += relative[i] / (double)count;
         if (i == 0 || absolute[i] > fabs(out->worst)) {

@@ -116,6 +116,39 @@ static const char *const spellings[COLUMN_COUNT][SPELLINGS] = {
     [KERNELS] = {"kernels"},
 };
 
+#define SEQUENCES_MOST (1 << 20)
+#define GPUS_MOST 1024
+#define SIZE_MOST (1 << 30)
+#define TOKENS_MOST ((int64_t)1 << 40)
+#define BYTES_MOST ((int64_t)1 << 50)
+
+/* What whole numbers can be without being nonsense; the other columns are texts and times. */
+static const struct {
+    int64_t least, most;
+} ranges[COLUMN_COUNT] = {
+    [M] = {1, SIZE_MOST},
+    [N] = {1, SIZE_MOST},
+    [K] = {1, SIZE_MOST},
+    [BATCH] = {1, SEQUENCES_MOST},
+    [SEQ_LEN] = {1, TOKENS_MOST},
+    [Q_HEADS] = {1, SIZE_MOST},
+    [KV_HEADS] = {0, SIZE_MOST},
+    [HEAD_DIM] = {1, SIZE_MOST},
+    [LORA_RANK] = {1, SIZE_MOST},
+    [ROPE_DIM] = {0, SIZE_MOST},
+    [BYTES] = {0, BYTES_MOST},
+    [ELEMENTS] = {0, BYTES_MOST},
+    [GPUS] = {2, GPUS_MOST},
+    [TP] = {1, GPUS_MOST},
+    [PREFILL_CHUNK] = {0, TOKENS_MOST},
+    [PREFILL_SEQS] = {0, SEQUENCES_MOST},
+    [KV_PREFILL] = {0, TOKENS_MOST},
+    [N_DECODE] = {0, SEQUENCES_MOST},
+    [KV_DECODE] = {0, TOKENS_MOST},
+    [NEW_TOKENS] = {1, TOKENS_MOST},
+    [CONTEXT_LEN] = {0, TOKENS_MOST},
+};
+
 enum table_kind {
     TABLE_GEMM,
     TABLE_ATTENTION,
@@ -167,14 +200,22 @@ void calib_measurements_free(struct calib_measurements *table)
     base_arena_release(&table->arena);
 }
 
-static void columns_find(struct reader *reader)
+/* One spelling of each column: with two of them nobody knows which is meant. */
+static enum kvsim_status columns_find(struct reader *reader)
 {
     for (size_t c = 0; c < COLUMN_COUNT; c++) {
         reader->columns[c] = -1;
-        for (size_t s = 0; s < SPELLINGS && spellings[c][s] != NULL; s++)
-            if (reader->columns[c] < 0)
-                reader->columns[c] = conf_rows_column(reader->rows, spellings[c][s]);
+        for (size_t s = 0; s < SPELLINGS && spellings[c][s] != NULL; s++) {
+            int column = conf_rows_column(reader->rows, spellings[c][s]);
+            if (column >= 0 && reader->columns[c] >= 0)
+                return conf_rows_fail(
+                    reader->rows, column, reader->err, "duplicate-column",
+                    "column '%s' says the same as column '%s'", spellings[c][s],
+                    conf_rows_column_name(reader->rows, (size_t)reader->columns[c]));
+            reader->columns[c] = column >= 0 ? column : reader->columns[c];
+        }
     }
+    return KVSIM_OK;
 }
 
 static enum table_kind kind_find(const struct reader *reader)
@@ -202,20 +243,25 @@ static bool has(const struct reader *reader, enum column column)
     return text_at(reader, column)[0] != '\0';
 }
 
-/* A whole number; `absent` where the file has none. */
+/* A whole number within the column's range; `absent` where the file has none. */
 static bool whole(const struct reader *reader, enum column column, int64_t absent, int64_t *out)
 {
     long long value;
     *out = absent;
-    if (!has(reader, column))
+    if (!has(reader, column) && absent >= ranges[column].least)
         return true;
     if (conf_rows_int(reader->rows, reader->columns[column], &value, reader->err) != KVSIM_OK)
         return false;
     *out = value;
-    return true;
+    if (value >= ranges[column].least && value <= ranges[column].most)
+        return true;
+    conf_rows_fail(reader->rows, reader->columns[column], reader->err, "out-of-range",
+                   "'%s' is %lld, but must be from %lld to %lld", spellings[column][0], value,
+                   (long long)ranges[column].least, (long long)ranges[column].most);
+    return false;
 }
 
-/* Milliseconds to seconds. 0 without a value; an error unless positive. */
+/* Milliseconds to seconds. 0 without a value; an error unless a kernel or a step can take that long. */
 static bool seconds(const struct reader *reader, enum column column, double *out)
 {
     *out = 0;
@@ -223,9 +269,10 @@ static bool seconds(const struct reader *reader, enum column column, double *out
         return true;
     if (conf_rows_real(reader->rows, reader->columns[column], out, reader->err) != KVSIM_OK)
         return false;
-    if (!(*out > 0) || !isfinite(*out)) {
+    const double least_ms = 1e-6, most_ms = 3.6e6;
+    if (!(*out >= least_ms && *out <= most_ms)) {
         conf_rows_fail(reader->rows, reader->columns[column], reader->err, "out-of-range",
-                       "a measured time must be positive");
+                       "a measured time is from a nanosecond to an hour, in ms");
         return false;
     }
     *out *= 1e-3;
@@ -547,8 +594,12 @@ enum kvsim_status calib_measurements_add(struct calib_measurements *table, const
     enum kvsim_status status = conf_rows_open(path, &reader.rows, err);
     if (status != KVSIM_OK)
         return status;
-    columns_find(&reader);
+    status = columns_find(&reader);
     reader.kind = kind_find(&reader);
+    if (status != KVSIM_OK) {
+        conf_rows_close(reader.rows);
+        return status;
+    }
     if (reader.kind == TABLE_UNKNOWN) {
         status = conf_rows_fail(
             reader.rows, -1, err, "missing-column",

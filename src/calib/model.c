@@ -8,6 +8,20 @@
 
 enum { TEXT_MAX = 32 };
 
+/* What is wrong with an engine is wrong where a file first names it. */
+static void place_at_engine(const struct calib_measurements *table, size_t engine,
+                            struct kvsim_error *err)
+{
+    for (size_t i = 0; i < table->rows.count; i++) {
+        const struct calib_row *row = &table->rows.at[i];
+        bool has_engine = row->kind == CALIB_LAYER || row->kind == CALIB_STEP;
+        if (!has_engine || row->engine != engine)
+            continue;
+        base_error_at(err, table->files.at[row->file], row->line, 1);
+        return;
+    }
+}
+
 /* The engine of a table's rows, as `kvsim step --model ... --hardware ...` would make it. */
 static enum kvsim_status load_engine(struct calib_model *model, size_t index,
                                      struct kvsim_error *err)
@@ -33,6 +47,7 @@ static enum kvsim_status load_engine(struct calib_model *model, size_t index,
     enum kvsim_status status = scenario_load(&request, &engine->scenario, &diags);
     if (status != KVSIM_OK) {
         *err = diags.at[0];
+        place_at_engine(model->table, index, err);
         return status;
     }
     engine->config = scenario_config(engine->scenario)->cost;

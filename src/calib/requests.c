@@ -1,6 +1,7 @@
 #include "calib/requests.h"
 
 #include "base/text.h"
+#include "calib/calib_int.h"
 #include "calib/fit.h"
 #include "calib/served.h"
 #include "conf/rows.h"
@@ -117,6 +118,35 @@ static enum kvsim_status read_served(const char *path, struct run *run, struct k
     return status;
 }
 
+/* Times that a client can have seen; an answer of one token has no time between tokens, empty or 0. */
+static enum kvsim_status read_row(const struct conf_rows *rows, const int found[COLUMNS],
+                                  struct request *out, struct kvsim_error *err)
+{
+    double *const values[] = {&out->ttft, &out->tpot, &out->e2e};
+    for (size_t i = 0; i < 3; i++) {
+        int column = found[3 + i];
+        const char *text = conf_rows_text(rows, column);
+        bool is_tpot = values[i] == &out->tpot;
+        *values[i] = NAN;
+        if (text == NULL || text[0] == '\0')
+            continue;
+        enum kvsim_status status = conf_rows_real(rows, column, values[i], err);
+        if (status != KVSIM_OK)
+            return status;
+        if (!(*values[i] > 0) && !(is_tpot && *values[i] == 0))
+            return conf_rows_fail(rows, column, err, "out-of-range",
+                                  "'%s' is %g ms: a time that was waited for is positive",
+                                  columns[3 + i], *values[i]);
+        if (*values[i] == 0)
+            *values[i] = NAN;
+    }
+    if (out->ttft > out->e2e * 1.001)
+        return conf_rows_fail(rows, found[5], err, "out-of-range",
+                              "the first token came after %g ms and the last after %g ms",
+                              out->ttft, out->e2e);
+    return KVSIM_OK;
+}
+
 static enum kvsim_status read_rows(const char *path, struct requests *out, struct kvsim_error *err)
 {
     struct conf_rows *rows;
@@ -131,13 +161,7 @@ static enum kvsim_status read_rows(const char *path, struct requests *out, struc
             "requests have arrival_s, input_tokens, output_tokens, ttft_ms, tpot_ms, latency_ms");
     while (status == KVSIM_OK && (status = conf_rows_next(rows, &more, err)) == KVSIM_OK && more) {
         struct request request;
-        double *const values[] = {&request.ttft, &request.tpot, &request.e2e};
-        for (size_t i = 0; i < 3 && status == KVSIM_OK; i++) {
-            const char *text = conf_rows_text(rows, found[3 + i]);
-            *values[i] = NAN;
-            if (text != NULL && text[0] != '\0')
-                status = conf_rows_real(rows, found[3 + i], values[i], err);
-        }
+        status = read_row(rows, found, &request, err);
         if (status == KVSIM_OK)
             base_vec_push(out, request);
     }
@@ -439,6 +463,37 @@ static void add_errors(struct run *run, const struct spec_calibration *calibrati
         result->group_count += 3;
 }
 
+/* Times between tokens against the device's alone: hosts and queues only add to them. `simulated` must be filled. */
+static enum kvsim_status check_scale(const struct run *run, struct kvsim_error *err)
+{
+    size_t count = 0;
+    double *measured = base_alloc(base_mul_size(run->measured.count + 1, sizeof *measured));
+    double *least = base_alloc(base_mul_size(run->measured.count + 1, sizeof *least));
+    for (size_t i = 0; i < run->measured.count; i++) {
+        if (!(run->measured.at[i].tpot > 0) || !(run->simulated[i].tpot > 0))
+            continue;
+        measured[count] = run->measured.at[i].tpot;
+        least[count++] = run->simulated[i].tpot;
+    }
+    enum kvsim_status status =
+        calib_check_scale(measured, least, count, "times between tokens", err);
+    base_free(measured);
+    base_free(least);
+    return status;
+}
+
+/* What is half off after the fit was served by something else than the scenario says. */
+static enum kvsim_status check_fitted(const struct calib_result *result, struct kvsim_error *err)
+{
+    const struct calib_errors *e2e = &result->groups[result->group_count - 1].fitted;
+    if (e2e->median <= 0.5)
+        return KVSIM_OK;
+    return base_fail(err, KVSIM_ERR_SCENARIO,
+                     "the requests do not follow the scenario: half of them are more than %.0f %% "
+                     "off after the fit",
+                     100 * e2e->median);
+}
+
 static enum kvsim_status fit_host(struct run *run, struct calib_result *result,
                                   struct kvsim_error *err)
 {
@@ -456,6 +511,12 @@ static enum kvsim_status fit_host(struct run *run, struct calib_result *result,
         is_left_out[i] = !(measured[i] > 0) || !isfinite(measured[i]);
         measured[i] = is_left_out[i] ? 1 : measured[i];
     }
+    enum kvsim_status status = check_scale(run, err);
+    if (status != KVSIM_OK) {
+        base_free(is_left_out);
+        base_free(measured);
+        return status;
+    }
     size_t parameter_count = add_parameters(run, result, parameters);
     add_errors(run, &before, true, result);
     struct calib_problem problem = {.parameters = parameters,
@@ -467,7 +528,7 @@ static enum kvsim_status fit_host(struct run *run, struct calib_result *result,
                                     .context = &work,
                                     .is_rough = true};
     struct calib_fit found;
-    enum kvsim_status status = calib_fit_run(&problem, &found, err);
+    status = calib_fit_run(&problem, &found, err);
     if (status == KVSIM_OK) {
         keep_host(&work, result, parameters);
         add_errors(run, &result->calibration, false, result);
@@ -476,6 +537,7 @@ static enum kvsim_status fit_host(struct run *run, struct calib_result *result,
             result->row_count += times > 0;
             result->time_count += times;
         }
+        status = check_fitted(result, err);
         result->outlier_count += found.outlier_count;
         result->untimed_count += run->failed_count;
         if (result->condition[0] == '\0' && run->condition.count > 0)

@@ -321,7 +321,7 @@ static void parts_make(struct record_validation_group *group)
 static void bound_add(struct record_validation_group *group, const char *figure, const char *part,
                       double bound, double value)
 {
-    struct record_validation_bound row = {figure, part, bound, value, value > bound};
+    struct record_validation_bound row = {figure, part, bound, value, !(value <= bound)};
     if (bound > 0)
         base_vec_push(&group->bounds, row);
 }
@@ -357,7 +357,7 @@ static void bounds_make(struct record_validation_group *group, const struct cali
         double count = (double)all->count;
         double value = count > 0 ? (count - (double)all->agreeing) / count : 1;
         struct record_validation_bound row = {"disagreeing", "", bounds->disagreeing, value,
-                                              value > bounds->disagreeing};
+                                              !(value <= bounds->disagreeing)};
         base_vec_push(&group->bounds, row);
         return;
     }

@@ -70,6 +70,11 @@ static void print_coefficients(struct report_page *page, const struct calib_resu
         cell_share(page, coefficient->spread, 1);
     }
     report_page_table_end(page);
+    if (result->unsized[0] != '\0')
+        report_page_line(page,
+                         "all-reduce among so many GPUs is left as it is, for want of message "
+                         "sizes: %s",
+                         result->unsized);
     struct base_text names = {0};
     for (size_t i = 0; i < result->coefficient_count; i++)
         if (!result->coefficients[i].is_determined)

@@ -69,4 +69,27 @@ expect 3 'input_lens has 40 items and ttfts 39' "$kvsim" calibrate short.json --
 grep -v '"itls"' bench.json >plain.json
 expect 3 'has no itls' "$kvsim" calibrate plain.json --hardware h100-sxm --scenario served.yaml
 
+# What no client can have waited, in which units nobody measures, and what another machine served.
+requests() {
+    awk -v f="$1" -v from="${2:-1}" 'BEGIN {
+        print "arrival_s,input_tokens,output_tokens,ttft_ms,tpot_ms,latency_ms"
+        for (i = 0; i < 40; i++)
+            printf "%.1f,%d,30,%.4f,%.4f,%.4f\n", i / 4, 200 + 10 * i, (i < from ? 1 : f) * 60, 10 * (i < from ? 1 : f), 350 * (i < from ? 1 : f)
+    }'
+}
+requests 1 >fine.csv
+served_is() {
+    expect "$1" "$2" "$kvsim" calibrate "$3" --hardware h100-sxm --scenario served.yaml --first 50% -o out.yaml
+}
+served_is 0 '20 rows fitted .40 times.' fine.csv
+rm out.yaml
+requests 1000 0 >us.csv
+served_is 3 'times between tokens are more than 20 times slower' us.csv
+requests 0.001 0 >s.csv
+served_is 3 'times between tokens are faster than the device can be' s.csv
+sed '5s/[0-9.]*,[0-9.]*,[0-9.]*$/-60,10,350/' fine.csv >negative.csv
+served_is 3 "^negative.csv:5:[0-9]+: error: 'ttft_ms' is -60 ms" negative.csv
+sed '5s/[0-9.]*,[0-9.]*,[0-9.]*$/60,10,50/' fine.csv >late.csv
+served_is 3 '^late.csv:5:[0-9]+: error: the first token came after 60 ms and the last after 50 ms' late.csv
+
 finish

@@ -115,12 +115,74 @@ static void refused(double scale, size_t rows, const char *part)
     calib_result_free(&result);
 }
 
+static void refused_text(const char *header, const char *row, size_t count, const char *part)
+{
+    struct base_text text = {0};
+    struct calib_result result;
+    struct kvsim_error err;
+    base_text_add(&text, header);
+    for (size_t i = 0; i < count; i++)
+        base_text_add(&text, row);
+    scratch_write("gemm.csv", text.at, text.count);
+    base_text_free(&text);
+    ck_assert_int_eq(calibrate(&result, &err), KVSIM_ERR_SCENARIO);
+    ck_assert_msg(strstr(err.message, part) != NULL, "'%s' lacks '%s'", err.message, part);
+    calib_result_free(&result);
+}
+
+/* Some of the times in us: the first of them is shown. */
+START_TEST(mixed_units_are_refused)
+{
+    struct base_text text = {0};
+    struct calib_result result;
+    struct kvsim_error err;
+    scratch_enter();
+    base_text_add(&text, "m,n,k,dtype,ms\n");
+    for (int i = 0; i < 20; i++)
+        base_text_printf(&text, "%d,4096,4096,bf16,%g\n", 8 * (i + 1), i % 5 == 4 ? 16.0 : 0.016);
+    scratch_write("gemm.csv", text.at, text.count);
+    base_text_free(&text);
+    ck_assert_int_eq(calibrate(&result, &err), KVSIM_ERR_SCENARIO);
+    ck_assert_msg(strstr(err.message, "4 of 20 rows") != NULL, "%s", err.message);
+    ck_assert_str_eq(err.file, "gemm.csv");
+    ck_assert_int_eq(err.line, 6);
+    calib_result_free(&result);
+    scratch_leave();
+}
+END_TEST
+
+/* Latency and bandwidth of an all-reduce need messages of three sizes: what has fewer stays, and is named. */
+START_TEST(collectives_need_sizes)
+{
+    struct base_text text = {0};
+    struct calib_result result;
+    struct kvsim_error err;
+    scratch_enter();
+    base_text_add(&text, "gpus,bytes,ms\n");
+    for (int i = 0; i < 10; i++)
+        base_text_printf(&text, "2,%d,%g\n", 65536 << i, 0.006 + (65536 << i) / 3e8);
+    for (int i = 0; i < 10; i++)
+        base_text_printf(&text, "4,%d,0.05\n", 1 << (20 + i % 2));
+    scratch_write("gemm.csv", text.at, text.count);
+    base_text_free(&text);
+    ck_assert_msg(calibrate(&result, &err) == KVSIM_OK, "%s", err.message);
+    ck_assert_uint_eq(result.calibration.collective_count, 1);
+    ck_assert_uint_eq(result.calibration.collectives[0].gpu_count, 2);
+    ck_assert_str_eq(result.unsized, "4");
+    calib_result_free(&result);
+    scratch_leave();
+}
+END_TEST
+
 START_TEST(nonsense_is_refused)
 {
     scratch_enter();
     refused(1000, 100, "in ms");  // times in us
     refused(0.001, 100, "in ms"); // in s
     refused(1, 5, "too few");
+    refused(10, 100, "kernels take more than 5 times");
+    refused_text("gpu,m,n,k,dtype,ms\n", "h100,1,4096,4096,bf16,0.014\n", 100,
+                 "of 1 different size,");
     static const char others[] = "gpu,m,n,k,dtype,ms\na100_sxm,1,2,3,bf16,1\n";
     scratch_write("gemm.csv", others, sizeof others - 1);
     struct calib_result result;
@@ -160,5 +222,6 @@ int main(void)
     return unit_run("calib.calibrate",
                     (const TTest *const[]){what_made_the_rows_comes_back,
                                            the_written_file_is_read_again, nonsense_is_refused,
+                                           mixed_units_are_refused, collectives_need_sizes,
                                            devices_by_their_many_names, NULL});
 }

@@ -16,6 +16,9 @@ START_TEST(figures_of_a_few)
     ck_assert_double_eq_tol(errors.bias, 0, 1e-12);
     ck_assert_double_eq(errors.worst, -0.3);
     ck_assert_uint_eq(errors.worst_index, 1);
+    const double unknown[] = {0.1, (double)NAN, 0.2};
+    calib_errors_of(unknown, 3, &errors); // no bound holds for what could not be predicted
+    ck_assert(isinf(errors.mean) && isnan(errors.bias));
     calib_errors_of(NULL, 0, &errors);
     ck_assert_double_eq(errors.mean, 0);
 }

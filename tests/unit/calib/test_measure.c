@@ -92,6 +92,14 @@ START_TEST(measurements_name_their_operators)
 }
 END_TEST
 
+static void refused(const char *text, int line, int column, const char *part)
+{
+    ck_assert_int_eq(add(text), KVSIM_ERR_SCENARIO);
+    ck_assert_msg(strstr(err.message, part) != NULL, "'%s' lacks '%s'", err.message, part);
+    ck_assert_int_eq(err.line, line);
+    ck_assert_int_eq(err.column, column);
+}
+
 START_TEST(nonsense_is_refused_with_its_place)
 {
     begin();
@@ -101,6 +109,15 @@ START_TEST(nonsense_is_refused_with_its_place)
     ck_assert_int_eq(add("m,n,k,dtype,ms\n1,2,3,fp9,0.5\n"), KVSIM_ERR_SCENARIO);
     ck_assert_ptr_nonnull(strstr(err.message, "fp9"));
     ck_assert_int_eq(calib_measurements_add(&table, "absent.csv", NULL, NULL, &err), KVSIM_ERR_IO);
+    refused("m,n,k,dtype,ms\n0,2,3,bf16,0.5\n", 2, 1, "'m' is 0");
+    refused("m,n,k,dtype,ms\n1,2,9999999999,bf16,0.5\n", 2, 5, "'k' is 9999999999");
+    refused("m,n,k,dtype,ms\n1,,3,bf16,0.5\n", 2, 3, "'n' has no value");
+    refused("m,n,k,dtype,ms\n1,2,3,bf16,1e-300\n", 2, 12, "from a nanosecond to an hour");
+    refused("m,n,k,dtype,ms\n1,2,3,bf16,3600001\n", 2, 12, "from a nanosecond to an hour");
+    refused("gpus,bytes,ms\n-3,100,0.5\n", 2, 1, "'gpus' is -3");
+    refused("model,tp,prefill_chunk,kv_prefill,n_decode,kv_decode,iter_ms\na,1,0,0,-8,9,1\n", 2, 9,
+            "'n_decode' is -8");
+    refused("num_gpus,gpus,bytes,ms\n2,4,100,0.5\n", 1, 1, "says the same as");
     end();
 }
 END_TEST
