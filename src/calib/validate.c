@@ -2,10 +2,12 @@
 
 #include "calib/claims.h"
 #include "calib/errors.h"
+#include "calib/exchanges.h"
 #include "calib/kv_logs.h"
 #include "calib/kv_shares.h"
 #include "calib/loads.h"
 #include "calib/moe_blocks.h"
+#include "calib/pipelines.h"
 #include "calib/throughput.h"
 #include "calib/times.h"
 
@@ -93,6 +95,13 @@ const struct calib_group calib_groups[] = {
      .bounds = {.median = 0.12, .tau = 0.9},
      .file = "times/moe-blocks.csv",
      .run = calib_moe_blocks},
+    {.name = "exchanges",
+     .basis = "an exchange's fixed time was read off the decode case",
+     .summary = "tokens to their experts' GPUs and back, a layer of DeepSeek-V3 on eight GPUs",
+     .level = "datasheet",
+     .bounds = {.median = 0.15, .worst = 0.35},
+     .file = "times/exchanges.csv",
+     .run = calib_exchanges},
     {.name = "all-reduce",
      .basis = "each device's curve was read off these tables",
      .summary = "all-reduce inside a captured graph",
@@ -191,6 +200,14 @@ const struct calib_group calib_groups[] = {
      .bounds = {.median = 0.30, .tau = 0.85},
      .file = "throughput/kv-starved.csv",
      .run = calib_throughput},
+    {.name = "pipelines",
+     .basis = "nothing of these cases",
+     .summary = "output tokens/s of pipelines of 2, 4 and 8 GPUs over those of one, offline, "
+                "TensorRT-LLM",
+     .level = "datasheet",
+     .bounds = {.median = 0.30, .tau = 0.6},
+     .file = "throughput/pipelines.csv",
+     .run = calib_pipelines},
     {.name = "mlperf-offline",
      .basis = "nothing of these cases; prompt lengths are assumed",
      .summary = "output tokens/s of MLPerf Inference submissions, offline, medians over submitters",

@@ -269,9 +269,18 @@ static void add_experts(struct work *work, double tokens)
     }
 }
 
+/* Copies of tokens that the busiest GPU gets in an exchange: more than it sends. */
+static double exchanged_copies(const struct sheet *sheet, double tokens)
+{
+    double sent = tokens / sheet->tp * cost_moe_targets(&sheet->moe);
+    double mean = tokens * sheet->dp * sheet->model->experts_per_token / sheet->ep;
+    return sent * cost_moe_busiest(&sheet->moe, tokens * sheet->dp).rows / mean;
+}
+
 /*
  * Tensor parallelism: the outputs of attention and of the MLP are added up over the ranks (Megatron-LM, Shoeybi et al.,
- * 2019). Data-parallel attention with expert parallelism sends each token to its experts' GPUs and back instead.
+ * 2019). Data-parallel attention with expert parallelism sends each token to its experts' GPUs and back instead: out as the
+ * experts' products take it (quantized before, where activations are: DeepEP, vLLM), back in 16 bits.
  */
 static void add_communication(struct work *work, double tokens)
 {
@@ -284,12 +293,13 @@ static void add_communication(struct work *work, double tokens)
     work_add_layers(work, COST_OP_ALL_REDUCE,
                     cost_all_reduce(&sheet->rates, (uint32_t)sheet->tp, message), reductions);
     if (exchanges) {
-        // A GPU sends its tokens out; the busiest one gets more copies than it sends.
-        double sent = message / sheet->tp * cost_moe_targets(&sheet->moe);
-        double mean = tokens * sheet->dp * model->experts_per_token / sheet->ep;
-        double got = sent * cost_moe_busiest(&sheet->moe, tokens * sheet->dp).rows / mean;
-        work_add_layers(work, COST_OP_ALL_TO_ALL, cost_link_move(&sheet->rates, got),
-                        2 * sheet->moe_layers);
+        double copies = exchanged_copies(sheet, tokens);
+        double out_bytes = sheet->expert.quantizes ? spec_dtype_bytes(sheet->expert.rate) : 2;
+        for (int way = 0; way < 2; way++) {
+            double bytes = copies * model->hidden * (way == 0 ? out_bytes : 2);
+            work_add_layers(work, COST_OP_ALL_TO_ALL, cost_exchange(&sheet->rates, bytes),
+                            sheet->moe_layers);
+        }
     }
     if (sheet->pp > 1)
         work_add_times(work, COST_OP_P2P, cost_link_move(&sheet->rates, message / sheet->tp),
@@ -418,7 +428,9 @@ static void add_decode_attention(struct work *work, const struct cost_shape *sha
         int64_t contexts = group->sum == COST_SUM_CONTEXT
                                ? shape->decode_context_tokens
                                : shape->decode_window_tokens[group->sum - COST_SUM_WINDOW];
-        if (shape->prefill_tokens > 0 && decode.latent_heads <= 0 && decode.kv_heads > 0) {
+        // 8-bit keys and values are no matter of FlashAttention-2 (defaults.c).
+        if (shape->prefill_tokens > 0 && decode.latent_heads <= 0 && decode.kv_heads > 0 &&
+            decode.kv_dtype == SPEC_BF16) {
             decode.reads =
                 cost_attention_mixed_reads(&sheet->rates, (double)contexts * decode.bytes_per_token,
                                            sheet->q_heads / decode.kv_heads);

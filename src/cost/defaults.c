@@ -17,7 +17,7 @@
  *   query heads of a KV head only in steps of decodes alone. With a prefill in the step keys and values are read once
  *   per query head; the L2 cache gives back less the more KV a layer has: 1.0, 1.6, 2.1, 2.0-2.4, 3.0-3.8 times for 0.3,
  *   0.5, 1.1, 2.1, 4.3 GB on an RTX PRO 6000 (128 MB of L2) with four query heads per KV head (vLLM 0.19,
- *   LLMServingSim's profile).
+ *   LLMServingSim's profile). It has no 8-bit keys and values: those go to kernels that run a step's decodes apart.
  * - not split: the same kernel gives 64 query rows of one head to one block of threads, which walks all keys. A chunk of
  *   16 tokens on 16,384 cached ones takes as long as one of 270 (0.37 ms, the same profile: 22 ns a key and tile, the
  *   compute unit's share of the rate), 410 tokens need a second wave of blocks and twice the time. Each further wave
@@ -41,6 +41,9 @@
  * - PCIe: NCCL sends small messages by LL (low latency, half the bandwidth) and large ones by Simple, over 2 (n-1) hops
  *   (NVIDIA/nccl src/graph/tuning.cc: 1 us and 5.7 us a hop; 2 us seen on L40S and RTX PRO 6000 with LL). The more GPUs
  *   share the host's root ports, the less of a slot's rate each gets: 37, 29 and 24 GB/s for 2, 4 and 8 RTX PRO 6000.
+ * - exchange: eight H800 send 128 tokens each to 8 of 256 experts in 77 us (fp8) and back in 114 us (bf16). At the rate of
+ *   large exchanges, 134-138 GB/s between GPUs, the copies for other GPUs' experts (6.6 and 12.8 MB) explain all but 28 and
+ *   21 us (deepseek-ai/DeepEP docs/legacy.md).
  *
  * Host: fitted figures of a public simulator (inference-sim, BLIS), vLLM on H100; assumed, to be calibrated. Sampler:
  * 7 bytes a logit while the logits fit the L2, 12 beyond (vLLM 0.19 on an RTX PRO 6000, LLMServingSim's profile).
@@ -92,6 +95,7 @@ const struct cost_defaults cost_defaults = {
     .expert_padding_rows = 32,
     .link_fraction =
         0.75, /* all-reduce bus bandwidth at 1 GiB over the link's rate, two and four GPUs */
+    .exchange_s = 25e-6,
     .pcie_fraction = 0.74,  /* two L40S */
     .link_latency_s = 5e-6, /* inside a captured graph, 4.3-7.4 us */
     .pcie_hop_s = 2.0e-6,

@@ -584,3 +584,11 @@ struct cost_time cost_link_move(const struct cost_rates *rates, double bytes)
                               .kernel_count = 1,
                               .bound = COST_COMMUNICATION};
 }
+
+struct cost_time cost_exchange(const struct cost_rates *rates, double bytes)
+{
+    struct cost_time time = cost_link_move(rates, bytes);
+    if (bytes > 0)
+        time.s += fmax(0, cost_defaults.exchange_s - link_latency_s(rates));
+    return time;
+}

@@ -36,6 +36,7 @@ struct cost_defaults {
         attention_tile_bytes;   /* a KV head of a sequence costs at least the time of these bytes */
     double expert_padding_rows; /* rows lost per expert that is touched: half a block */
     double link_fraction, pcie_fraction, link_latency_s;
+    double exchange_s; /* of an all-to-all, each way */
     double pcie_hop_s, pcie_bulk_hop_s, pcie_small_share, pcie_crowding;
     double sampler_bytes_per_logit, sampler_kernel_count;
     double host_per_step_s, host_per_sequence_s;
@@ -158,7 +159,9 @@ struct cost_time cost_attention_decode_at(const struct cost_decode_lines *lines,
 
 /* All-reduce of `bytes` on each of `gpu_count` GPUs; 0 for one GPU. */
 struct cost_time cost_all_reduce(const struct cost_rates *rates, uint32_t gpu_count, double bytes);
-/* One message from a GPU to another, or its share of an all-to-all. */
+/* One message from a GPU to another. */
 struct cost_time cost_link_move(const struct cost_rates *rates, double bytes);
+/* An all-to-all in which no GPU gets more than `bytes`. */
+struct cost_time cost_exchange(const struct cost_rates *rates, double bytes);
 
 #endif
