@@ -9,7 +9,7 @@
  * is pure decode is a property of its shape alone.
  *
  * An instance belongs to one run (it caches lines by batch size); the configuration it points to is shared and const.
- * Each formula carries its source where it stands, in datasheet.c and rates.c.
+ * Each formula carries its source where it stands, in body.c, datasheet.c and rates.c.
  */
 #ifndef KVSIM_COST_COST_H
 #define KVSIM_COST_COST_H

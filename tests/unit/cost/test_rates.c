@@ -299,6 +299,26 @@ START_TEST(fitted_coefficients_replace)
 }
 END_TEST
 
+/* Half the bytes are read in no less than half the time, whichever width was measured. */
+START_TEST(narrow_keys_gain_no_more_than_their_bytes)
+{
+    struct spec_hardware card = fixture_h100();
+    struct cost_rates found;
+    struct kvsim_error problem;
+    for (int i = 1; i <= 20; i++) {
+        card.efficiency = (struct spec_efficiency){.present = true};
+        card.efficiency.decode_attention[SPEC_BF16] = (struct spec_affine){1e-6 * i, 0.05 * i};
+        ck_assert_int_eq(cost_rates_init(&found, &card, COST_KERNELS_CURRENT, &problem), KVSIM_OK);
+        ck_assert_double_lt(found.decode_attention[SPEC_FP8].fraction, 0.05 * i);
+        ck_assert_double_gt(found.decode_attention[SPEC_FP8].fraction, 0.045 * i - 1e-9);
+        ck_assert_double_gt(found.decode_attention[SPEC_FP8].fixed_s, 1e-6 * i);
+    }
+    card.efficiency.decode_attention[SPEC_FP8] = (struct spec_affine){5e-6, 0.99};
+    ck_assert_int_eq(cost_rates_init(&found, &card, COST_KERNELS_CURRENT, &problem), KVSIM_OK);
+    ck_assert_double_eq(found.decode_attention[SPEC_FP8].fraction, 0.99); // measured
+}
+END_TEST
+
 START_TEST(gaps_are_filled)
 {
     struct cost_rates rates = rates_of(fixture_a100());
@@ -336,5 +356,6 @@ int main(void)
     tcase_add_test(tests, latents_are_not_split_before_hopper);
     tcase_add_test(tests, fitted_coefficients_replace);
     tcase_add_test(tests, gaps_are_filled);
+    tcase_add_test(tests, narrow_keys_gain_no_more_than_their_bytes);
     return fixture_run(tests);
 }
