@@ -366,7 +366,12 @@ static void fill_dtype(struct leaves *leaves, const char *name, enum spec_dtype 
     out->gemm_prefill[dtype] = leaf_value(leaves, "gemm", name, "prefill", BASE_RATIO);
     out->gemm_chunk[dtype] = leaf_value(leaves, "gemm", name, "chunk", BASE_RATIO);
     out->weight_stream[dtype] = leaf_affine(leaves, "weight_stream", name);
-    out->decode_attention[dtype] = leaf_affine(leaves, "decode_attention", name);
+    // Below 16 bits what all devices reach is scaled by what this one reaches in 16 (cost/rates.c).
+    struct leaves near = *leaves;
+    if (spec_dtype_bytes(dtype) < 2)
+        near.global = NULL;
+    out->decode_attention[dtype] = leaf_affine(&near, "decode_attention", name);
+    leaves->ok = near.ok;
 }
 
 /* A misspelt group or leaf would be passed over in silence. */
