@@ -91,4 +91,14 @@ printf 'hardware,m,n,k,dtype\nh100-sxm,0,4096,4096,bf16\n' >bad.csv
 silent '^bad\.csv:2:' --operator gemm
 printf 'hardware,m,n,k,dtype\nh100-sxm,1,4096,4096,bf17\n' >bad.csv
 silent '^bad\.csv:2:.*bf17' --operator gemm
+# 8-bit keys and values: half the bytes, less than twice as fast, measured in this width (H100) or not (A100).
+attention_ms() {
+    "$kvsim" step --model llama-3.1-8b --hardware "$1" --batch 64 --context 8k --set engine.kv_cache_dtype="$2" --format csv -q |
+        awk -F, '$1 == "attention_decode" {print $4}'
+}
+for card in h100-sxm a100-sxm-80gb; do
+    awk -v wide="$(attention_ms "$card" auto)" -v narrow="$(attention_ms "$card" fp8)" \
+        'BEGIN {exit !(wide / narrow >= 1.5 && wide / narrow <= 1.9)}' || fault "8-bit KV on $card"
+done
+
 finish
