@@ -3,9 +3,9 @@
  *
  *   bench_kv SCENARIOS_FOLDER [REQUESTS]
  *
- * 1. Conversations that share system prompts (agent-sessions.yaml), found in the prefix cache (hashed blocks, or a radix tree),
- *    by the length of their contexts and by order of eviction: requests a second. The pool holds a twentieth of what all sessions send, so blocks are evicted all
- *    the time.
+ * 1. Conversations that share system prompts (agent-sessions.yaml), found in the prefix cache (hashed blocks, or a radix
+ *    tree), by the length of their contexts and by order of eviction, then by model (windows, layers of several kinds): requests
+ *    a second. The pool holds a twentieth of what all sessions send, so blocks are evicted all the time.
  * 2. One load (chat-8k.yaml), every policy of allocation: time per request as a multiple of that of paged blocks.
  *
  * Time is that of the process: what else the machine does counts less, its caches still do.
@@ -25,16 +25,22 @@ static void set_number(struct bench *bench, const char *key, int64_t value)
     bench_set(bench, key, number);
 }
 
+struct cache {
+    const char *model, *policy, *eviction;
+};
+
 /* Turns are the same at every length; what grows is what they begin with. */
-static struct bench_figures conversations(const char *path, int64_t context, const char *policy,
-                                          const char *order, uint64_t requests)
+static struct bench_figures conversations(const char *path, int64_t context, struct cache cache,
+                                          uint64_t requests)
 {
     struct bench bench;
+    char longer[128];
+    snprintf(longer, sizeof longer, "{base: %s, max_position_embeddings: 1000000}", cache.model);
     bench_begin(&bench, path, requests);
     bench_set(&bench, "engine.enable_prefix_caching", "true");
-    bench_set(&bench, "engine.kv_policy", policy);
-    bench_set(&bench, "engine.kv_eviction", order);
-    bench_set(&bench, "model", "{base: llama-3.1-8b, max_position_embeddings: 1000000}");
+    bench_set(&bench, "engine.kv_policy", cache.policy);
+    bench_set(&bench, "engine.kv_eviction", cache.eviction);
+    bench_set(&bench, "model", longer);
     set_number(&bench, "engine.max_model_len", 2 * context + 32768);
     set_number(&bench, "engine.num_gpu_blocks_override", (40 * context + 4000000) / 16);
     set_number(&bench, "workload.shared_prefix.system_prompt_len", context);
@@ -42,31 +48,49 @@ static struct bench_figures conversations(const char *path, int64_t context, con
     return bench_run(&bench, SERVE_JUMP);
 }
 
-static void print_conversations(const char *folder, const char *policy, uint64_t requests)
+enum { CONTEXTS = 5 };
+static const int64_t contexts[CONTEXTS] = {1000, 4000, 16000, 64000, 128000};
+
+static void print_heading(const char *what)
 {
-    static const int64_t contexts[] = {1000, 4000, 16000, 64000, 128000};
-    enum { CONTEXTS = sizeof contexts / sizeof contexts[0] };
-    char path[512];
-    snprintf(path, sizeof path, "%s/agent-sessions.yaml", folder);
-    printf("\nconversations with shared system prompts, %s, requests simulated a second; of tokens "
-           "found\n",
-           policy);
-    printf("  %-10s", "eviction");
+    printf("  %-16s", what);
     for (size_t i = 0; i < CONTEXTS; i++) {
         printf("  %9" PRId64 " tokens   ", contexts[i]);
     }
     printf("\n");
-    for (size_t order = 0; kv_eviction_choices[order].name != NULL; order++) {
-        printf("  %-10s", kv_eviction_choices[order].name);
-        for (size_t i = 0; i < CONTEXTS; i++) {
-            struct bench_figures figures =
-                conversations(path, contexts[i], policy, kv_eviction_choices[order].name, requests);
-            printf("  %9.0f %6.2f %% %s", (double)figures.requests / figures.cpu_s,
-                   100.0 * (double)figures.found / (double)figures.looked_up,
-                   figures.evicted > 0 ? "e" : " ");
-            fflush(stdout);
+}
+
+static void print_row(const char *path, const char *title, struct cache cache, uint64_t requests)
+{
+    printf("  %-16s", title);
+    for (size_t i = 0; i < CONTEXTS; i++) {
+        struct bench_figures figures = conversations(path, contexts[i], cache, requests);
+        printf("  %9.0f %6.2f %% %s", (double)figures.requests / figures.cpu_s,
+               100.0 * (double)figures.found / (double)figures.looked_up,
+               figures.evicted > 0 ? "e" : " ");
+        fflush(stdout);
+    }
+    printf("\n");
+}
+
+static void print_conversations(const char *folder, uint64_t requests)
+{
+    static const char *const policies[] = {"paged", "radix"};
+    static const char *const models[] = {"mistral-7b", "gpt-oss-20b", "gemma-3-12b"};
+    char path[512];
+    snprintf(path, sizeof path, "%s/agent-sessions.yaml", folder);
+    printf("\nconversations with shared system prompts, requests simulated a second; of tokens "
+           "found\n");
+    for (size_t p = 0; p < sizeof policies / sizeof policies[0]; p++) {
+        print_heading(policies[p]);
+        for (size_t order = 0; kv_eviction_choices[order].name != NULL; order++) {
+            const char *name = kv_eviction_choices[order].name;
+            print_row(path, name, (struct cache){"llama-3.1-8b", policies[p], name}, requests);
         }
-        printf("\n");
+    }
+    print_heading("paged, lru");
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        print_row(path, models[i], (struct cache){models[i], "paged", "lru"}, requests);
     }
 }
 
@@ -129,8 +153,7 @@ int main(int argc, char **argv)
     }
     uint64_t requests = argc > 2 ? strtoull(argv[2], NULL, 10) : 200000;
     bench_print_machine();
-    print_conversations(argv[1], "paged", requests);
-    print_conversations(argv[1], "radix", requests);
+    print_conversations(argv[1], requests);
     print_ways(argv[1], requests);
     return 0;
 }
