@@ -3,13 +3,13 @@
 #include "base/error.h"
 #include "base/mem.h"
 
+#include <stdint.h>
 #include <string.h>
 
-enum { POOL_FIRST_OBJECTS = 64 };
+enum { POOL_FIRST_OBJECTS = 64, CACHE_LINE = 64 };
 
 struct base_pool_chunk {
     struct base_pool_chunk *next;
-    max_align_t at[]; /* for its alignment */
 };
 
 /* What a free object holds. */
@@ -42,17 +42,26 @@ static void push_free(struct base_pool *pool, void *object)
     pool->free_head = head;
 }
 
+/* Objects of whole cache lines begin with one. */
+static size_t alignment_of(size_t object_bytes)
+{
+    return object_bytes % CACHE_LINE == 0 ? CACHE_LINE : _Alignof(max_align_t);
+}
+
 /* As many objects again as there are, so that the number of chunks grows with the logarithm. */
 static void add_chunk(struct base_pool *pool)
 {
     size_t count = pool->total_count == 0 ? POOL_FIRST_OBJECTS : pool->total_count;
-    size_t bytes = base_mul_size(count, pool->object_bytes);
-    base_require(bytes <= SIZE_MAX - sizeof(struct base_pool_chunk));
-    struct base_pool_chunk *chunk = base_alloc(sizeof *chunk + bytes);
+    size_t bytes = base_mul_size(count, pool->object_bytes),
+           align = alignment_of(pool->object_bytes);
+    base_require(bytes <= SIZE_MAX - sizeof(struct base_pool_chunk) - align);
+    struct base_pool_chunk *chunk = base_alloc(sizeof *chunk + align + bytes);
     chunk->next = pool->chunks;
     pool->chunks = chunk;
+    unsigned char *first = (unsigned char *)(chunk + 1);
+    first += (align - (uintptr_t)first % align) % align;
     for (size_t i = count; i-- > 0;) /* backwards: the lowest address is taken first */
-        push_free(pool, (unsigned char *)chunk->at + i * pool->object_bytes);
+        push_free(pool, first + i * pool->object_bytes);
     pool->total_count += count;
 }
 

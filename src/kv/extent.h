@@ -19,24 +19,29 @@ struct kv_prefix_seq;
 struct kv_age {
     int64_t first_release; /* the first one after which nobody held it; 0 = not yet */
     int64_t last_release;  /* the latest one */
-    int64_t hits;          /* how often it was found again */
+    int32_t hits;          /* how often it was found again */
     int32_t priority;      /* the most urgent of all that have held it; low is urgent */
 };
 
+/* Two cache lines: what a walk along the copies reads lies in the first. */
 struct kv_extent {
-    struct kv_node *node;                      /* NULL: blocks without content (free order `old`) */
-    struct kv_extent *older, *younger;         /* copies of the node, by when they were hashed */
-    struct kv_extent *before, *after;          /* in the free queue (lru), taken from the head */
-    size_t heap_index;                         /* among the idle ones (other orders) */
+    struct kv_extent *older, *younger; /* copies of the node, by when they were hashed */
+    int64_t lo, hi;                    /* blocks of the path; blank ones: a count in hi, lo == 0 */
+    struct kv_prefix_seq *owner;       /* the running sequence that computes it, or NULL */
+    struct kv_node *node;              /* NULL: blocks without content (free order `old`) */
+    int32_t holders;
+    uint32_t table;                            /* the block table that it is of */
     struct kv_extent *next_piece, *prev_piece; /* of one copy that was cut */
-    struct kv_prefix_seq *owner;               /* the running sequence that computes it, or NULL */
-    int64_t lo, hi; /* blocks of the path; blank ones: a count in hi, lo == 0 */
-    int64_t holders;
-    uint32_t table; /* the block table that it is of */
-    struct kv_age age;
-    uint64_t
-        copy; /* of which copy the blocks are: its number and theirs name a block of the pool */
+    union {
+        struct {
+            struct kv_extent *before, *after; /* in the free queue (lru), taken from the head */
+        };
+        size_t heap_index; /* among the idle ones (other orders) */
+    };
+    /* Of which copy the blocks are: its number and theirs name a block of the pool. */
+    uint64_t copy;
     uint64_t last_store; /* number of the last transfer that reads some of them; 0 = none */
+    struct kv_age age;
 };
 
 #endif

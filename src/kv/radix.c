@@ -273,7 +273,7 @@ static bool looks_at_hits(const struct kv_radix *radix)
 // What `seq` adds below its last node shares the fate of that one: nobody else holds it or goes on from it, and the order of
 // eviction will see no difference.
 static bool goes_on(const struct kv_radix *radix, const struct kv_radix_seq *seq,
-                    const struct kv_node *node, int64_t hits)
+                    const struct kv_node *node, int32_t hits)
 {
     const struct kv_extent *extent = &radix_of(node)->extent;
     return node == seq->last && !is_root(node) && node->child_count == 0 && extent->holders == 1 &&
@@ -328,7 +328,7 @@ static struct kv_node *enter(struct kv_radix *radix, const struct kv_radix_seq *
     if (*there == blocks) {
         return node;
     }
-    int64_t hits = is_chunk ? -1 : 0;
+    int32_t hits = is_chunk ? -1 : 0;
     if (goes_on(radix, seq, node, hits)) {
         add_piece(radix, node, at, blocks);
         return node;
