@@ -29,8 +29,9 @@ static const struct {
 
 enum { TRACE_COUNT = sizeof traces / sizeof traces[0] };
 
-static struct serve_replica_result replay_with(const char *path, int64_t pool_blocks,
-                                               enum kv_eviction eviction, bool is_old_order)
+static struct serve_replica_result replay_under(const char *path, enum kv_policy policy,
+                                                int64_t pool_blocks, enum kv_eviction eviction,
+                                                bool is_old_order)
 {
     struct service service;
     struct serve_result result;
@@ -50,6 +51,7 @@ static struct serve_replica_result replay_with(const char *path, int64_t pool_bl
     config->sched.enable_prefix_caching = true;
     config->sched.free_order = is_old_order ? SCHED_FREE_OLD : SCHED_FREE_NEW;
     config->kv_eviction = eviction;
+    config->kv_policy = policy;
     config->workload.process = WORKLOAD_TRACE;
     config->workload.trace_path = path;
     config->workload.speedup = 1;
@@ -61,6 +63,12 @@ static struct serve_replica_result replay_with(const char *path, int64_t pool_bl
     serve_result_release(&result);
     service_release(&service);
     return replica;
+}
+
+static struct serve_replica_result replay_with(const char *path, int64_t pool_blocks,
+                                               enum kv_eviction eviction, bool is_old_order)
+{
+    return replay_under(path, KV_PAGED, pool_blocks, eviction, is_old_order);
 }
 
 static struct serve_replica_result replay(const char *path, int64_t pool_blocks, bool is_old_order)
@@ -113,6 +121,35 @@ START_TEST(less_room_finds_less_and_tells_what_was_evicted)
 }
 END_TEST
 
+// A radix tree finds what has entered it: the same, but for what prompts side by side compute twice.
+START_TEST(a_tree_loses_what_was_pending_and_what_was_evicted)
+{
+    for (size_t i = 0; i < TRACE_COUNT; i++) {
+        struct serve_replica_result replica =
+            replay_under(traces[i].file, KV_RADIX, ENOUGH, KV_EVICT_LRU, false);
+        const struct sched_reuse *reuse = &replica.reuse;
+        ck_assert_int_eq(replica.evicted_blocks, 0);
+        ck_assert_int_eq(reuse->lookup_blocks, traces[i].blocks);
+        ck_assert_int_eq(reuse->hit_blocks + reuse->cut_blocks + reuse->lost_blocks,
+                         traces[i].seen_blocks);
+        ck_assert_int_eq(reuse->lost_blocks, reuse->lost_pending_blocks);
+        ck_assert_int_lt(reuse->lost_blocks, traces[i].seen_blocks / 20);
+        printf("radix, %s: %lld of %lld blocks pending\n", traces[i].file,
+               (long long)reuse->lost_pending_blocks, (long long)traces[i].seen_blocks);
+    }
+    struct serve_replica_result replica =
+        replay_under(traces[0].file, KV_RADIX, 8000, KV_EVICT_LRU, false);
+    const struct sched_reuse *reuse = &replica.reuse;
+    int64_t seen = reuse->hit_blocks + reuse->lost_blocks + reuse->cut_blocks;
+    ck_assert_int_gt(replica.evicted_blocks, 0);
+    ck_assert_int_gt(reuse->lost_blocks, reuse->lost_pending_blocks + reuse->lost_own_blocks);
+    ck_assert(replica.preemptions > 0 ? seen > traces[0].seen_blocks
+                                      : seen == traces[0].seen_blocks);
+    printf("radix, 8000 blocks: %.2f %% found\n",
+           100 * (double)reuse->hit_blocks / (double)reuse->lookup_blocks);
+}
+END_TEST
+
 static double found_share(size_t trace, int64_t pool_blocks, enum kv_eviction eviction)
 {
     struct serve_replica_result replica =
@@ -158,6 +195,7 @@ int main(void)
                     (const TTest *const[]){
                         a_pool_that_holds_everything_finds_all_that_was_seen_before,
                         less_room_finds_less_and_tells_what_was_evicted,
+                        a_tree_loses_what_was_pending_and_what_was_evicted,
                         each_order_of_eviction_has_a_size_at_which_it_collapses,
                         NULL,
                     });
