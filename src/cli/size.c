@@ -20,7 +20,8 @@ static enum kvsim_status take_context(void *context, const char *value, struct k
     if (status != KVSIM_OK)
         return status;
     if (tokens < 1 || tokens > ((int64_t)1 << 40))
-        return base_fail(err, KVSIM_ERR_USAGE, "--context must be 1 token or more, not %s", value);
+        return base_fail(err, KVSIM_ERR_USAGE,
+                         "--context must be 1 token or more, and at most 2^40, not %s", value);
     base_vec_push(contexts, tokens);
     return KVSIM_OK;
 }

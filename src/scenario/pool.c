@@ -237,6 +237,7 @@ static bool fill_inputs(struct scenario_load *load, struct kv_waterfall_inputs *
                .pipeline_parallel = (uint32_t)opts->pipeline_parallel,
                .block_tokens = (uint32_t)opts->block_size},
         .weights = {.expert_parallel = opts->enable_expert_parallel,
+                    .data_parallel = (uint32_t)opts->data_parallel,
                     .quantization = opts->quantization,
                     .dtype = load->model_dtype,
                     .group_size = (uint32_t)opts->quantization_group_size},

@@ -121,7 +121,8 @@ struct spec_weights_options {
     uint32_t tensor_parallel, pipeline_parallel;
     uint32_t stage; /* from 1; 0 = the fullest */
     bool expert_parallel;
-    bool without_vision; /* the engine leaves the tower to another file or does not know it */
+    uint32_t data_parallel; /* ranks that share the experts with those of TP; 0 = 1 */
+    bool without_vision;    /* the engine leaves the tower to another file or does not know it */
     enum spec_weights_count count;
     enum spec_latent_copies latent_copies;
     const char *quantization; /* "none" or a format's name; the checkpoint's own when "auto" */

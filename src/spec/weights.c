@@ -125,6 +125,7 @@ struct weights {
     uint64_t dtype_bytes, ranks;
     uint32_t group_elements;
     bool expert_parallel, without_vision;
+    uint64_t expert_ranks; /* of tensor and data parallelism together */
     enum spec_weights_count count;
     enum spec_latent_copies latent_copies;
 };
@@ -275,15 +276,16 @@ static uint64_t dense_layer_bytes(const struct weights *w)
     return mlp_bytes(w, div_up(w->model->intermediate, w->ranks));
 }
 
-// Tensor parallelism cuts every expert, expert parallelism deals whole ones out.
+// Tensor parallelism cuts every expert, expert parallelism deals whole ones out; over data-parallel ranks too, which hold
+// everything else whole (vLLM, FusedMoEParallelConfig: tp_size = dp_size * tp_size).
 static uint64_t moe_layer_bytes(const struct weights *w)
 {
     const struct spec_model *m = w->model;
     uint64_t experts = m->expert_count, width = m->expert_intermediate;
     if (w->expert_parallel)
-        experts = div_up(experts, w->ranks);
+        experts = div_up(experts, w->expert_ranks);
     else
-        width = div_up(width, w->ranks);
+        width = div_up(width, w->expert_ranks);
     return expert_bytes(w, experts, width) +
            mlp_bytes(w, div_up(m->shared_intermediate, w->ranks)) +
            plain_bytes(w, (uint64_t)m->hidden * m->expert_count);
@@ -440,6 +442,8 @@ static enum kvsim_status resolve(const struct spec_model *model,
         .dtype_bytes = (uint64_t)spec_dtype_bytes(dtype),
         .ranks = options->tensor_parallel,
         .expert_parallel = options->expert_parallel,
+        .expert_ranks = (uint64_t)options->tensor_parallel *
+                        (options->data_parallel != 0 ? options->data_parallel : 1),
         .without_vision = options->without_vision,
         .count = options->count,
         .latent_copies = options->latent_copies,

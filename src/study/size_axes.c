@@ -16,6 +16,29 @@ static const struct record_size_axis *cell_axes(const struct study_axes *axes, s
     return out;
 }
 
+/* Bytes are 64-bit integers: what would not fit in them is no question of memory. */
+static enum kvsim_status check_countable(const struct serve_config *config,
+                                         const struct study_size_options *options,
+                                         struct kvsim_diags *diags)
+{
+    const double most = 4e18;
+    const struct kv_pages *pages = &config->waterfall.pages;
+    struct kvsim_error err = {.status = KVSIM_OK};
+    for (size_t i = 0; i < options->context_count; i++) {
+        int64_t blocks = kv_pages_sequence_blocks(pages, options->contexts[i]) + pages->table_count;
+        double bytes = (double)blocks * (double)pages->block_bytes * (double)options->sequences;
+        if (bytes < most)
+            continue;
+        base_fail(&err, KVSIM_ERR_USAGE,
+                  "%lld sequences of %lld tokens are more bytes than can be counted",
+                  (long long)options->sequences, (long long)options->contexts[i]);
+        base_error_at(&err, "kvsim size", 0, 0);
+        base_diags_add(diags, &err);
+        return err.status;
+    }
+    return KVSIM_OK;
+}
+
 static enum kvsim_status make_cell(const struct scenario_request *request,
                                    const struct record_size_axis *axes, size_t axis_count,
                                    const struct study_size_options *options,
@@ -36,9 +59,11 @@ static enum kvsim_status make_cell(const struct scenario_request *request,
     enum kvsim_status status = scenario_load(&cell, &scenario, diags);
     if (status != KVSIM_OK)
         return status;
-    study_size_make(scenario_config(scenario), options, arena, out);
+    status = check_countable(scenario_config(scenario), options, diags);
+    if (status == KVSIM_OK)
+        study_size_make(scenario_config(scenario), options, arena, out);
     scenario_free(scenario);
-    return KVSIM_OK;
+    return status;
 }
 
 /* A cell that has no configuration is an answer too: in words. */

@@ -150,12 +150,15 @@ void study_size_add_log(const struct serve_config *config, struct base_arena *ar
 /* ---- notes ---- */
 
 /* The two are often taken for each other: 80 GiB of KV, and a card sold as 80 GB. */
-static void note_demand(const struct record_size *size, struct lines *lines)
+static void note_demand(const struct record_size *size, const struct study_size_options *options,
+                        struct lines *lines)
 {
     char demand[40], driver[40], weights[40];
     for (size_t i = 0; i < size->context_count && lines->count + 1 < LINES_MAX; i++) {
         const struct record_size_context *row = &size->by_context[i];
-        if (row->fits || size->driver_bytes_per_gpu == 0)
+        bool is_asked = options->context_count != 0;
+        if (row->fits || size->driver_bytes_per_gpu == 0 ||
+            (!is_asked && row->lower_bound_bytes <= size->driver_bytes_per_gpu))
             continue;
         add_line(
             lines,
@@ -245,7 +248,7 @@ void study_size_add_words(const struct serve_config *config,
                           struct record_size *out)
 {
     struct lines notes = {arena, base_arena_array(arena, LINES_MAX, sizeof *notes.at), 0};
-    note_demand(out, &notes);
+    note_demand(out, options, &notes);
     note_pool(config, out, &notes);
     note_contexts(out, options, &notes);
     out->notes = notes.at;

@@ -215,6 +215,28 @@ START_TEST(experts_cut_or_dealt_out_are_as_large)
 }
 END_TEST
 
+// Over data-parallel ranks the experts are dealt out further, and nothing else is.
+START_TEST(data_parallel_ranks_share_the_experts)
+{
+    struct spec_weights_options opts = {.tensor_parallel = 1,
+                                        .pipeline_parallel = 1,
+                                        .expert_parallel = true,
+                                        .quantization = "none",
+                                        .dtype = "bf16"};
+    struct kvsim_error err = {0};
+    const struct spec_model *model = &model_deepseek_v3;
+    uint64_t alone, eight;
+    ck_assert_int_eq(spec_weights_bytes_per_gpu(model, &opts, &alone, &err), KVSIM_OK);
+    opts.data_parallel = 8;
+    ck_assert_int_eq(spec_weights_bytes_per_gpu(model, &opts, &eight, &err), KVSIM_OK);
+    double experts =
+        2.0 * spec_model_expert_weights(model) * model->expert_count * model->moe_layer_count;
+    ck_assert_double_eq_tol((double)(alone - eight), experts * 7 / 8, 1);
+    ck_assert_int_eq(spec_weights_bytes_per_gpu(&model_llama_8b, &opts, &eight, &err), KVSIM_OK);
+    ck_assert_uint_eq(eight, weights(&model_llama_8b, 1, 1, "none"));
+}
+END_TEST
+
 START_TEST(the_fullest_stage_counts)
 {
     uint64_t whole = weights(&model_llama_8b, 1, 1, "none");
@@ -291,6 +313,6 @@ CHECK_MAIN("spec.weights", weights_equal_what_engines_print, the_allocator_round
            a_checkpoint_brings_its_own_format, formats_have_their_bits_per_weight,
            gguf_quantizes_the_embedding_too, mxfp4_quantizes_experts_only,
            ranks_share_all_but_what_each_holds_whole, experts_cut_or_dealt_out_are_as_large,
-           the_fullest_stage_counts, a_tied_head_is_held_once_unless_stages_part_it,
-           stated_parameters_are_weighed_whole, unknown_formats_and_bare_groups_are_refused,
-           other_rooms_see_formats_by_name)
+           data_parallel_ranks_share_the_experts, the_fullest_stage_counts,
+           a_tied_head_is_held_once_unless_stages_part_it, stated_parameters_are_weighed_whole,
+           unknown_formats_and_bare_groups_are_refused, other_rooms_see_formats_by_name)
