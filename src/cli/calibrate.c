@@ -3,11 +3,11 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "calib/calibrate.h"
+#include "report/file.h"
 #include "report/json.h"
 #include "report/number.h"
 #include "report/table.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -170,13 +170,6 @@ static void print_json(const struct calib_result *result, const char *path)
 
 /* ---- the file ---- */
 
-static enum kvsim_status fail_write(const char *path, struct kvsim_error *err)
-{
-    enum kvsim_status status = base_fail(err, KVSIM_ERR_IO, "cannot write: %s", strerror(errno));
-    base_error_at(err, path, 0, 0);
-    return status;
-}
-
 /* The folders of a path that are not there. */
 static void make_folders(struct base_arena *arena, const char *path)
 {
@@ -185,7 +178,7 @@ static void make_folders(struct base_arena *arena, const char *path)
         if (*at != '/')
             continue;
         *at = '\0';
-        mkdir(copy, 0777); // what fails here fails at fopen() too
+        mkdir(copy, 0777); // what fails here fails when the file is opened, too
         *at = '/';
     }
 }
@@ -196,15 +189,14 @@ static enum kvsim_status write_file(struct base_arena *arena, const struct calib
     struct base_text text = {0};
     calib_result_print(result, &text);
     make_folders(arena, path);
-    FILE *file = fopen(path, "wb");
-    if (file == NULL) {
-        base_text_free(&text);
-        return fail_write(path, err);
+    struct report_file file;
+    enum kvsim_status status = report_file_open(&file, path, "write the hardware file", err);
+    if (status == KVSIM_OK) {
+        fwrite(text.at, 1, text.count, file.out);
+        status = report_file_finish(&file, err);
     }
-    bool ok = fwrite(text.at, 1, text.count, file) == text.count;
-    ok = fclose(file) == 0 && ok;
     base_text_free(&text);
-    return ok ? KVSIM_OK : fail_write(path, err);
+    return status;
 }
 
 static int calibrate(const struct cli_args *args, const struct calib_request *request,
@@ -237,6 +229,10 @@ int cli_calibrate(const struct cli_args *args)
                                     .file_count = args->operands.count,
                                     .scenario = args->scenario_path,
                                     .first_share = 1};
+    if (args->output_path != NULL && strcmp(args->output_path, "-") == 0) {
+        base_fail(&err, KVSIM_ERR_USAGE, "--output is the hardware file; '-' is none");
+        return cli_fail(&err);
+    }
     if (args->hardware == NULL) {
         base_fail(&err, KVSIM_ERR_USAGE, "--hardware must name the device that was measured");
         return cli_fail(&err);

@@ -57,6 +57,13 @@ static const struct base_choice kernels[] = {
         .help = "how the result is written; unless given, as the ending of --output says, " \
                 "else text"                                                                 \
     }
+#define OPTION_PLAIN_FORMAT                                                                 \
+    {                                                                                       \
+        .name = "format", .kind = CLI_CHOICE, .offset = offsetof(struct cli_args, format),  \
+        .value = "text|json|markdown|csv", .choices = all_formats,                          \
+        .help = "how the result is written; unless given, as the ending of --output says, " \
+                "else text"                                                                 \
+    }
 #define OPTION_OUTPUT                                                            \
     {                                                                            \
         .name = "output", .letter = 'o', .kind = CLI_TEXT,                       \
@@ -96,7 +103,8 @@ static const struct cli_option run_options[] = {
      .offset = offsetof(struct cli_args, jobs),
      .value = "N",
      .help = "threads; as many as there are processors unless given; never changes a result"},
-    OPTION_FORMAT(all_formats, "text|json|markdown|csv"),
+    OPTION_PLAIN_FORMAT,
+    OPTION_OUTPUT,
     OPTION_DB,
     {.name = "no-store",
      .kind = CLI_FLAG,
@@ -166,7 +174,8 @@ static const struct cli_option sweep_options[] = {
     OPTION_SEED,
     OPTION_REPLICATIONS,
     OPTION_JOBS,
-    OPTION_FORMAT(all_formats, "text|json|markdown|csv"),
+    OPTION_PLAIN_FORMAT,
+    OPTION_OUTPUT,
     OPTION_DB,
     OPTION_NO_STORE,
     OPTION_QUIET,
@@ -397,7 +406,8 @@ static const struct cli_option calibrate_options[] = {
      .kind = CLI_TEXT,
      .offset = offsetof(struct cli_args, output_path),
      .value = "PATH",
-     .help = "the hardware file to write; hardware/calibrated/NAME.yaml unless given"},
+     .help = "the hardware file to write, whole or not at all; hardware/calibrated/NAME.yaml "
+             "unless given"},
     {.name = "scenario",
      .kind = CLI_TEXT,
      .offset = offsetof(struct cli_args, scenario_path),

@@ -29,6 +29,23 @@ enum cli_format cli_result_format(const struct cli_args *args)
     return CLI_TEXT_FORMAT;
 }
 
+enum kvsim_status cli_result_plain(const struct cli_args *args, const char *command,
+                                   enum cli_format *out, struct kvsim_error *err)
+{
+    char place[64];
+    *out = cli_result_format(args);
+    if (*out != CLI_HTML)
+        return KVSIM_OK;
+    enum kvsim_status status =
+        base_fail(err, KVSIM_ERR_USAGE, "--output=%.200s: a page is made of what is stored",
+                  args->output_path);
+    snprintf(place, sizeof place, "kvsim %s", command);
+    base_error_at(err, place, 0, 0);
+    base_error_hint(err, "afterwards: kvsim report %s -o %.200s",
+                    strcmp(command, "run") == 0 ? "last" : "SWEEP_ID", args->output_path);
+    return status;
+}
+
 enum kvsim_status cli_result_check(const struct cli_args *args, const char *doing,
                                    struct kvsim_error *err)
 {

@@ -1,6 +1,7 @@
 #include "cli/input.h"
 #include "cli/progress.h"
 #include "cli/refusal.h"
+#include "cli/result.h"
 #include "record/run.h"
 #include "report/run.h"
 #include "report/steps.h"
@@ -29,8 +30,11 @@ struct session {
     struct store *store;       /* NULL with --no-store */
     struct report_steps steps; /* in use while steps.file.out is */
     struct cli_progress progress;
+    enum cli_format format;
     bool is_shown;
 };
+
+#define DOING "write the run"
 
 static void session_init(struct session *session, const struct cli_args *args)
 {
@@ -92,11 +96,6 @@ static const struct serve_config *config_of(const struct item *item)
     return scenario_config(item->scenario);
 }
 
-static int format_of(const struct cli_args *args)
-{
-    return args->format == CLI_UNSET ? CLI_TEXT_FORMAT : args->format;
-}
-
 static const char *db_path_of(const struct cli_args *args)
 {
     return args->db_path == NULL ? "results/kvsim.db" : args->db_path;
@@ -104,7 +103,7 @@ static const char *db_path_of(const struct cli_args *args)
 
 static void print_refusals(const struct session *session)
 {
-    int format = format_of(session->args);
+    enum cli_format format = session->format;
     bool is_json = format == CLI_JSON;
     struct report_json json;
     report_json_init(&json, stdout);
@@ -231,47 +230,50 @@ static enum kvsim_status simulate(struct session *session, struct item *item,
     return status;
 }
 
-static void print_one(const struct session *session, const struct item *item)
+static void write_one(const struct session *session, const struct item *item, FILE *out)
 {
     const char *db_path = session->store == NULL ? NULL : db_path_of(session->args);
-    switch (format_of(session->args)) {
+    switch (session->format) {
     case CLI_MARKDOWN:
-        report_run_markdown(stdout, &item->run, db_path);
+        report_run_markdown(out, &item->run, db_path);
         break;
     case CLI_CSV:
-        report_run_csv(stdout, &item->run);
+        report_run_csv(out, &item->run);
         break;
+    case CLI_TEXT_FORMAT:
+    case CLI_JSON:
+    case CLI_HTML:
     default:
-        report_run_text(stdout, &item->run, db_path);
+        report_run_text(out, &item->run, db_path);
     }
 }
 
-static void print_json(const struct session *session)
+static void write_json(const struct session *session, FILE *out)
 {
     if (session->count == 1) {
-        report_run_json(stdout, &session->items[0].run);
+        report_run_json(out, &session->items[0].run);
         return;
     }
     struct report_json json;
-    report_json_list_begin(&json, stdout);
+    report_json_list_begin(&json, out);
     for (size_t i = 0; i < session->count; i++)
         report_run_json_object(&json, NULL, &session->items[i].run);
     report_json_list_end(&json);
 }
 
-static void print_all(const struct session *session)
+static void write_all(const void *context, FILE *out)
 {
-    int format = format_of(session->args);
-    if (format == CLI_JSON) {
-        print_json(session);
+    const struct session *session = context;
+    if (session->format == CLI_JSON) {
+        write_json(session, out);
         return;
     }
-    if (format == CLI_CSV)
-        report_run_csv_header(stdout);
+    if (session->format == CLI_CSV)
+        report_run_csv_header(out);
     for (size_t i = 0; i < session->count; i++) {
-        if (i > 0 && format != CLI_CSV)
-            putchar('\n');
-        print_one(session, &session->items[i]);
+        if (i > 0 && session->format != CLI_CSV)
+            fputc('\n', out);
+        write_one(session, &session->items[i], out);
     }
 }
 
@@ -280,8 +282,9 @@ static enum kvsim_status publish(void *context, struct kvsim_error *err)
 {
     struct session *session = context;
     session->is_shown = true;
-    print_all(session);
-    enum kvsim_status status = cli_output_end(err);
+    enum kvsim_status status = cli_result_put(session->args, DOING, write_all, session, err);
+    if (status == KVSIM_OK)
+        status = cli_output_end(err);
     if (status == KVSIM_OK && session->steps.file.out != NULL)
         status = report_steps_finish(&session->steps, err);
     return status;
@@ -324,13 +327,17 @@ static bool missed(const struct record_run *run)
 
 static int run_session(struct session *session)
 {
+    struct kvsim_error err;
+    if (cli_result_plain(session->args, "run", &session->format, &err) != KVSIM_OK)
+        return cli_fail(&err);
     int code = load_all(session);
     if (code == 0)
         code = refuse(session);
     if (code != 0)
         return code;
+    if (cli_result_check(session->args, DOING, &err) != KVSIM_OK)
+        return cli_fail(&err);
 
-    struct kvsim_error err;
     cli_progress_begin(&session->progress, !session->args->is_quiet);
     session->progress.on_interrupt = on_interrupt;
     session->progress.context = session;

@@ -1,5 +1,6 @@
 #include "cli/input.h"
 #include "cli/progress.h"
+#include "cli/result.h"
 #include "report/sweep.h"
 #include "store/store.h"
 #include "study/sweep.h"
@@ -7,10 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DOING "write the sweep"
+
 struct session {
     const struct cli_args *args;
     struct study_axes axes;
     struct record_sweep sweep;
+    enum cli_format format;
     struct study_sweep_counts counts;
     struct store *store;
     enum record_summary metric;
@@ -119,20 +123,23 @@ static enum kvsim_status simulate(struct session *session, struct kvsim_diags *d
     return status;
 }
 
-static void print_sweep(const struct session *session)
+static void write_sweep(const void *context, FILE *out)
 {
-    switch (session->args->format) {
+    const struct session *session = context;
+    switch (session->format) {
     case CLI_JSON:
-        report_sweep_json(stdout, &session->sweep);
+        report_sweep_json(out, &session->sweep);
         break;
     case CLI_CSV:
-        report_sweep_csv(stdout, &session->sweep);
+        report_sweep_csv(out, &session->sweep);
         break;
     case CLI_MARKDOWN:
-        report_sweep_page(stdout, REPORT_MARKDOWN, &session->sweep, session->metric);
+        report_sweep_page(out, REPORT_MARKDOWN, &session->sweep, session->metric);
         break;
+    case CLI_TEXT_FORMAT:
+    case CLI_HTML:
     default:
-        report_sweep_page(stdout, REPORT_TEXT, &session->sweep, session->metric);
+        report_sweep_page(out, REPORT_TEXT, &session->sweep, session->metric);
     }
 }
 
@@ -163,13 +170,19 @@ static int run_session(struct session *session)
     struct kvsim_error err;
     struct kvsim_diags diags = {0};
     enum kvsim_status status = read_options(session, &err);
+    if (status == KVSIM_OK)
+        status = cli_result_plain(session->args, "sweep", &session->format, &err);
+    if (status == KVSIM_OK)
+        status = cli_result_check(session->args, DOING, &err);
     if (status == KVSIM_OK && !session->args->is_unstored)
         status = store_open(db_path_of(session->args), STORE_WRITE, &session->store, &err);
     if (status == KVSIM_OK)
         status = simulate(session, &diags, &err);
     if (status != KVSIM_OK)
         return diags.total > 0 ? cli_fail_all(&diags, status) : cli_fail(&err);
-    print_sweep(session);
+    status = cli_result_put(session->args, DOING, write_sweep, session, &err);
+    if (status != KVSIM_OK)
+        return cli_fail(&err);
     note_counts(session);
     return failure_of(session);
 }

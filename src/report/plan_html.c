@@ -214,6 +214,13 @@ static void put_levers(struct report_html *html, const struct record_plan *plan)
     const char *limit = best_of(plan)->binding_limit;
     size_t count = plan->has_run ? report_levers_against(&plan->run, limit, levers) : 0;
     report_html_markup(html, "<div>\n<h2>What to change</h2>\n");
+    if (!is_reached(best_of(plan))) {
+        report_html_paragraph(html, "",
+                              "Nothing binds yet. What a run must have to reach the limit is said "
+                              "above.");
+        report_html_markup(html, "</div>\n");
+        return;
+    }
     report_html_paragraph(html, "", "%s",
                           count > 0 ? "Against that limit, each to be tried with --set, or as a "
                                       "candidate with --axis:"

@@ -61,52 +61,86 @@ static void put_target_head(struct report_html *html, const char *target)
     report_html_cell(html, head);
 }
 
+/* Targets that stand side by side: more make the table wider than a page. */
+struct columns {
+    size_t first, count;
+    bool has_load; /* what the load does to the engine stands beside the first of them */
+};
+enum { TARGETS_ABREAST = 4 };
+
+static const char *verdict_of(const struct record_probe *probe)
+{
+    return probe->is_short        ? "too short to tell"
+           : probe->is_met_surely ? "met surely"
+           : probe->is_met        ? "met"
+           : probe->is_overloaded ? "overloaded"
+                                  : "missed";
+}
+
 static void put_probe_row(struct report_html *html, const struct record_probe *probe,
-                          size_t target_count)
+                          const struct columns *columns)
 {
     char text[REPORT_NUMBER_BYTES];
     put_number(html, probe->load, 4);
     put_count(html, probe->replicas);
     put_count(html, probe->replications);
-    for (size_t i = 0; i < target_count; i++) {
+    for (size_t i = columns->first; i < columns->first + columns->count; i++) {
         const struct record_target *target = &probe->targets[i];
         report_html_cell(html, probe->is_overloaded
                                    ? "grows"
                                    : report_print_interval(target->value_ms, target->ci_low_ms,
                                                            target->ci_high_ms, text, sizeof text));
     }
-    put_number(html, record_value_real(&probe->summary[RECORD_OUTPUT_THROUGHPUT]), 4);
-    put_share(html, record_value_real(&probe->summary[RECORD_KV_USAGE_PEAK]));
-    report_html_cell(html, probe->is_short        ? "too short to tell"
-                           : probe->is_met_surely ? "met surely"
-                           : probe->is_met        ? "met"
-                           : probe->is_overloaded ? "overloaded"
-                                                  : "missed");
+    if (columns->has_load) {
+        put_number(html, record_value_real(&probe->summary[RECORD_OUTPUT_THROUGHPUT]), 4);
+        put_share(html, record_value_real(&probe->summary[RECORD_KV_USAGE_PEAK]));
+    }
+    report_html_cell(html, verdict_of(probe));
 }
 
-static void put_curve_table(struct report_html *html, const struct record_plan *plan)
+static void put_curve_heads(struct report_html *html, const struct record_plan *plan,
+                            const struct columns *columns)
 {
-    enum { OTHER_COLUMNS = 6 };
-    const struct record_candidate *best = best_of(plan);
-    size_t targets = best->probes.at[0].target_count, columns = targets + OTHER_COLUMNS;
-    const struct record_probe **sorted = report_plan_sort(best);
-    char *aligns = base_alloc(columns + 1); // zeroed: it ends itself
-    memset(aligns, 'r', columns - 1);
-    aligns[columns - 1] = 'l';
-    report_html_table(html, "Every run that was asked of this candidate, by load", "simulated",
-                      "assumed", aligns);
+    static const char *const counts[] = {"replicas", "replications"};
+    static const char *const loads[] = {"output tokens/s", "KV used, peak"};
     report_html_cell(html, record_load_name(plan->load));
-    report_html_cell(html, "replicas");
-    report_html_cell(html, "replications");
-    for (size_t i = 0; i < targets; i++)
-        put_target_head(html, best->probes.at[0].targets[i].text);
-    static const char *const heads[] = {"output tokens/s", "KV used, peak", "targets"};
-    put_heads(html, heads, COUNT_OF(heads));
+    put_heads(html, counts, COUNT_OF(counts));
+    for (size_t i = columns->first; i < columns->first + columns->count; i++)
+        put_target_head(html, best_of(plan)->probes.at[0].targets[i].text);
+    put_heads(html, loads, columns->has_load ? COUNT_OF(loads) : 0);
+    report_html_cell(html, "targets");
+}
+
+static void put_curve_table(struct report_html *html, const struct record_plan *plan,
+                            const struct record_probe *const *sorted, const struct columns *columns)
+{
+    static const char aligns[] = "rrrrrrrrrl"; // all columns of the widest table
+    const struct record_candidate *best = best_of(plan);
+    size_t count = 4 + columns->count + (columns->has_load ? 2 : 0);
+    char caption[120] = "Every run that was asked of this candidate, by load";
+    if (!columns->has_load)
+        base_copy(caption, sizeof caption, "The same runs, further targets");
+    report_html_table(html, caption, "simulated", "assumed", aligns + (sizeof aligns - 1 - count));
+    put_curve_heads(html, plan, columns);
     report_html_table_body(html);
     for (size_t i = 0; i < best->probes.count; i++)
-        put_probe_row(html, sorted[i], targets);
+        put_probe_row(html, sorted[i], columns);
     report_html_table_end(html);
-    base_free(aligns);
+}
+
+static void put_curve_tables(struct report_html *html, const struct record_plan *plan)
+{
+    size_t targets = best_of(plan)->probes.at[0].target_count;
+    const struct record_probe **sorted = report_plan_sort(best_of(plan));
+    for (size_t first = 0; first == 0 || first < targets; first += TARGETS_ABREAST) {
+        size_t left = targets - first;
+        struct columns columns = {
+            .first = first,
+            .count = left < TARGETS_ABREAST ? left : TARGETS_ABREAST,
+            .has_load = first == 0,
+        };
+        put_curve_table(html, plan, sorted, &columns);
+    }
     base_free(sorted);
 }
 
@@ -121,7 +155,7 @@ void report_html_curve(struct report_html *html, struct report_plotter *plotter,
     for (size_t i = 0; i < best->probes.at[0].target_count; i++)
         report_figure_target(html, plotter, plan, i);
     report_html_markup(html, "</div>\n");
-    put_curve_table(html, plan);
+    put_curve_tables(html, plan);
     report_html_section_end(html);
 }
 

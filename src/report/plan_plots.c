@@ -269,8 +269,12 @@ bool report_figure_tornado(struct report_html *html, struct report_plotter *plot
         report_figure_key(html, REPORT_BOUND, "below: the targets are missed", "");
     report_figure_legend_end(html);
     report_figure_end(html,
-                      "One input at a time, the others as stated, on the same random numbers; "
-                      "the black line is the answer as stated.");
+                      plan->inputs.count <= ROWS_MAX
+                          ? "One input at a time, the others as stated, on the same random "
+                            "numbers; the black line is the answer as stated."
+                          : "The sixteen of the largest effect, one at a time, the others as "
+                            "stated, on the same random numbers; the black line is the answer as "
+                            "stated.");
     return true;
 }
 
@@ -349,7 +353,10 @@ bool report_figure_candidates(struct report_html *html, struct report_plotter *p
                             "A bar for each candidate that carries the demand, the cheapest first; "
                             "the table has the figures.");
     if (is_drawn)
-        report_figure_end(html, "For the whole demand, spare replicas included.");
+        report_figure_end(html, count < ROWS_MAX
+                                    ? "For the whole demand, spare replicas included."
+                                    : "For the whole demand, spare replicas included; at most the "
+                                      "first sixteen are drawn.");
     base_arena_release(&arena);
     return is_drawn;
 }

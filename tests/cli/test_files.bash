@@ -107,4 +107,20 @@ cat small.yaml | "$kvsim" check - >"$said/out" 2>"$said/err" || fault 'check doe
 expect 3 '^/dev/stdin:1:1: error: the document is empty' "$kvsim" check -
 expect 2 "standard input .* is asked for twice" "$kvsim" compare - - --no-store
 expect 2 "standard input .* is asked for twice" "$kvsim" check - small.yaml -
+
+# --output: one rule for run and sweep as for plan, compare and report: by the file's name, whole or not at all.
+"$kvsim" small.yaml --no-store --quiet -o run.json >"$said/out" || fault 'run -o'
+grep -q '"scenario": "small"' run.json || fault 'JSON by the name of the file'
+[ ! -s "$said/out" ] || fault 'the run went to standard output too'
+"$kvsim" small.yaml --no-store --quiet -o run.md --format csv || fault 'run -o --format'
+grep -q '^run_id,' run.md || fault '--format is stronger than the name'
+expect 0 '"scenario": "small"' "$kvsim" small.yaml --no-store --quiet --format json -o -
+expect 4 'write the run' "$kvsim" small.yaml --no-store --quiet -o nowhere/run.json
+expect 4 'the scenario' "$kvsim" small.yaml --no-store --quiet -o small.yaml
+expect 4 'the database' "$kvsim" small.yaml --db kept.db --quiet -o kept.db
+expect 2 'kvsim report last -o page.html' "$kvsim" small.yaml --db y.db --quiet -o page.html
+"$kvsim" sweep small.yaml --no-store --set run.requests=50 --axis engine.max_num_seqs=2,4 --quiet -o sweep.csv || fault 'sweep -o'
+[ "$(wc -l <sweep.csv)" = 3 ] || fault 'CSV by the name of the file'
+expect 2 'kvsim report SWEEP_ID -o page.html' "$kvsim" sweep small.yaml --db y.db --axis engine.max_num_seqs=2,4 -o page.html
+expect 4 'write the sweep' "$kvsim" sweep small.yaml --db y.db --axis engine.max_num_seqs=2,4 --quiet -o nowhere/x.csv
 finish

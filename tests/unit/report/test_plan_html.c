@@ -131,6 +131,7 @@ START_TEST(every_target_and_every_run_is_there)
         plan.candidates[0].probes.at[i].target_count = 5;
     }
     print_page(NULL);
+    must_have("The same runs, further targets");
     must_have(">e, ms</th>");
     must_have(">1,096</th>");
     teardown();
