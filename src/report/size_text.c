@@ -27,7 +27,10 @@ static void header(struct report_page *page, const char *const *names, size_t co
 
 static void print_title(struct report_page *page, const struct record_size *size)
 {
-    char title[256];
+    const int64_t endless = INT64_C(1) << 60; // an engine without a budget
+    char title[256], budget[REPORT_NUMBER_BYTES] = "without limit";
+    if (size->max_num_batched_tokens < endless)
+        snprintf(budget, sizeof budget, "%lld", (long long)size->max_num_batched_tokens);
     snprintf(title, sizeof title, "%s on %lld x %s, %s: %s", size->model, (long long)size->gpus,
              size->hardware[0] != '\0' ? size->hardware : "unnamed hardware", size->engine,
              size->starts ? "starts" : "CANNOT START");
@@ -35,11 +38,11 @@ static void print_title(struct report_page *page, const struct record_size *size
     report_page_line(
         page,
         "%s, KV cache %s; TP %lld, PP %lld, DP %lld; blocks of %lld tokens; max_model_len %lld, "
-        "max_num_seqs %lld, max_num_batched_tokens %lld",
+        "max_num_seqs %lld, max_num_batched_tokens %s",
         size->attention, size->kv_cache_dtype, (long long)size->tensor_parallel_size,
         (long long)size->pipeline_parallel_size, (long long)size->data_parallel_size,
         (long long)size->block_size, (long long)size->max_model_len, (long long)size->max_num_seqs,
-        (long long)size->max_num_batched_tokens);
+        budget);
 }
 
 static void print_tokens(struct report_page *page, const struct record_size *size)

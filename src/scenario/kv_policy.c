@@ -283,6 +283,29 @@ static void make_unlimited(struct scenario_load *load)
                     config->pool_blocks, config->waterfall.kv_pool_blocks);
 }
 
+/* What kvsim size is asked, it answers in full: with a refusal. */
+static void refuse_buddies(struct scenario_load *load, int64_t needed, int64_t largest)
+{
+    struct kv_waterfall *waterfall = &load->scenario->config.waterfall;
+    int64_t block_bytes = (int64_t)waterfall->pages.block_bytes_per_gpu;
+    waterfall->starts = false;
+    waterfall->refusal = (struct kv_waterfall_refusal){
+        .stage = KV_STAGE_KV_CACHE,
+        .limit = "largest buddy of the pool",
+        .needed_bytes = needed * block_bytes,
+        .available_bytes = largest * block_bytes,
+        .estimated_max_model_len = largest * load->opts.block_size,
+        .change_count = largest > 0 ? 1 : 0,
+    };
+    struct kv_waterfall_change *change = &waterfall->refusal.changes[0];
+    *change = (struct kv_waterfall_change){.key = "max_model_len",
+                                           .kv_usable_tokens = waterfall->kv_usable_tokens};
+    snprintf(change->value, sizeof change->value, "%" PRId64, largest * load->opts.block_size);
+    if (largest > 0)
+        change->max_concurrency = (double)waterfall->kv_pool_blocks / (double)largest;
+    change->fits_demand = waterfall->fits_demand;
+}
+
 /* The longest sequence must have a place among buddies too. */
 static bool check_buddies(struct scenario_load *load)
 {
@@ -296,7 +319,9 @@ static bool check_buddies(struct scenario_load *load)
     bool fits = kv_space_fits(&space, blocks);
     int64_t needed = kv_space_units_for(&space, blocks), largest = kv_space_largest(&space);
     kv_space_release(&space);
-    if (fits)
+    if (!fits && load->purpose == SCENARIO_FOR_SIZE)
+        refuse_buddies(load, needed, largest);
+    if (fits || load->purpose == SCENARIO_FOR_SIZE)
         return true;
     return scenario_fail_hint(
         load->reader, conf_get(load->engine, "kv_placement"), "engine.kv_placement", "cannot-start",
