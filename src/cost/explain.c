@@ -80,6 +80,6 @@ void cost_pipeline_of(const struct cost_explanation *step, uint32_t stage_count,
     double ends_s = (has_middle ? fewest : most) * layer_s + fmax(first_s, last_s);
     *out = (struct cost_pipeline){.stage_count = stage_count, .in_flight = in_flight};
     out->slowest_s = fmin(step_s, fmax(most * layer_s, ends_s));
-    out->interval_s = fmax(out->slowest_s, step_s / in_flight);
+    out->interval_s = fmax(fmax(out->slowest_s, step_s / in_flight), step->host_s);
     out->bubble_share = 1 - (layers_s + first_s + last_s) / (stage_count * out->interval_s);
 }

@@ -54,8 +54,8 @@ struct cost_explanation {
 };
 /*
  * A pipeline of p stages with m steps in flight (vLLM: m = p, each with sequences of its own, none of which can go on
- * before its own step has ended): a step ends every max(slowest stage, whole step / m), and a GPU idles for what its stage
- * does not fill of that. Stages hold whole layers, the first one the embedding, the last one head and sampler.
+ * before its own step has ended): a step ends every max(slowest stage, whole step / m, host), since one host schedules all
+ * of them, and a GPU idles for what its stage does not fill of that. Stages hold whole layers, the first one the embedding, the last one head and sampler.
  */
 struct cost_pipeline {
     uint32_t stage_count, in_flight;

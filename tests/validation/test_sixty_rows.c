@@ -81,7 +81,7 @@ static void keep_picked(struct calib_measurements *table)
     ck_assert_uint_eq(count_lines(table), ROWS);
 }
 
-/* B200 takes 15-20 us longer for them than for two rows, in any shape: another kernel. More tokens are never cheaper here. */
+/* B200 takes 12-19 us longer for them than for two rows, in most shapes: another kernel. More tokens are never cheaper here. */
 static bool is_lone(const struct calib_measurements *table, const struct calib_row *row)
 {
     return strcmp(table->engines.at[row->engine].quantization, "fp8") == 0 &&

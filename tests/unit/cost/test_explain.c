@@ -69,6 +69,12 @@ START_TEST(bubbles_are_what_stages_leave)
     cost_pipeline_of(&step, 4, 1, &pipeline);
     ck_assert(fabs(pipeline.interval_s - 8e-3) < 1e-9);
     ck_assert(fabs(pipeline.bubble_share - 0.75) < 1e-9);
+    // One host schedules all the steps in flight.
+    step.host_s = 5e-3;
+    cost_pipeline_of(&step, 4, 4, &pipeline);
+    ck_assert(fabs(pipeline.interval_s - 5e-3) < 1e-9);
+    ck_assert(fabs(pipeline.bubble_share - 0.6) < 1e-9);
+    step.host_s = 0;
     // A head of a layer's time makes the last stage the slowest: 3 of 2 + 2 + 2 + 3 ms.
     step.rows[COST_OP_LM_HEAD] = (struct cost_operator_row){.op = COST_OP_LM_HEAD, .total_s = 1e-3};
     step.step_ticks = (int64_t)(9e-3 * ticks_per_s);
