@@ -330,7 +330,8 @@ void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struc
 static void take_from_extent(struct kv_prefix *prefix, struct kv_extent *extent, int64_t blocks)
 {
     if (extent->last_store > prefix->stores_done && prefix->on_reuse != NULL) {
-        struct kv_source source = {extent->copy, extent->hi - blocks, extent->hi};
+        struct kv_source source = {extent->copy, extent->hi - blocks, extent->hi,
+                                   extent->lo,   extent->hi,          extent->last_store};
         prefix->on_reuse(prefix->context, &source);
     }
     extent->hi -= blocks;
@@ -468,8 +469,12 @@ void kv_prefix_note_store(struct kv_prefix_seq *seq, int64_t lo, int64_t hi, uin
         int64_t end = hold.hi < hi ? hold.hi : hi;
         for (struct kv_extent *extent = hold.first; extent != NULL && extent->lo < end;
              extent = extent->next_piece) {
-            struct kv_source source = {extent->copy, extent->lo > lo ? extent->lo : lo,
-                                       extent->hi < end ? extent->hi : end};
+            struct kv_source source = {extent->copy,
+                                       extent->lo > lo ? extent->lo : lo,
+                                       extent->hi < end ? extent->hi : end,
+                                       extent->lo,
+                                       extent->hi,
+                                       extent->last_store};
             if (source.lo < source.hi) {
                 extent->last_store = number;
                 base_vec_push(out, source);

@@ -35,10 +35,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Blocks [lo, hi) of a copy, by its number: stays true whatever becomes of the extents. */
+/*
+ * Blocks [lo, hi) of a copy, by its number: stays true whatever becomes of the extents. They lay in the piece [piece_lo,
+ * piece_hi), of which `last_store` had been the last transfer to read some.
+ */
 struct kv_source {
     uint64_t copy;
-    int64_t lo, hi;
+    int64_t lo, hi, piece_lo, piece_hi;
+    uint64_t last_store;
 };
 
 struct kv_sources {

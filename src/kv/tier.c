@@ -106,11 +106,9 @@ static void entry_drop(struct kv_tier *tier, struct kv_chunk *entry)
 
 /* ---- interface ---- */
 
-void kv_tier_init(struct kv_tier *tier, enum kv_tier_order order, int64_t capacity,
-                  int64_t store_threshold)
+void kv_tier_init(struct kv_tier *tier, enum kv_tier_order order, int64_t capacity)
 {
-    *tier =
-        (struct kv_tier){.order = order, .capacity = capacity, .store_threshold = store_threshold};
+    *tier = (struct kv_tier){.order = order, .capacity = capacity};
     base_pool_init(&tier->entries, sizeof(struct kv_chunk));
 }
 
@@ -118,6 +116,7 @@ void kv_tier_release(struct kv_tier *tier)
 {
     base_free(tier->map);
     base_vec_free(&tier->victims);
+    base_vec_free(&tier->dropped);
     base_pool_release(&tier->entries);
 }
 
@@ -177,7 +176,7 @@ void kv_tier_touch(struct kv_tier *tier, const struct base_hash *keys, int64_t c
 
 void kv_tier_count_asked(struct kv_tier *tier, const struct base_hash *keys, int64_t count)
 {
-    for (int64_t i = 0; tier->store_threshold > 1 && i < count; i++) {
+    for (int64_t i = 0; i < count; i++) {
         struct kv_chunk *entry = find_entry(tier, &keys[i], true);
         if (entry != NULL) {
             move_to(tier, entry, KV_TIER_ASKED);
@@ -193,9 +192,14 @@ void kv_tier_count_asked(struct kv_tier *tier, const struct base_hash *keys, int
 
 /* ---- eviction ---- */
 
+static bool is_idle(const struct kv_chunk *chunk)
+{
+    return chunk->is_ready && chunk->readers == 0 && chunk->copiers == 0;
+}
+
 static bool may_go(const struct kv_tier *tier, const struct kv_chunk *chunk)
 {
-    return chunk->is_ready && chunk->readers == 0 && chunk->spared != tier->stamp;
+    return is_idle(chunk) && chunk->spared != tier->stamp;
 }
 
 // The first of a list, from *at on, that may go; *at moves behind it.
@@ -243,6 +247,7 @@ static void let_go(struct kv_tier *tier, struct kv_chunk *chunk)
 {
     tier->evictable--;
     tier->evicted_chunks++;
+    base_vec_push(&tier->dropped, chunk->key);
     if (tier->order == KV_TIER_LRU) {
         entry_drop(tier, chunk);
         return;
@@ -265,13 +270,13 @@ static bool make_room(struct kv_tier *tier, int64_t count)
     return true;
 }
 
-static bool is_wanted(const struct kv_tier *tier, const struct base_hash *key)
+static bool is_wanted(const struct kv_tier *tier, const struct base_hash *key, int64_t threshold)
 {
-    if (tier->store_threshold <= 1) {
+    if (threshold <= 1) {
         return true;
     }
     const struct kv_chunk *count = find_entry(tier, key, true);
-    return count != NULL && count->asked >= tier->store_threshold;
+    return count != NULL && count->asked >= threshold;
 }
 
 static struct kv_chunk *add_pending(struct kv_tier *tier, const struct base_hash *key)
@@ -286,12 +291,12 @@ static struct kv_chunk *add_pending(struct kv_tier *tier, const struct base_hash
 }
 
 bool kv_tier_offer(struct kv_tier *tier, const struct base_hash *keys, int64_t count,
-                   struct kv_chunks *out, struct kv_places *places)
+                   int64_t threshold, struct kv_chunks *out, struct kv_places *places)
 {
-    out->count = places->count = 0;
+    out->count = places->count = tier->dropped.count = 0;
     tier->stamp++;
     for (int64_t i = 0; i < count; i++) {
-        if (!is_wanted(tier, &keys[i])) {
+        if (!is_wanted(tier, &keys[i], threshold)) {
             continue;
         }
         struct kv_chunk *chunk = kv_tier_find(tier, &keys[i]);
@@ -308,6 +313,7 @@ bool kv_tier_offer(struct kv_tier *tier, const struct base_hash *keys, int64_t c
     for (size_t i = 0; i < places->count; i++) {
         base_vec_push(out, add_pending(tier, &keys[places->at[i]]));
     }
+    tier->added_chunks += (int64_t)places->count;
     return true;
 }
 
@@ -318,14 +324,31 @@ void kv_tier_set_ready(struct kv_tier *tier, struct kv_chunk *chunk)
     tier->evictable++;
 }
 
+// One user more or less of a kind; a chunk that is used cannot go.
+static void use(struct kv_tier *tier, struct kv_chunk *chunk, int32_t *users, int32_t change)
+{
+    base_require(is_held(chunk) && chunk->is_ready && *users + change >= 0);
+    bool was_idle = is_idle(chunk);
+    *users += change;
+    tier->evictable += (is_idle(chunk) ? 1 : 0) - (was_idle ? 1 : 0);
+}
+
 void kv_tier_pin(struct kv_tier *tier, struct kv_chunk *chunk)
 {
-    base_require(is_held(chunk) && chunk->is_ready);
-    tier->evictable -= chunk->readers++ == 0 ? 1 : 0;
+    use(tier, chunk, &chunk->readers, 1);
 }
 
 void kv_tier_unpin(struct kv_tier *tier, struct kv_chunk *chunk)
 {
-    base_require(chunk->readers > 0);
-    tier->evictable += --chunk->readers == 0 ? 1 : 0;
+    use(tier, chunk, &chunk->readers, -1);
+}
+
+void kv_tier_begin_copy(struct kv_tier *tier, struct kv_chunk *chunk)
+{
+    use(tier, chunk, &chunk->copiers, 1);
+}
+
+void kv_tier_end_copy(struct kv_tier *tier, struct kv_chunk *chunk)
+{
+    use(tier, chunk, &chunk->copiers, -1);
 }

@@ -4,7 +4,7 @@
  * A chunk is a few blocks of one sequence, known by a 128-bit hash of its tokens and all before them, as the engine knows
  * it: contents that differ are taken for one with a probability below 10^-20 in any run. Chunks are kept one by one, so
  * an operation costs by chunks. A chunk is pending from the decision to store it until that transfer has ended, then
- * ready; while it is pending or read it cannot go.
+ * ready; while it is pending, read or copied to the tier below it cannot go.
  *
  *   lru   one list; asking for a chunk or offering it makes it the most recent, a sequence's first chunk last of all
  *   arc   recent (asked for once) and frequent ones, each with a list of ghosts: keys of chunks that went. A ghost that is
@@ -41,13 +41,18 @@ struct kv_chunk {
     struct kv_chunk *older, *younger;
     enum kv_tier_list list;
     bool is_ready;
-    int32_t readers;
+    int32_t readers, copiers; /* transfers to the memory above, and to the tier below */
     int64_t asked;
     uint64_t spared; /* scratch of one eviction */
 };
 
 struct kv_chunks {
     struct kv_chunk **at;
+    size_t count, capacity;
+};
+
+struct kv_keys {
+    struct base_hash *at;
     size_t count, capacity;
 };
 
@@ -59,12 +64,11 @@ struct kv_chunk_list {
 struct kv_tier {
     enum kv_tier_order order;
     int64_t capacity;
-    int64_t
-        store_threshold; /* a chunk is stored once it was asked for that often; 0 or 1 = at once */
     struct kv_chunk_list lists[KV_TIER_LIST_COUNT];
     double recent_target;
-    int64_t evictable; /* ready, nobody reads */
-    int64_t evicted_chunks, refused_stores;
+    int64_t evictable; /* ready, nobody reads or copies */
+    int64_t added_chunks, evicted_chunks, refused_stores;
+    struct kv_keys dropped; /* keys of the chunks that went for the last offer, in order */
     struct kv_chunk *
         *map; /* two entries of one key at most: a chunk or ghost, and its count in ASKED */
     size_t map_capacity, entry_count;
@@ -73,8 +77,7 @@ struct kv_tier {
     struct kv_chunks victims; /* scratch */
 };
 
-void kv_tier_init(struct kv_tier *tier, enum kv_tier_order order, int64_t capacity,
-                  int64_t store_threshold);
+void kv_tier_init(struct kv_tier *tier, enum kv_tier_order order, int64_t capacity);
 void kv_tier_release(struct kv_tier *tier);
 
 static inline int64_t kv_tier_chunk_count(const struct kv_tier *tier)
@@ -86,20 +89,24 @@ static inline int64_t kv_tier_chunk_count(const struct kv_tier *tier)
 struct kv_chunk *kv_tier_find(const struct kv_tier *tier, const struct base_hash *key);
 /* A sequence is asked for with these keys, its first chunk first. */
 void kv_tier_touch(struct kv_tier *tier, const struct base_hash *keys, int64_t count);
-/* Counts for the store threshold. */
+/* Counts for the threshold of an offer. */
 void kv_tier_count_asked(struct kv_tier *tier, const struct base_hash *keys, int64_t count);
 /*
- * To store these keys: makes room for those that are missing (and were asked for often enough) and adds them as pending
- * to `out`, their places among the keys to `places`. False, with nothing changed, when not enough chunks can go.
+ * To store these keys: makes room for those that are missing (and were counted `threshold` times, where that is above 1) and
+ * adds them as pending to `out`, their places among the keys to `places`. False, with nothing changed but `dropped` empty,
+ * when not enough chunks can go.
  */
 struct kv_places {
     int64_t *at;
     size_t count, capacity;
 };
 bool kv_tier_offer(struct kv_tier *tier, const struct base_hash *keys, int64_t count,
-                   struct kv_chunks *out, struct kv_places *places);
+                   int64_t threshold, struct kv_chunks *out, struct kv_places *places);
 void kv_tier_set_ready(struct kv_tier *tier, struct kv_chunk *chunk);
 void kv_tier_pin(struct kv_tier *tier, struct kv_chunk *chunk);
 void kv_tier_unpin(struct kv_tier *tier, struct kv_chunk *chunk);
+/* The same for a copy to the tier below. */
+void kv_tier_begin_copy(struct kv_tier *tier, struct kv_chunk *chunk);
+void kv_tier_end_copy(struct kv_tier *tier, struct kv_chunk *chunk);
 
 #endif

@@ -166,19 +166,21 @@ struct record_value {
     X(PREFIX_CUT_BLOCKS, "prefix_cut_blocks", RECORD_REAL, "blocks",                               \
       "begun by what was sent before: only whole blocks are found, and not the last")              \
     X(TIER_HIT_TOKENS, "tier_hit_tokens", RECORD_REAL, "tokens",                                   \
-      "found in the tier behind the pool; NULL without one")                                       \
+      "found in the tiers behind the pool; NULL without one")                                      \
     X(TIER_HIT_RATE, "tier_hit_rate", RECORD_REAL, "", "of the tokens that the pool did not have") \
-    X(TIER_BYTES_IN, "tier_bytes_in", RECORD_REAL, "bytes", "stored to the tier")                  \
-    X(TIER_BYTES_OUT, "tier_bytes_out", RECORD_REAL, "bytes", "loaded from it")                    \
+    X(TIER_BYTES_IN, "tier_bytes_in", RECORD_REAL, "bytes", "stored from the pool")                \
+    X(TIER_BYTES_OUT, "tier_bytes_out", RECORD_REAL, "bytes", "loaded to it")                      \
     X(TIER_LINK_BUSY, "tier_link_busy", RECORD_REAL, "",                                           \
-      "share of time in which the busier direction of its link carries something")                 \
+      "share of time in which the busiest direction of a tier's link carries something")           \
     X(TIER_STALL_FRACTION, "tier_stall_fraction", RECORD_REAL, "",                                 \
       "share of time in which a step waits for a transfer")                                        \
     X(PREFIX_PENDING_BLOCKS, "prefix_pending_blocks", RECORD_REAL, "blocks",                       \
       "of prefix_lost_blocks: behind a block that another request was just computing")             \
     X(PREFIX_RECOMPUTED_BLOCKS, "prefix_recomputed_blocks", RECORD_REAL, "blocks",                 \
       "of prefix_lost_blocks: the request's own, evicted after its preemption")                    \
-    X(UNFINISHED, "unfinished", RECORD_REAL, "", "still in the system when the run was ended")
+    X(UNFINISHED, "unfinished", RECORD_REAL, "", "still in the system when the run was ended")     \
+    X(TIER_DECLINED_TOKENS, "tier_declined_tokens", RECORD_REAL, "tokens",                         \
+      "found in a tier, but computed again, since that was faster")
 
 #define RECORD_SUMMARY_ENUM(identifier, column, kind, unit, help) RECORD_##identifier,
 enum record_summary { RECORD_SUMMARY_TABLE(RECORD_SUMMARY_ENUM) RECORD_SUMMARY_COUNT };
@@ -233,18 +235,21 @@ struct record_limit_row {
 };
 
 /*
- * Where content was found: the pool itself (`gpu`) and the tier behind it. Means of the replications, whole runs, all
- * replicas; NaN where a tier has no such thing.
+ * Where content was found: the pool itself (`gpu`) and the tiers behind it, nearest first. Means of the replications,
+ * whole runs, all replicas; NaN where a tier has no such thing.
  */
 struct record_tier_row {
     const char *tier;
     double capacity_bytes;
     double hit_tokens, queried_tokens, hit_rate,
         hit_blocks;                          /* at admissions; queried: what those before lack */
-    double bytes_in, bytes_out;              /* stored, loaded */
+    double bytes_in, bytes_out;              /* written to it from the memory above it, and read */
+    double held_bytes;                       /* mean over time */
     double link_busy, read_busy, write_busy; /* shares of time; link: the busier direction */
     double evicted;                          /* blocks */
     double refused_stores;                   /* no chunk could go for them */
+    double read_wait_ms,
+        write_wait_ms; /* mean of a transfer's wait for those before it on its link */
     const char *claim;
 };
 

@@ -176,6 +176,9 @@ static void put_tiers(struct report_json *json, const struct record_run *run)
         report_json_real(json, "write_busy", row->write_busy);
         report_json_real(json, "evicted", row->evicted);
         report_json_real(json, "refused_stores", row->refused_stores);
+        report_json_real(json, "held_bytes", row->held_bytes);
+        report_json_real(json, "read_wait_ms", row->read_wait_ms);
+        report_json_real(json, "write_wait_ms", row->write_wait_ms);
         report_json_text(json, "claim", row->claim);
         report_json_end_object(json);
     }

@@ -129,6 +129,27 @@ static void hash_file(const char *path, struct base_hash *hash)
     fclose(file);
 }
 
+static bool has_text(const struct conf_node *map, const char *key, const char *text)
+{
+    const struct conf_node *node = conf_get(map, key);
+    return node != NULL && node->text != NULL && strcmp(node->text, text) == 0;
+}
+
+// Keys of the selective ways to store, and of a prefetch.
+static void drop_idle_of_offload(struct conf_node *offload)
+{
+    static const char *const timeouts[] = {"prefetch_timeout", "prefetch_timeout_per_1k",
+                                           "prefetch_timeout_max"};
+    if (!has_text(offload, "store", "selective") &&
+        !has_text(offload, "store", "write_through_selective"))
+        scenario_drop(offload, "store_threshold");
+    if (has_text(offload, "prefetch", "none"))
+        scenario_drop(offload, "prefetch_threshold");
+    for (size_t i = 0;
+         i < sizeof timeouts / sizeof *timeouts && !has_text(offload, "prefetch", "timeout"); i++)
+        scenario_drop(offload, timeouts[i]);
+}
+
 /* What a scenario may not state, as nothing would use it: it came from the profile. */
 static void drop_idle(const struct scenario_load *load, struct conf_node *resolved)
 {
@@ -139,9 +160,8 @@ static void drop_idle(const struct scenario_load *load, struct conf_node *resolv
     for (size_t i = 0; list != NULL && i < idle; i++)
         scenario_drop(list, switches[i]);
     struct conf_node *offload = conf_get(engine, "kv_offload");
-    const struct conf_node *store = offload == NULL ? NULL : conf_get(offload, "store");
-    if (store != NULL && strcmp(store->text, "write_through") == 0)
-        scenario_drop(offload, "store_threshold"); // of store 'selective'
+    if (offload != NULL)
+        drop_idle_of_offload(offload);
     if (!load->pool_is_stated || engine == NULL)
         return;
     scenario_drop(engine, "memory");

@@ -11,8 +11,9 @@
 #include <string.h>
 
 enum tier_link { LINK_PER_GPU, LINK_PER_HOST };
-enum tier_store { STORE_WRITE_THROUGH, STORE_SELECTIVE };
 enum tier_load { LOAD_ASYNC, LOAD_SYNC };
+enum tier_fetch { FETCH_ALWAYS, FETCH_BY_COST };
+enum tier_copy { COPY_THROUGH, COPY_BACK };
 
 /* ---- tables ---- */
 
@@ -20,14 +21,16 @@ struct tier_opts {
     const char *name;
     int64_t capacity_bytes, latency_ns;
     double read_bytes_per_s, write_bytes_per_s;
-    bool has_read, has_write;
-    int eviction, shared;
+    bool has_read, has_write, has_shared, has_store;
+    int eviction, shared, store;
 };
 
 struct offload_opts {
     int64_t chunk_tokens, store_threshold;
-    bool store_decode, has_chunk, has_threshold;
-    int store, load;
+    int64_t prefetch_threshold, prefetch_base_ns, prefetch_ns_per_1024_tokens, prefetch_most_ns;
+    bool store_decode, has_chunk, has_threshold, has_decode;
+    bool has_prefetch_threshold, has_prefetch_base, has_prefetch_per_tokens, has_prefetch_most;
+    int store, load, fetch, prefetch;
 };
 
 static const struct base_choice eviction_choices[] = {
@@ -41,8 +44,32 @@ static const struct base_choice shared_choices[] = {
     {0},
 };
 static const struct base_choice store_choices[] = {
-    {"write_through", STORE_WRITE_THROUGH, "each chunk once a step has filled it"},
-    {"selective", STORE_SELECTIVE, "chunks that were asked for store_threshold times"},
+    {"write_through", SCHED_STORE_THROUGH, "each chunk once a step has filled it"},
+    {"selective", SCHED_STORE_LOOKUPS,
+     "so, but only chunks that the tier was asked for store_threshold times, as vLLM"},
+    {"write_through_selective", SCHED_STORE_USES,
+     "so, but only at a chunk's store_threshold-th use, found in the pool or computed, as HiCache"},
+    {0},
+};
+static const struct base_choice copy_choices[] = {
+    {"write_through", COPY_THROUGH, "each chunk once the tier above has it"},
+    {"write_back", COPY_BACK, "chunks that the tier above drops"},
+    {0},
+};
+static const struct base_choice fetch_choices[] = {
+    {"always", FETCH_ALWAYS, "whatever is found"},
+    {"by_cost", FETCH_BY_COST,
+     "what takes less time than the prefill that it saves, queues of the links included"},
+    {0},
+};
+static const struct base_choice prefetch_choices[] = {
+    {"none", SCHED_PREFETCH_NONE,
+     "read up when a request is looked at, which then waits for all of it"},
+    {"best_effort", SCHED_PREFETCH_BEST_EFFORT,
+     "read up at arrival; what is there when the request is looked at is used"},
+    {"wait_complete", SCHED_PREFETCH_WAIT,
+     "read up at arrival; the request is passed over until it is there"},
+    {"timeout", SCHED_PREFETCH_TIMEOUT, "so, but no longer than prefetch_timeout and its kin"},
     {0},
 };
 static const struct base_choice load_choices[] = {
@@ -73,7 +100,8 @@ static const struct base_field tier_fields[] = {
      HAS_TIER(has_read),
      .min = 1e6,
      .max = 1e15,
-     .help = "to the GPU, of one link, 1 MB/s or more; absent: the hardware's host link"},
+     .help = "to the memory above it, of one link, 1 MB/s or more; absent for the first tier: the "
+             "hardware's host link"},
     {.key = "write_bandwidth",
      .type = BASE_REAL,
      .unit = BASE_BYTES_PER_S,
@@ -81,7 +109,7 @@ static const struct base_field tier_fields[] = {
      HAS_TIER(has_write),
      .min = 1e6,
      .max = 1e15,
-     .help = "from the GPU, 1 MB/s or more; absent: read_bandwidth"},
+     .help = "from the memory above it, 1 MB/s or more; absent: read_bandwidth"},
     {.key = "latency",
      .type = BASE_INT,
      .unit = BASE_TIME,
@@ -99,9 +127,15 @@ static const struct base_field tier_fields[] = {
     {.key = "shared",
      .type = BASE_CHOICE,
      TIER(shared),
+     HAS_TIER(has_shared),
      .choices = shared_choices,
-     .def = "per_gpu",
-     .help = "who shares the link"},
+     .help = "who shares the link; absent: per_gpu, below the first tier per_host"},
+    {.key = "store",
+     .type = BASE_CHOICE,
+     TIER(store),
+     HAS_TIER(has_store),
+     .choices = copy_choices,
+     .help = "below the first tier: what is written to it; absent: write_through"},
     {0},
 };
 
@@ -131,10 +165,11 @@ static const struct base_field offload_fields[] = {
      .min = 2,
      .max = 1e6,
      .def = "2",
-     .help = "store: selective; how often a chunk must have been asked for"},
+     .help = "of the selective ways to store: how often a chunk must have been asked for, or used"},
     {.key = "store_decode",
      .type = BASE_BOOL,
      OFFLOAD(store_decode),
+     HAS_OFFLOAD(has_decode),
      .def = "true",
      .help = "answers are stored as well as prompts"},
     {.key = "load",
@@ -143,6 +178,54 @@ static const struct base_field offload_fields[] = {
      .choices = load_choices,
      .def = "async",
      .help = "who waits for a load"},
+    {.key = "fetch",
+     .type = BASE_CHOICE,
+     OFFLOAD(fetch),
+     .choices = fetch_choices,
+     .def = "always",
+     .help = "what is loaded of that which is found"},
+    {.key = "prefetch",
+     .type = BASE_CHOICE,
+     OFFLOAD(prefetch),
+     .choices = prefetch_choices,
+     .def = "none",
+     .help = "when what only a second tier has is read up into the first"},
+    {.key = "prefetch_threshold",
+     .type = BASE_INT,
+     .unit = BASE_TOKENS,
+     OFFLOAD(prefetch_threshold),
+     HAS_OFFLOAD(has_prefetch_threshold),
+     .min = 1,
+     .max = 1e9,
+     .def = "256",
+     .help = "fewer tokens are not read up"},
+    {.key = "prefetch_timeout",
+     .type = BASE_INT,
+     .unit = BASE_TIME,
+     OFFLOAD(prefetch_base_ns),
+     HAS_OFFLOAD(has_prefetch_base),
+     .min = 0,
+     .max = 1e12,
+     .def = "2s",
+     .help = "prefetch: timeout; how long a request waits, and"},
+    {.key = "prefetch_timeout_per_1k",
+     .type = BASE_INT,
+     .unit = BASE_TIME,
+     OFFLOAD(prefetch_ns_per_1024_tokens),
+     HAS_OFFLOAD(has_prefetch_per_tokens),
+     .min = 0,
+     .max = 1e12,
+     .def = "100ms",
+     .help = "longer for each 1,024 tokens that are read up, and"},
+    {.key = "prefetch_timeout_max",
+     .type = BASE_INT,
+     .unit = BASE_TIME,
+     OFFLOAD(prefetch_most_ns),
+     HAS_OFFLOAD(has_prefetch_most),
+     .min = 0,
+     .max = 1e12,
+     .def = "30s",
+     .help = "at most"},
     {0},
 };
 
@@ -153,7 +236,10 @@ const struct scenario_section scenario_offload_section = {"engine.kv_offload", o
 
 /* ---- reading ---- */
 
-#define FIRST_TIER "engine.kv_tiers.0"
+struct tiers {
+    struct tier_opts at[SCHED_TIERS_MAX];
+    size_t count;
+};
 
 static bool fail_tiers(struct scenario_load *load, const char *hint, const char *what)
 {
@@ -161,39 +247,99 @@ static bool fail_tiers(struct scenario_load *load, const char *hint, const char 
                               "conflict", hint, "'engine.kv_tiers' %s", what);
 }
 
-static bool read_tier(struct scenario_load *load, struct tier_opts *out)
+static const char *tier_path(struct scenario_load *load, size_t tier, const char *key)
+{
+    return base_arena_printf(load->reader->arena, "engine.kv_tiers.%zu%s", tier, key);
+}
+
+// What a tier may be called, and which keys belong to a lower one.
+static bool check_tier(struct scenario_load *load, const struct conf_node *node, size_t tier,
+                       const struct tiers *tiers)
+{
+    const struct tier_opts *opts = &tiers->at[tier];
+    if (opts->name[0] == '\0' || strcmp(opts->name, "gpu") == 0)
+        return scenario_fail_hint(load->reader, conf_get(node, "name"),
+                                  tier_path(load, tier, ".name"), "out-of-range", "host",
+                                  "a tier needs a name other than the pool's, 'gpu'");
+    if (tier == 0 && opts->has_store)
+        return scenario_fail_hint(load->reader, conf_key(node, "store"),
+                                  tier_path(load, tier, ".store"), "unused-key",
+                                  "engine.kv_offload.store", "'store' is of tiers below the first");
+    if (tier > 0 && strcmp(opts->name, tiers->at[0].name) == 0)
+        return scenario_fail_hint(load->reader, node, tier_path(load, tier, ".name"),
+                                  "out-of-range", "disk", "two tiers are called '%s'", opts->name);
+    if (tier > 0 && !opts->has_read)
+        return scenario_fail_hint(load->reader, node, tier_path(load, tier, ".read_bandwidth"),
+                                  "missing-key", "read_bandwidth: 6GB/s",
+                                  "'read_bandwidth' is missing for the tier '%s'", opts->name);
+    return true;
+}
+
+static bool read_tiers(struct scenario_load *load, struct tiers *out)
 {
     const struct conf_node *list = conf_get(load->engine, "kv_tiers");
     if (list->kind != CONF_LIST || list->count == 0)
         return scenario_fail(load->reader, list, "engine.kv_tiers", "wrong-type",
                              "'kv_tiers' must be a list: [{name: host, capacity: 64GiB}]");
-    if (list->count > 1)
-        return scenario_fail_hint(load->reader, list->items[1], "engine.kv_tiers.1",
-                                  "unsupported-key", "one tier, as large as both",
-                                  "a second tier is not simulated by this version");
-    if (list->items[0]->kind != CONF_MAP)
-        return scenario_fail(load->reader, list->items[0], FIRST_TIER, "wrong-type",
-                             "a tier must be a mapping: {name: host, capacity: 64GiB}");
-    if (!scenario_read_map(load->reader, list->items[0], &scenario_tier_section, FIRST_TIER, out))
-        return false;
-    if (out->name[0] == '\0' || strcmp(out->name, "gpu") == 0)
-        return scenario_fail_hint(load->reader, conf_get(list->items[0], "name"),
-                                  FIRST_TIER ".name", "out-of-range", "host",
-                                  "a tier needs a name other than the pool's, 'gpu'");
+    if (list->count > SCHED_TIERS_MAX)
+        return scenario_fail_hint(load->reader, list->items[SCHED_TIERS_MAX],
+                                  tier_path(load, SCHED_TIERS_MAX, ""), "unsupported-key",
+                                  "two tiers: host and disk",
+                                  "a third tier is not simulated by this version");
+    for (size_t i = 0; i < list->count; i++) {
+        struct conf_node *node = list->items[i];
+        if (node->kind != CONF_MAP)
+            return scenario_fail(load->reader, node, tier_path(load, i, ""), "wrong-type",
+                                 "a tier must be a mapping: {name: host, capacity: 64GiB}");
+        if (!scenario_read_map(load->reader, node, &scenario_tier_section, tier_path(load, i, ""),
+                               &out->at[i]) ||
+            !check_tier(load, node, i, out))
+            return false;
+    }
+    out->count = list->count;
     return true;
 }
 
-static bool read_offload(struct scenario_load *load, struct offload_opts *out)
+// A key that has no effect as the others are.
+struct idle_key {
+    const char *key;
+    bool is_stated, is_used;
+    const char *hint;
+};
+
+static bool check_idle(struct scenario_load *load, const struct conf_node *node,
+                       const struct idle_key *key)
+{
+    if (!key->is_stated || key->is_used)
+        return true;
+    return scenario_fail_hint(
+        load->reader, conf_key(node, key->key),
+        base_arena_printf(load->reader->arena, "engine.kv_offload.%s", key->key), "unused-key",
+        key->hint, "'%s' has no effect here", key->key);
+}
+
+static bool read_offload(struct scenario_load *load, const struct tiers *tiers,
+                         struct offload_opts *out)
 {
     struct conf_node *node = scenario_child(load->reader, load->engine, "engine", "kv_offload");
     if (node == NULL ||
         !scenario_read_map(load->reader, node, &scenario_offload_section, "engine.kv_offload", out))
         return false;
-    if (out->has_threshold && out->store != STORE_SELECTIVE)
-        return scenario_fail_hint(load->reader, conf_key(node, "store_threshold"),
-                                  "engine.kv_offload.store_threshold", "unused-key",
-                                  "store: selective",
-                                  "'store_threshold' is not used by store 'write_through'");
+    bool selects = out->store == SCHED_STORE_LOOKUPS || out->store == SCHED_STORE_USES;
+    bool prefetches = out->prefetch != SCHED_PREFETCH_NONE;
+    bool times = out->prefetch == SCHED_PREFETCH_TIMEOUT;
+    const struct idle_key keys[] = {
+        {"store_threshold", out->has_threshold, selects, "store: selective"},
+        {"prefetch", prefetches, tiers->count > 1, "a second tier in engine.kv_tiers"},
+        {"prefetch_threshold", out->has_prefetch_threshold, prefetches, "prefetch: timeout"},
+        {"prefetch_timeout", out->has_prefetch_base, times, "prefetch: timeout"},
+        {"prefetch_timeout_per_1k", out->has_prefetch_per_tokens, times, "prefetch: timeout"},
+        {"prefetch_timeout_max", out->has_prefetch_most, times, "prefetch: timeout"},
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        if (!check_idle(load, node, &keys[i]))
+            return false;
+    }
     return true;
 }
 
@@ -244,28 +390,57 @@ static int64_t ticks_per_block(double bytes, double bytes_per_s)
     return llround(bytes / bytes_per_s * 1e9 * (double)BASE_TICKS_PER_NS);
 }
 
-static bool find_bandwidths(struct scenario_load *load, struct tier_opts *opts)
+static bool find_bandwidths(struct scenario_load *load, struct tiers *tiers)
 {
     const struct scenario *scenario = load->scenario;
-    if (!opts->has_read) {
+    struct tier_opts *first = &tiers->at[0];
+    if (!first->has_read) {
+        const char *key = tier_path(load, 0, ".read_bandwidth");
         if (!scenario->has_hardware || scenario->hardware.pcie_bytes_per_s <= 0)
-            return scenario_fail(load->reader, conf_get(load->engine, "kv_tiers"),
-                                 FIRST_TIER ".read_bandwidth", "missing-key",
+            return scenario_fail(load->reader, conf_get(load->engine, "kv_tiers"), key,
+                                 "missing-key",
                                  "'read_bandwidth' is missing, and the hardware does not say how "
                                  "fast its host link is");
-        opts->read_bytes_per_s = scenario->hardware.pcie_bytes_per_s;
+        first->read_bytes_per_s = scenario->hardware.pcie_bytes_per_s;
         scenario_param_derived(
-            load->reader, FIRST_TIER ".read_bandwidth.used",
-            base_arena_printf(load->reader->arena, "%.6g", opts->read_bytes_per_s), "bytes/s",
+            load->reader, tier_path(load, 0, ".read_bandwidth.used"),
+            base_arena_printf(load->reader->arena, "%.6g", first->read_bytes_per_s), "bytes/s",
             SPEC_VENDOR, "the hardware's host link");
     }
-    if (!opts->has_write)
-        opts->write_bytes_per_s = opts->read_bytes_per_s;
+    for (size_t i = 0; i < tiers->count; i++) {
+        struct tier_opts *opts = &tiers->at[i];
+        if (!opts->has_write)
+            opts->write_bytes_per_s = opts->read_bytes_per_s;
+    }
     return true;
 }
 
-static bool fill_chunks(struct scenario_load *load, const struct tier_opts *tier,
-                        const struct offload_opts *offload)
+static bool fill_tier(struct scenario_load *load, const struct tier_opts *opts, size_t tier)
+{
+    struct serve_config *config = &load->scenario->config;
+    int64_t block_bytes = (int64_t)config->layout.block_bytes;
+    int64_t chunk_bytes = config->sched.tier.chunk_blocks * block_bytes;
+    bool is_per_gpu = opts->has_shared ? opts->shared == LINK_PER_GPU : tier == 0;
+    double bytes = (double)block_bytes / (is_per_gpu ? (double)config->layout.gpu_count : 1);
+    config->sched.tier.at[tier] = (struct sched_tier_option){
+        .capacity_chunks = opts->capacity_bytes / chunk_bytes,
+        .order = (enum kv_tier_order)opts->eviction,
+        .latency_ticks = opts->latency_ns * (int64_t)BASE_TICKS_PER_NS,
+        .read_ticks_per_block = ticks_per_block(bytes, opts->read_bytes_per_s),
+        .write_ticks_per_block = ticks_per_block(bytes, opts->write_bytes_per_s),
+        .on_eviction = opts->has_store && opts->store == COPY_BACK};
+    config->tiers[tier] =
+        (struct serve_tier){.name = opts->name, .capacity_bytes = opts->capacity_bytes};
+    if (opts->capacity_bytes >= chunk_bytes)
+        return true;
+    return scenario_fail(load->reader, conf_get(load->engine, "kv_tiers"),
+                         tier_path(load, tier, ".capacity"), "out-of-range",
+                         "'capacity' %" PRId64 " bytes holds no chunk of %" PRId64 " bytes",
+                         opts->capacity_bytes, chunk_bytes);
+}
+
+static bool fill_options(struct scenario_load *load, const struct tiers *tiers,
+                         const struct offload_opts *offload)
 {
     struct serve_config *config = &load->scenario->config;
     int64_t block = config->sched.block_size;
@@ -277,63 +452,59 @@ static bool fill_chunks(struct scenario_load *load, const struct tier_opts *tier
             base_arena_printf(load->reader->arena, "%" PRId64,
                               (tokens / block > 0 ? tokens / block : 1) * block),
             "'chunk_tokens' %" PRId64 " is no multiple of the block size %" PRId64, tokens, block);
-    int64_t chunk_bytes = tokens / block * (int64_t)config->layout.block_bytes;
-    struct sched_tier_options *out = &config->sched.tier;
-    *out = (struct sched_tier_options){
+    const int64_t ticks_per_ns = (int64_t)BASE_TICKS_PER_NS;
+    config->sched.tier = (struct sched_tier_options){
         .chunk_blocks = tokens / block,
-        .capacity_chunks = tier->capacity_bytes / chunk_bytes,
-        .order = (enum kv_tier_order)tier->eviction,
-        .store_threshold = offload->store == STORE_SELECTIVE ? offload->store_threshold : 0,
+        .count = tiers->count,
+        .store = (enum sched_store)offload->store,
+        .store_threshold = offload->store_threshold,
         .prompt_only = !offload->store_decode,
         .is_sync = offload->load == LOAD_SYNC,
-        .reserves_for_prefills = load->opts.switch_opts.reserve_for_loads};
-    if (out->capacity_chunks > 0)
-        return true;
-    return scenario_fail(load->reader, conf_get(load->engine, "kv_tiers"), FIRST_TIER ".capacity",
-                         "out-of-range",
-                         "'capacity' %" PRId64 " bytes holds no chunk of %" PRId64 " bytes",
-                         tier->capacity_bytes, chunk_bytes);
+        .reserves_for_prefills = load->opts.switch_opts.reserve_for_loads,
+        .by_cost = offload->fetch == FETCH_BY_COST,
+        .prefetch = (enum sched_prefetch)offload->prefetch,
+        .prefetch_threshold_tokens = offload->prefetch_threshold,
+        .prefetch_base_ticks = offload->prefetch_base_ns * ticks_per_ns,
+        .prefetch_ticks_per_1024_tokens = offload->prefetch_ns_per_1024_tokens * ticks_per_ns,
+        .prefetch_most_ticks = offload->prefetch_most_ns * ticks_per_ns};
+    for (size_t i = 0; i < tiers->count; i++) {
+        if (!fill_tier(load, &tiers->at[i], i))
+            return false;
+    }
+    return true;
 }
 
-static void fill_links(struct scenario_load *load, const struct tier_opts *tier)
-{
-    struct serve_config *config = &load->scenario->config;
-    double gpus = tier->shared == LINK_PER_GPU ? (double)config->layout.gpu_count : 1;
-    double bytes = (double)config->layout.block_bytes / gpus;
-    config->tier = (struct serve_tier){
-        .name = tier->name,
-        .capacity_bytes = tier->capacity_bytes,
-        .block_bytes = (int64_t)config->layout.block_bytes,
-        .latency_ticks = tier->latency_ns * (int64_t)BASE_TICKS_PER_NS,
-        .read_ticks_per_block = ticks_per_block(bytes, tier->read_bytes_per_s),
-        .write_ticks_per_block = ticks_per_block(bytes, tier->write_bytes_per_s)};
-}
-
-// Written through, the least recently used first, a small tier holds what was computed last: the pool has that.
-static void warn_of_size(struct scenario_load *load, const struct tier_opts *tier)
+// Written through, the least recently used first, a small tier holds what was computed last: the memory above has that.
+static void warn_of_size(struct scenario_load *load, const struct tiers *tiers)
 {
     const struct serve_config *config = &load->scenario->config;
-    int64_t pool_bytes = config->pool_blocks * (int64_t)config->layout.block_bytes;
-    if (tier->capacity_bytes <= pool_bytes)
-        scenario_caveat(load->reader, "tier_smaller_than_pool",
-                        "the tier '%s' of %" PRId64 " bytes is no larger than the pool of %" PRId64
-                        ": most of what it holds the pool holds as well",
-                        tier->name, tier->capacity_bytes, pool_bytes);
+    int64_t above = config->pool_blocks * (int64_t)config->layout.block_bytes;
+    const char *name = "the pool";
+    for (size_t i = 0; i < tiers->count; i++) {
+        const struct tier_opts *tier = &tiers->at[i];
+        if (tier->capacity_bytes <= above && tier->store != COPY_BACK)
+            scenario_caveat(load->reader, "tier_smaller_than_pool",
+                            "the tier '%s' of %" PRId64 " bytes is no larger than %s of %" PRId64
+                            ": most of what it holds that holds as well",
+                            tier->name, tier->capacity_bytes, name, above);
+        above = tier->capacity_bytes;
+        name = base_arena_printf(load->reader->arena, "'%s'", tier->name);
+    }
 }
 
 bool scenario_tiers_resolve(struct scenario_load *load)
 {
-    struct tier_opts tier = {0};
+    struct tiers tiers = {.count = 0};
     struct offload_opts offload = {0};
     if (!scenario_tiers_exist(load))
         return check_alone(load);
-    if (!read_tier(load, &tier) || !read_offload(load, &offload))
+    if (!read_tiers(load, &tiers) || !read_offload(load, &tiers, &offload))
         return false;
     if (load->purpose != SCENARIO_FOR_RUN && load->purpose != SCENARIO_FOR_CHECK)
         return true;
-    if (!check_engine(load) || !find_bandwidths(load, &tier) || !fill_chunks(load, &tier, &offload))
+    if (!check_engine(load) || !find_bandwidths(load, &tiers) ||
+        !fill_options(load, &tiers, &offload))
         return false;
-    fill_links(load, &tier);
-    warn_of_size(load, &tier);
+    warn_of_size(load, &tiers);
     return true;
 }

@@ -13,8 +13,13 @@ void sched_offload_init(struct sched *sched, struct base_arena *arena)
     const struct sched_tier_options *options = &sched->options->tier;
     struct sched_offload *offload = &sched->offload;
     base_require(sched->pool->prefix != NULL && sched->options->block_size > 1);
-    kv_tier_init(&offload->tier, options->order, options->capacity_chunks,
-                 options->store_threshold);
+    const struct sched_tier_option *first = &options->at[0];
+    sched_tier_init(&offload->tier, first);
+    sched_lower_init(&offload->lower, options);
+    offload->load_link = (struct kv_link){.latency_ticks = first->latency_ticks,
+                                          .ticks_per_block = first->read_ticks_per_block};
+    offload->store_link = (struct kv_link){.latency_ticks = first->latency_ticks,
+                                           .ticks_per_block = first->write_ticks_per_block};
     base_pool_init(&offload->transfers, sizeof(struct sched_transfer));
     offload->chunk_tokens = options->chunk_blocks * sched->options->block_size;
     offload->filling =
@@ -30,6 +35,7 @@ static struct sched_transfer *transfer_new(struct sched_offload *offload,
     struct sched_transfer *transfer = base_pool_take(&offload->transfers);
     *(list->tail != NULL ? &list->tail->next : &list->head) = transfer;
     list->tail = transfer;
+    list->unsent = list->unsent != NULL ? list->unsent : transfer;
     offload->has_orders = true;
     return transfer;
 }
@@ -54,32 +60,133 @@ void sched_offload_release(struct sched *sched)
         transfer_drop_head(offload, &offload->stores);
     }
     base_pool_release(&offload->transfers);
-    kv_tier_release(&offload->tier);
+    base_free(offload->by_number);
+    sched_lower_release(&offload->lower);
+    kv_tier_release(&offload->tier.chunks);
+    base_vec_free(&offload->fresh);
     base_vec_free(&offload->gone);
     base_vec_free(&offload->due);
     base_vec_free(&offload->found);
     base_vec_free(&offload->places);
 }
 
+/* ---- stores by their number ---- */
+
+static struct sched_transfer **slot_of(const struct sched_offload *offload, uint64_t number)
+{
+    return &offload->by_number[number & (offload->by_number_capacity - 1)];
+}
+
+// NULL: it has ended.
+static struct sched_transfer *store_by_number(const struct sched_offload *offload, uint64_t number)
+{
+    bool is_open = offload->stores.head != NULL && number >= offload->stores.head->number &&
+                   number <= offload->store_count;
+    return is_open ? *slot_of(offload, number) : NULL;
+}
+
+static void by_number_grow(struct sched_offload *offload)
+{
+    offload->by_number_capacity =
+        offload->by_number_capacity == 0 ? 64 : offload->by_number_capacity * 2;
+    offload->by_number =
+        base_realloc(offload->by_number,
+                     base_mul_size(offload->by_number_capacity, sizeof(struct sched_transfer *)));
+    for (struct sched_transfer *store = offload->stores.head; store != NULL; store = store->next) {
+        *slot_of(offload, store->number) = store;
+    }
+}
+
+static struct sched_transfer *store_new(struct sched_offload *offload, uint64_t plan)
+{
+    struct sched_transfer *store = transfer_new(offload, &offload->stores);
+    store->number = ++offload->store_count;
+    store->plan = plan;
+    if (++offload->stores_open > offload->by_number_capacity) {
+        by_number_grow(offload);
+    }
+    *slot_of(offload, store->number) = store;
+    return store;
+}
+
+// A piece of a copy, or the one that it was cut from, was read by `store` before: by which one before that?
+static uint64_t store_before(const struct sched_transfer *store, const struct kv_source *source)
+{
+    uint64_t before = store->number;
+    for (size_t i = 0; i < store->sources.count; i++) {
+        const struct kv_source *read = &store->sources.at[i];
+        if (read->copy == source->copy && read->piece_lo < source->hi &&
+            read->piece_hi >= source->hi && read->last_store < before) {
+            before = read->last_store;
+        }
+    }
+    base_require(before < store->number);
+    return before;
+}
+
+static bool store_reads(const struct sched_transfer *store, const struct kv_source *source)
+{
+    for (size_t i = 0; i < store->sources.count; i++) {
+        const struct kv_source *read = &store->sources.at[i];
+        if (read->copy == source->copy && read->lo < source->hi && read->hi > source->lo) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void wait_for_store(struct sched_offload *offload, uint64_t number)
+{
+    offload->flush = number > offload->flush ? number : offload->flush;
+    offload->has_orders = true;
+}
+
+// The last store that still reads some of the blocks: those before it end before it.
 void sched_offload_note_reuse(void *context, const struct kv_source *source)
 {
     struct sched *sched = context;
     struct sched_offload *offload = &sched->offload;
-    for (const struct sched_transfer *store = offload->stores.head; store != NULL;
-         store = store->next) {
-        for (size_t i = 0; i < store->sources.count; i++) {
-            const struct kv_source *read = &store->sources.at[i];
-            if (read->copy == source->copy && read->lo < source->hi && read->hi > source->lo) {
-                offload->flush = store->number > offload->flush ? store->number : offload->flush;
-                offload->has_orders = true;
-            }
+    uint64_t number = source->last_store;
+    const struct sched_transfer *store;
+    while ((store = store_by_number(offload, number)) != NULL) {
+        if (store_reads(store, source)) {
+            wait_for_store(offload, number);
+            return;
         }
+        number = store_before(store, source);
     }
 }
 
-static bool has_ended(const struct sched_transfer *transfer, base_i128 now)
+base_i128 sched_offload_store_end(const struct sched *sched, uint64_t number, base_i128 at)
 {
-    return transfer != NULL && transfer->is_submitted && transfer->end_ticks <= now;
+    const struct sched_transfer *store = store_by_number(&sched->offload, number);
+    return store != NULL && store->end_ticks > at ? store->end_ticks : at;
+}
+
+/* ---- time ---- */
+
+static bool has_ended(const struct sched_transfers *list, base_i128 now)
+{
+    return list->head != NULL && list->head != list->unsent && list->head->end_ticks <= now;
+}
+
+base_i128 sched_offload_send(struct sched *sched, bool loads, uint64_t plan, base_i128 at)
+{
+    struct sched_offload *offload = &sched->offload;
+    struct sched_transfers *list = loads ? &offload->loads : &offload->stores;
+    struct kv_link *link = loads ? &offload->load_link : &offload->store_link;
+    base_i128 last = at;
+    for (; list->unsent != NULL && list->unsent->plan <= plan; list->unsent = list->unsent->next) {
+        struct sched_transfer *transfer = list->unsent;
+        base_i128 begin = transfer->not_before_ticks > at ? transfer->not_before_ticks : at;
+        kv_link_send(link, begin, transfer->blocks);
+        transfer->end_ticks = last = link->free_ticks;
+        offload->load_ticks += loads ? last - at : 0;
+    }
+    if (loads) {
+        offload->unsent_load_ticks = 0;
+    }
+    return last;
 }
 
 static void end_load(struct sched *sched, struct sched_seq *seq)
@@ -93,25 +200,91 @@ static void end_load(struct sched *sched, struct sched_seq *seq)
     }
 }
 
-void sched_offload_settle(struct sched *sched, base_i128 now)
+static void end_head_load(struct sched *sched)
 {
     struct sched_offload *offload = &sched->offload;
-    for (struct sched_transfer *load; has_ended(load = offload->loads.head, now);) {
-        for (size_t i = 0; i < load->chunks.count; i++) {
-            kv_tier_unpin(&offload->tier, load->chunks.at[i]);
-        }
-        if (load->seq != NULL) {
-            end_load(sched, load->seq);
-        }
-        transfer_drop_head(offload, &offload->loads);
+    const struct sched_transfer *load = offload->loads.head;
+    for (size_t i = 0; i < load->chunks.count; i++) {
+        kv_tier_unpin(&offload->tier.chunks, load->chunks.at[i]);
     }
-    for (struct sched_transfer *store; has_ended(store = offload->stores.head, now);) {
-        for (size_t i = 0; i < store->chunks.count; i++) {
-            kv_tier_set_ready(&offload->tier, store->chunks.at[i]);
-        }
-        sched->pool->prefix->stores_done = store->number;
-        transfer_drop_head(offload, &offload->stores);
+    if (load->seq != NULL) {
+        end_load(sched, load->seq);
     }
+    transfer_drop_head(offload, &offload->loads);
+}
+
+static void end_head_store(struct sched *sched)
+{
+    struct sched_offload *offload = &sched->offload;
+    const struct sched_transfer *store = offload->stores.head;
+    for (size_t i = 0; i < store->chunks.count; i++) {
+        kv_tier_set_ready(&offload->tier.chunks, store->chunks.at[i]);
+    }
+    if (offload->lower.exists && !offload->lower.on_eviction) {
+        sched_lower_write_through(&offload->lower, &offload->tier.chunks, &store->chunks,
+                                  store->end_ticks);
+    }
+    sched->pool->prefix->stores_done = store->number;
+    offload->stores_open--;
+    transfer_drop_head(offload, &offload->stores);
+}
+
+// What ends is seen in the order of time; at one instant loads, chunks from and to below, stores.
+static bool settle_next(struct sched *sched, base_i128 now)
+{
+    struct sched_offload *offload = &sched->offload;
+    bool load = has_ended(&offload->loads, now), store = has_ended(&offload->stores, now);
+    base_i128 load_at = load ? offload->loads.head->end_ticks : 0;
+    base_i128 store_at = store ? offload->stores.head->end_ticks : 0, copy_at = 0;
+    bool copy = sched_lower_next(&offload->lower, &copy_at) && copy_at <= now;
+    if (load && (!copy || load_at <= copy_at) && (!store || load_at <= store_at)) {
+        end_head_load(sched);
+    } else if (copy && (!store || copy_at <= store_at)) {
+        sched_lower_arrive(&offload->lower, &offload->tier.chunks);
+    } else if (store) {
+        end_head_store(sched);
+    }
+    return load || copy || store;
+}
+
+void sched_offload_settle(struct sched *sched, base_i128 now)
+{
+    sched->offload.now = now;
+    while (settle_next(sched, now)) {
+    }
+}
+
+static void take_earlier(bool exists, base_i128 at, bool *any, base_i128 *first)
+{
+    if (exists && (!*any || at < *first)) {
+        *first = at;
+        *any = true;
+    }
+}
+
+bool sched_offload_next_end(const struct sched *sched, bool is_idle, base_i128 *at)
+{
+    const struct sched_offload *offload = &sched->offload;
+    const struct sched_transfers *loads = &offload->loads, *stores = &offload->stores;
+    bool any = false;
+    if (loads->head != NULL && loads->head != loads->unsent) {
+        take_earlier(true, loads->head->end_ticks, &any, at);
+    }
+    if (!is_idle || sched_waiting_count(sched) == 0) {
+        return any;
+    }
+    if (stores->head != NULL && stores->head != stores->unsent) {
+        take_earlier(true, stores->head->end_ticks, &any, at);
+    }
+    base_i128 copy;
+    bool copies = sched_lower_next_end(&offload->lower, &copy);
+    take_earlier(copies, copies ? copy : 0, &any, at);
+    for (const struct sched_seq *seq = offload->aside.head;
+         seq != NULL && sched->options->tier.prefetch != SCHED_PREFETCH_NONE; seq = seq->next) {
+        take_earlier(seq->offload.prefetch_until_ticks > offload->now,
+                     seq->offload.prefetch_until_ticks, &any, at);
+    }
+    return any;
 }
 
 /* ---- asking and loading ---- */
@@ -136,31 +309,328 @@ static const struct base_hash *keys_of(const struct sched *sched, struct sched_s
     return own->keys.at;
 }
 
+// Of the chunks from `first` on: up to which they are found, and what has to be done for that.
+struct reach {
+    int64_t first, end;
+    int64_t upper_end;   /* up to which the first tier has them */
+    int64_t below_count; /* only the tier below has them */
+    bool is_put_off;
+};
+
+// A look at one chunk: is it part of what is found?
+static bool is_reached(const struct sched *sched, const struct base_hash *key, struct reach *reach)
+{
+    const struct sched_tier_options *options = &sched->options->tier;
+    const struct sched_offload *offload = &sched->offload;
+    bool waits = !options->is_sync && options->prefetch == SCHED_PREFETCH_NONE;
+    const struct kv_chunk *chunk = kv_tier_find(&offload->tier.chunks, key);
+    if (chunk != NULL) {
+        reach->is_put_off =
+            reach->is_put_off || (waits && (!chunk->is_ready || chunk->readers > 0));
+        reach->upper_end += reach->below_count == 0 && (waits || chunk->is_ready) ? 1 : 0;
+        return waits || chunk->is_ready;
+    }
+    if (!offload->lower.exists || options->prefetch != SCHED_PREFETCH_NONE) {
+        return false;
+    }
+    chunk = kv_tier_find(&offload->lower.tier.chunks, key);
+    if (chunk == NULL || (!waits && !chunk->is_ready)) {
+        return false;
+    }
+    reach->is_put_off = reach->is_put_off || !chunk->is_ready;
+    reach->below_count++;
+    return true;
+}
+
+static struct reach reach_of(const struct sched *sched, const struct base_hash *keys, int64_t first,
+                             int64_t count)
+{
+    struct reach reach = {.first = first, .end = first, .upper_end = first};
+    while (reach.end < count && is_reached(sched, &keys[reach.end], &reach)) {
+        reach.end++;
+    }
+    return reach;
+}
+
+/* ---- fetch or recompute ---- */
+
+// Time until chunks up to `end` are loaded, if that is decided now.
+static base_i128 fetch_ticks(const struct sched *sched, int64_t hit_tokens, int64_t end,
+                             int64_t below_count)
+{
+    const struct sched_offload *offload = &sched->offload;
+    const struct sched_lower *lower = &offload->lower;
+    int64_t blocks = (end * offload->chunk_tokens - hit_tokens) / sched->pool->block_tokens;
+    base_i128 wait =
+        kv_link_queue_ticks(&offload->load_link, offload->now) + offload->unsent_load_ticks;
+    if (below_count > 0) {
+        base_i128 read = kv_link_queue_ticks(&lower->read_link, offload->now) +
+                         kv_link_ticks(&lower->read_link, below_count * lower->chunk_blocks);
+        wait = read > wait ? read : wait;
+    }
+    return wait + kv_link_ticks(&offload->load_link, blocks);
+}
+
+// Time of the steps that would compute the sequence's known tokens from `from` on, alone.
+static base_i128 prefill_ticks(const struct sched *sched, const struct sched_seq *seq, int64_t from)
+{
+    const struct sched_offload *offload = &sched->offload;
+    int64_t known = sched_seq_known_tokens(seq), most = known;
+    if (sched->options->enable_chunked_prefill) {
+        most = sched->options->max_num_batched_tokens;
+    }
+    base_i128 ticks = 0;
+    for (int64_t at = from, tokens; at < known; at += tokens) {
+        tokens = least(known - at, most);
+        ticks += offload->prefill_ticks(offload->prefill_context, at, tokens, at + tokens == known);
+    }
+    return ticks;
+}
+
+// By how much loading up to `end` is faster than computing that.
+static base_i128 gain_of(const struct sched *sched, const struct sched_seq *seq, int64_t hit_tokens,
+                         int64_t end, int64_t below_count)
+{
+    int64_t to = least(end * sched->offload.chunk_tokens, sched_seq_known_tokens(seq) - 1);
+    if (to <= hit_tokens) {
+        return 0;
+    }
+    return prefill_ticks(sched, seq, hit_tokens) - prefill_ticks(sched, seq, to) -
+           fetch_ticks(sched, hit_tokens, end, below_count);
+}
+
+// All that is found, what the first tier has of it, or nothing: whichever saves most time.
+static int64_t worth_loading(const struct sched *sched, const struct sched_seq *seq,
+                             int64_t hit_tokens, const struct reach *reach)
+{
+    int64_t end = reach->first;
+    base_i128 best = gain_of(sched, seq, hit_tokens, reach->upper_end, 0);
+    if (best > 0) {
+        end = reach->upper_end;
+    }
+    best = best > 0 ? best : 0;
+    bool takes_all = reach->below_count > 0 &&
+                     gain_of(sched, seq, hit_tokens, reach->end, reach->below_count) > best;
+    return takes_all ? reach->end : end;
+}
+
+/* ---- reading up from below ---- */
+
+// Those of the chunks that only the tier below has and has ready; they cannot go any more.
+static void pin_below(struct sched_offload *offload, const struct base_hash *keys, int64_t first,
+                      int64_t end)
+{
+    struct sched_lower *lower = &offload->lower;
+    lower->found.count = lower->keys.count = 0;
+    for (int64_t i = first; i < end; i++) {
+        if (kv_tier_find(&offload->tier.chunks, &keys[i]) == NULL) {
+            struct kv_chunk *chunk = kv_tier_find(&lower->tier.chunks, &keys[i]);
+            kv_tier_pin(&lower->tier.chunks, chunk);
+            base_vec_push(&lower->found, chunk);
+        }
+    }
+}
+
+// What the last offer to the first tier has dropped goes down; returns when that is written.
+static base_i128 demote(struct sched_offload *offload)
+{
+    if (!offload->lower.exists || !offload->lower.on_eviction) {
+        return 0;
+    }
+    return sched_lower_demote(&offload->lower, &offload->tier.chunks, offload->now);
+}
+
+// Up into the first tier. False when there is no room for them.
+static bool read_up(struct sched_offload *offload, const struct base_hash *keys, int64_t first,
+                    int64_t end, base_i128 *end_ticks)
+{
+    pin_below(offload, keys, first, end);
+    struct kv_chunks below = offload->lower.found;
+    offload->lower.found = (struct kv_chunks){0};
+    bool fits = sched_tier_offer(&offload->tier, keys + first, end - first, 0, offload->now,
+                                 &offload->found, &offload->places);
+    base_i128 at = fits ? demote(offload) : 0;
+    base_vec_free(&offload->lower.found);
+    offload->lower.found = below;
+    if (!fits) {
+        offload->refused_reads++;
+        for (size_t i = 0; i < below.count; i++) {
+            kv_tier_unpin(&offload->lower.tier.chunks, below.at[i]);
+        }
+        return false;
+    }
+    offload->has_orders = true;
+    *end_ticks =
+        sched_lower_read(&offload->lower, &offload->found, at > offload->now ? at : offload->now);
+    return true;
+}
+
+/* ---- prefetch ---- */
+
+void sched_offload_arrived(struct sched *sched, struct sched_seq *seq)
+{
+    if (sched->options->tier.prefetch != SCHED_PREFETCH_NONE && sched->offload.lower.exists) {
+        seq->offload.is_fresh = true;
+        base_vec_push(&sched->offload.fresh, seq);
+    }
+}
+
+void sched_offload_left_queue(struct sched *sched, struct sched_seq *seq)
+{
+    struct sched_seqs *fresh = &sched->offload.fresh;
+    if (!seq->offload.is_fresh) {
+        return;
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < fresh->count; i++) {
+        if (fresh->at[i] != seq) {
+            fresh->at[kept++] = fresh->at[i];
+        }
+    }
+    fresh->count = kept;
+    seq->offload.is_fresh = false;
+}
+
+static void prefetch(struct sched *sched, struct sched_seq *seq)
+{
+    struct sched_offload *offload = &sched->offload;
+    const struct sched_tier_options *options = &sched->options->tier;
+    struct sched_seq_offload *own = &seq->offload;
+    kv_prefix_lookup(sched->pool->prefix, &seq->cache.content,
+                     (sched_seq_known_tokens(seq) - 1) / sched->pool->block_tokens, &sched->hits);
+    int64_t size = offload->chunk_tokens, count = sched_seq_known_tokens(seq) / size;
+    int64_t first = sched->hits.blocks * sched->pool->block_tokens / size, end = first, below = 0;
+    const struct base_hash *keys = keys_of(sched, seq, count);
+    for (; end < count; end++) {
+        if (kv_tier_find(&offload->tier.chunks, &keys[end]) != NULL) {
+            continue;
+        }
+        const struct kv_chunk *chunk = kv_tier_find(&offload->lower.tier.chunks, &keys[end]);
+        if (chunk == NULL || !chunk->is_ready) {
+            break;
+        }
+        below++;
+    }
+    base_i128 done = 0;
+    if (below * size < options->prefetch_threshold_tokens || below == 0 ||
+        !read_up(offload, keys, first, end, &done)) {
+        return;
+    }
+    own->below_tokens = below * size;
+    base_i128 most = options->prefetch_base_ticks +
+                     (base_i128)options->prefetch_ticks_per_1024_tokens * own->below_tokens / 1024;
+    most = most < options->prefetch_most_ticks ? most : options->prefetch_most_ticks;
+    if (options->prefetch == SCHED_PREFETCH_WAIT) {
+        own->prefetch_until_ticks = done;
+    } else if (options->prefetch == SCHED_PREFETCH_TIMEOUT) {
+        own->prefetch_until_ticks = done < offload->now + most ? done : offload->now + most;
+    }
+}
+
+void sched_offload_prefetch(struct sched *sched)
+{
+    struct sched_seqs *fresh = &sched->offload.fresh;
+    for (size_t i = 0; i < fresh->count; i++) {
+        fresh->at[i]->offload.is_fresh = false;
+        prefetch(sched, fresh->at[i]);
+    }
+    fresh->count = 0;
+}
+
+/* ---- asking ---- */
+
+static void touch_all(struct sched_offload *offload, const struct base_hash *keys, int64_t count)
+{
+    kv_tier_touch(&offload->tier.chunks, keys, count);
+    if (offload->lower.exists) {
+        kv_tier_touch(&offload->lower.tier.chunks, keys, count);
+    }
+}
+
+// Less than a chunk is not worth a transfer.
+static int64_t loadable_tokens(const struct sched *sched, int64_t hit_tokens, int64_t end)
+{
+    int64_t size = sched->offload.chunk_tokens, tokens = end * size - hit_tokens;
+    return tokens >= size ? tokens : 0;
+}
+
 int64_t sched_offload_ask(struct sched *sched, struct sched_seq *seq, int64_t hit_blocks)
 {
     struct sched_offload *offload = &sched->offload;
+    const struct sched_tier_options *options = &sched->options->tier;
+    struct sched_seq_offload *own = &seq->offload;
     int64_t size = offload->chunk_tokens, hit_tokens = hit_blocks * sched->pool->block_tokens;
     int64_t count = sched_seq_known_tokens(seq) / size, first = hit_tokens / size;
     const struct base_hash *keys = keys_of(sched, seq, count);
-    kv_tier_touch(&offload->tier, keys, count);
+    own->declined_tokens = 0;
+    touch_all(offload, keys, count);
     if (count * size - hit_tokens < size) {
         return 0;
     }
-    kv_tier_count_asked(&offload->tier, keys + first, count - first);
-    bool is_sync = sched->options->tier.is_sync, later = false;
-    int64_t end = first;
-    for (; end < count; end++) {
-        const struct kv_chunk *chunk = kv_tier_find(&offload->tier, &keys[end]);
-        if (chunk == NULL || (is_sync && !chunk->is_ready)) {
-            break;
-        }
-        later = later || (!is_sync && (!chunk->is_ready || chunk->readers > 0));
+    if (options->store == SCHED_STORE_LOOKUPS) {
+        kv_tier_count_asked(&offload->tier.chunks, keys + first, count - first);
     }
-    if (later) {
+    if (own->prefetch_until_ticks > offload->now) {
         return -1;
     }
-    int64_t tokens = end * size - hit_tokens;
-    return tokens >= size ? tokens : 0; // less than a chunk is not worth a transfer
+    struct reach reach = reach_of(sched, keys, first, count);
+    if (options->by_cost && loadable_tokens(sched, hit_tokens, reach.end) > 0) {
+        int64_t end = worth_loading(sched, seq, hit_tokens, &reach);
+        own->declined_tokens = (reach.end - end) * size;
+        reach = reach_of(sched, keys, first, end);
+    }
+    if (reach.is_put_off) {
+        return -1;
+    }
+    if (reach.below_count > 0 && loadable_tokens(sched, hit_tokens, reach.end) > 0) {
+        base_i128 done;
+        if (options->is_sync) {
+            own->below_tokens = reach.below_count * size;
+        } else if (read_up(offload, keys, first, reach.end, &done)) {
+            own->below_tokens += reach.below_count * size;
+            return -1;
+        } else {
+            reach.end = reach.upper_end;
+        }
+    }
+    return loadable_tokens(sched, hit_tokens, reach.end);
+}
+
+void sched_offload_count(struct sched *sched, struct sched_seq *seq, int64_t hit_tokens,
+                         int64_t loaded_tokens)
+{
+    struct sched_offload *offload = &sched->offload;
+    struct sched_seq_offload *own = &seq->offload;
+    offload->asked_tokens += sched_seq_known_tokens(seq) - hit_tokens;
+    offload->hit_tokens += loaded_tokens;
+    offload->below_tokens += least(own->below_tokens, loaded_tokens);
+    offload->declined_tokens += own->declined_tokens;
+    offload->declined_count += own->declined_tokens > 0 ? 1 : 0;
+    own->below_tokens = own->declined_tokens = 0;
+}
+
+// A synchronous engine reads through the first tier, which keeps what it has room for.
+static base_i128 read_through(struct sched_offload *offload, const struct base_hash *keys,
+                              int64_t first, int64_t end)
+{
+    pin_below(offload, keys, first, end);
+    struct kv_chunks below = offload->lower.found;
+    if (below.count == 0) {
+        return 0;
+    }
+    offload->lower.found = (struct kv_chunks){0};
+    base_i128 at = offload->now;
+    if (sched_tier_offer(&offload->tier, keys + first, end - first, 0, offload->now,
+                         &offload->found, &offload->places)) {
+        base_i128 written = demote(offload);
+        at = written > at ? written : at;
+    } else {
+        offload->refused_reads++;
+        offload->found.count = 0;
+    }
+    base_vec_free(&offload->lower.found);
+    offload->lower.found = below;
+    return sched_lower_read(&offload->lower, &offload->found, at);
 }
 
 void sched_offload_load(struct sched *sched, struct sched_seq *seq, int64_t from, int64_t to)
@@ -169,13 +639,19 @@ void sched_offload_load(struct sched *sched, struct sched_seq *seq, int64_t from
     struct sched_transfer *load = transfer_new(offload, &offload->loads);
     load->seq = sched->options->tier.is_sync ? NULL : seq;
     load->blocks = (to - from) / sched->pool->block_tokens;
-    int64_t end = to / offload->chunk_tokens;
+    int64_t first = from / offload->chunk_tokens, end = to / offload->chunk_tokens;
     const struct base_hash *keys = keys_of(sched, seq, end);
-    for (int64_t i = from / offload->chunk_tokens; i < end; i++) {
-        struct kv_chunk *chunk = kv_tier_find(&offload->tier, &keys[i]);
-        kv_tier_pin(&offload->tier, chunk);
-        base_vec_push(&load->chunks, chunk);
+    for (int64_t i = first; i < end; i++) {
+        struct kv_chunk *chunk = kv_tier_find(&offload->tier.chunks, &keys[i]);
+        if (chunk != NULL) {
+            kv_tier_pin(&offload->tier.chunks, chunk);
+            base_vec_push(&load->chunks, chunk);
+        }
     }
+    if ((int64_t)load->chunks.count < end - first) {
+        load->not_before_ticks = read_through(offload, keys, first, end);
+    }
+    offload->unsent_load_ticks += kv_link_ticks(&offload->load_link, load->blocks);
     offload->loaded_blocks += load->blocks;
     offload->loading_count += load->seq != NULL ? 1 : 0;
     seq->offload.stored_chunks =
@@ -236,14 +712,20 @@ static int64_t storable_tokens(const struct sched *sched, const struct sched_seq
     return sched->options->tier.prompt_only ? least(tokens, seq->prompt_tokens) : tokens;
 }
 
+static int64_t options_threshold(const struct sched *sched)
+{
+    const struct sched_tier_options *options = &sched->options->tier;
+    bool counts = options->store == SCHED_STORE_LOOKUPS || options->store == SCHED_STORE_USES;
+    return counts ? options->store_threshold : 0;
+}
+
 static void add_store(struct sched *sched, const struct sched_plan *plan, struct sched_seq *seq,
                       int64_t first)
 {
     struct sched_offload *offload = &sched->offload;
     int64_t blocks = sched->options->tier.chunk_blocks;
-    struct sched_transfer *store = transfer_new(offload, &offload->stores);
-    store->number = ++offload->store_count;
-    store->plan = plan->number;
+    struct sched_transfer *store = store_new(offload, plan->number);
+    store->not_before_ticks = demote(offload);
     store->blocks = (int64_t)offload->found.count * blocks;
     for (size_t i = 0; i < offload->found.count; i++) {
         base_vec_push(&store->chunks, offload->found.at[i]);
@@ -252,6 +734,17 @@ static void add_store(struct sched *sched, const struct sched_plan *plan, struct
                              &store->sources);
     }
     offload->stored_blocks += store->blocks;
+}
+
+static void count_uses(struct sched_offload *offload, struct sched_seq *seq,
+                       const struct base_hash *keys, int64_t full)
+{
+    struct sched_seq_offload *own = &seq->offload;
+    int64_t from = own->used_chunks > own->stored_chunks ? own->used_chunks : own->stored_chunks;
+    if (from < full) {
+        kv_tier_count_asked(&offload->tier.chunks, keys + from, full - from);
+        own->used_chunks = full;
+    }
 }
 
 static void store_seq(struct sched *sched, const struct sched_plan *plan, struct sched_seq *seq)
@@ -263,8 +756,12 @@ static void store_seq(struct sched *sched, const struct sched_plan *plan, struct
         return;
     }
     const struct base_hash *keys = keys_of(sched, seq, full);
-    bool fits = kv_tier_offer(&offload->tier, keys + first, full - first, &offload->found,
-                              &offload->places);
+    if (sched->options->tier.store == SCHED_STORE_USES) {
+        count_uses(offload, seq, keys, full);
+    }
+    bool fits =
+        sched_tier_offer(&offload->tier, keys + first, full - first, options_threshold(sched),
+                         offload->now, &offload->found, &offload->places);
     set_behind(sched, seq, !fits);
     if (!fits) {
         return;
@@ -272,7 +769,7 @@ static void store_seq(struct sched *sched, const struct sched_plan *plan, struct
     seq->offload.stored_chunks = full;
     if (offload->found.count > 0) {
         add_store(sched, plan, seq, first);
-        kv_tier_touch(&offload->tier, keys, full);
+        kv_tier_touch(&offload->tier.chunks, keys, full);
     }
 }
 

@@ -16,15 +16,45 @@ enum sched_order { SCHED_FCFS, SCHED_PRIORITY };
 enum sched_misfit { SCHED_MISFIT_STOP, SCHED_MISFIT_SKIP };
 enum sched_free_order { SCHED_FREE_NEW, SCHED_FREE_OLD };
 
+/* When a chunk of the pool goes to the tier behind it. */
+enum sched_store {
+    SCHED_STORE_THROUGH, /* once a step has filled it */
+    SCHED_STORE_LOOKUPS, /* so, if the tier was asked for it `store_threshold` times */
+    SCHED_STORE_USES,    /* so, or found in the pool, at its `store_threshold`th use */
+    SCHED_STORE_BACK     /* when the pool drops it */
+};
+
+/* What is read up from below the first tier, and who waits for it. */
+enum sched_prefetch {
+    SCHED_PREFETCH_NONE,        /* what a look finds, and the request waits */
+    SCHED_PREFETCH_BEST_EFFORT, /* at arrival; a look takes what is there */
+    SCHED_PREFETCH_WAIT,        /* at arrival; the request waits until all of it is there */
+    SCHED_PREFETCH_TIMEOUT      /* or for so long */
+};
+
+enum { SCHED_TIERS_MAX = 2 };
+
+struct sched_tier_option {
+    int64_t capacity_chunks;
+    enum kv_tier_order order;
+    int64_t latency_ticks, read_ticks_per_block, write_ticks_per_block; /* of its links */
+    bool on_eviction; /* of a lower one: holds what the upper one drops, not all that it stores */
+};
+
 /* Memory behind the pool; see sched/offload.h. */
 struct sched_tier_options {
     int64_t chunk_blocks; /* blocks that are stored and loaded together; 0 = no tier */
-    int64_t capacity_chunks;
-    enum kv_tier_order order;
-    int64_t store_threshold;    /* see kv/tier.h */
+    size_t count;
+    struct sched_tier_option at[SCHED_TIERS_MAX];
+    enum sched_store store;
+    int64_t store_threshold;
     bool prompt_only;           /* answers are not stored */
     bool is_sync;               /* steps wait for their loads and stores */
     bool reserves_for_prefills; /* a load leaves the blocks that unfinished prompts still need */
+    bool by_cost;               /* loads only what takes less time than computing it again */
+    enum sched_prefetch prefetch;
+    int64_t prefetch_threshold_tokens; /* less is not read up */
+    int64_t prefetch_base_ticks, prefetch_ticks_per_1024_tokens, prefetch_most_ticks; /* TIMEOUT */
 };
 
 struct sched_options {

@@ -8,8 +8,8 @@
 #ifndef KVSIM_SCHED_SEQ_H
 #define KVSIM_SCHED_SEQ_H
 
-#include "base/hash.h"
 #include "kv/paged.h"
+#include "kv/tier.h"
 #include "sched/front_window.h"
 
 #include <stdbool.h>
@@ -29,15 +29,17 @@ enum sched_state {
 
 /* With a tier behind the pool (sched/offload.h). Zeroed = nothing. */
 struct sched_seq_offload {
-    struct {
-        struct base_hash *at;
-        size_t count, capacity;
-    } keys;        /* of its chunks, as far as they were asked for; owned */
-    bool is_aside; /* stands in the list of those set aside */
+    struct kv_keys keys; /* of its chunks, as far as they were asked for; owned */
+    bool is_aside;       /* stands in the list of those set aside */
     bool load_is_done, is_behind;
-    int64_t load_to;                         /* tokens in the cache once it is loaded */
-    int64_t load_blocks;                     /* blocks that the transfer writes to */
-    int64_t stored_chunks;                   /* leading ones that were offered to the tier */
+    bool is_fresh;                  /* has yet to be asked for at its arrival: prefetch */
+    base_i128 prefetch_until_ticks; /* it is passed over before that */
+    int64_t below_tokens,
+        declined_tokens;   /* found below the first tier; found and not worth loading */
+    int64_t load_to;       /* tokens in the cache once it is loaded */
+    int64_t load_blocks;   /* blocks that the transfer writes to */
+    int64_t stored_chunks; /* leading ones that were offered to the tier */
+    int64_t used_chunks;   /* leading ones whose use was counted */
     struct sched_seq *fill_prev, *fill_next; /* front members that fill a chunk at the same steps */
 };
 

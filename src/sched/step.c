@@ -80,6 +80,9 @@ void sched_plan_release(struct sched_plan *plan)
 void sched_enqueue_as_asked(struct sched *sched, struct sched_seq *seq)
 {
     sched_queue_add(&sched->waiting, seq);
+    if (sched_has_tier(sched)) {
+        sched_offload_arrived(sched, seq);
+    }
 }
 
 /* ---- small steps on one sequence ---- */
@@ -231,6 +234,9 @@ void sched_free_aside(struct sched *sched, struct sched_seq *seq)
 // Out of the queue; what a transfer still writes to is given back when that has ended.
 static void leave_queue(struct sched *sched, struct sched_seq *seq)
 {
+    if (sched_has_tier(sched)) {
+        sched_offload_left_queue(sched, seq);
+    }
     if (!seq->offload.is_aside) {
         sched_queue_remove(&sched->waiting, seq);
         return;

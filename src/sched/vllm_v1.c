@@ -361,8 +361,7 @@ static void take_hits(struct sched *sched, struct sched_seq *seq, int64_t loaded
         count_reuse(sched, seq, loaded_tokens);
     }
     if (sched_has_tier(sched)) {
-        sched->offload.asked_tokens += sched_seq_known_tokens(seq) - hit_tokens;
-        sched->offload.hit_tokens += loaded_tokens;
+        sched_offload_count(sched, seq, hit_tokens, loaded_tokens);
     }
     sched_begin_windows(sched, seq, tokens);
     seq->cached_tokens = seq->was_admitted ? seq->cached_tokens : tokens;
@@ -480,6 +479,7 @@ static struct look_result start_load(struct sched *sched, struct sched_seq *seq,
     int64_t usable = (to < last ? to : last) - hit_tokens;
     take_hits(sched, seq, usable);
     int64_t blocks = kv_paged_blocks_for(sched->pool, to) - sched->hits.blocks;
+    sched_offload_load(sched, seq, hit_tokens, to);
     bool taken = kv_paged_take(sched->pool, blocks);
     base_require(taken);
     sched->pool->loading_blocks += blocks;
@@ -487,7 +487,6 @@ static struct look_result start_load(struct sched *sched, struct sched_seq *seq,
     seq->offload.load_is_done = false;
     seq->offload.load_blocks = blocks;
     seq->offload.load_to = hit_tokens + usable;
-    sched_offload_load(sched, seq, hit_tokens, to);
     return passed_over;
 }
 
@@ -566,6 +565,7 @@ static enum sched_wait admit_with_tier(struct sched *sched, struct sched_plan *p
 {
     struct sched_list *list = &sched->offload.aside;
     struct sched_seq *aside = list->head, *seq;
+    sched_offload_prefetch(sched);
     while ((seq = next_to_look_at(sched, aside)) != NULL) {
         enum sched_wait wait = wait_for_room(sched, budget);
         if (wait != SCHED_WAIT_NONE) {

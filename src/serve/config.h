@@ -28,11 +28,10 @@ struct serve_copy_ticks {
     int64_t per_context_token; /* after the step: K and V repeated to all query heads */
 };
 
-/* Memory behind the pool: its links, of one GPU. What it holds and does stands in sched_options.tier. */
+/* Memory behind the pool, for reports: what it holds and does stands in sched_options.tier. */
 struct serve_tier {
-    const char *name; /* NULL: there is none */
-    int64_t latency_ticks, read_ticks_per_block, write_ticks_per_block;
-    int64_t block_bytes, capacity_bytes; /* over all GPUs of a replica */
+    const char *name;       /* NULL: there is none */
+    int64_t capacity_bytes; /* over all GPUs of a replica */
 };
 
 /* How the engine is walked: the same results by arithmetic (jumping) or step by step (for tests and --steps). */
@@ -103,7 +102,7 @@ struct serve_config {
     bool kv_compaction;             /* of a space; first fit and best fit only */
     enum kv_eviction kv_eviction;   /* of a prefix cache; other than lru with free_order new only */
     struct serve_copy_ticks copy;   /* concatenation, compaction */
-    struct serve_tier tier;
+    struct serve_tier tiers[SCHED_TIERS_MAX]; /* nearest first */
     struct cost_config cost;
     struct workload_spec workload;
 

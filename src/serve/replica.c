@@ -42,6 +42,7 @@ enum kvsim_status serve_replica_init(struct serve_replica *replica, struct serve
     size_t class_count = config->workload.class_count;
     const struct sched_ops *ops = config->scheduler != NULL ? config->scheduler : &sched_vllm_v1;
     sched_init(&replica->sched, ops, &config->sched, &replica->pool, arena, class_count);
+    serve_transfers_init(replica);
     for (size_t i = 0; i < SERVE_FLIGHTS; i++) {
         struct sched_plan *plan = &replica->flights[i].plan;
         plan->class_count = class_count;

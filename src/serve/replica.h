@@ -50,12 +50,6 @@ struct serve_flight {
     struct base_arena texts;
 };
 
-/* One direction between pool and tier. */
-struct serve_link {
-    base_i128 free_ticks; /* when all that was put on it has ended */
-    base_i128 busy_ticks; /* sum of the durations */
-};
-
 struct serve;
 
 struct serve_replica {
@@ -81,7 +75,6 @@ struct serve_replica {
         size_t count, capacity;
     } thrown_out;
     struct base_arena thrown_out_texts;
-    struct serve_link load_link, store_link;
     base_i128 stall_ticks; /* steps waited for transfers */
     bool loads_follow;     /* loads decided without a step begin when the running one ends */
     uint64_t loads_flush;  /* and wait for this store */

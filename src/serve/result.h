@@ -9,6 +9,7 @@
 #include "cost/cost.h"
 #include "kv/paged.h"
 #include "record/rows.h"
+#include "sched/options.h"
 #include "sched/reuse.h"
 #include "spec/slo.h"
 #include "stats/hist.h"
@@ -52,6 +53,19 @@ struct serve_integrals {
     base_i128 bound[2][COST_BOUND_COUNT]; /* [0] steps with prefill, [1] pure decode */
 };
 
+/* Of a tier behind the pool. Tokens asked for: beyond what is nearer, at admissions. */
+struct serve_tier_result {
+    int64_t asked_tokens, hit_tokens;
+    int64_t read_blocks, written_blocks, reads, writes; /* over its links; transfers */
+    int64_t added_chunks, evicted_chunks, held_chunks;  /* held at the end */
+    int64_t refused_stores,
+        refused_reads; /* no room for what was offered; above, for what is below */
+    int64_t peak_chunks;
+    base_i128 held_chunk_ticks;                  /* integral over the run */
+    base_i128 read_ticks, write_ticks;           /* its links were busy */
+    base_i128 read_wait_ticks, write_wait_ticks; /* transfers that waited for those before them */
+};
+
 struct serve_replica_result {
     struct serve_integrals whole;  /* time 0 to the end of the run */
     struct serve_integrals window; /* the measured window */
@@ -65,11 +79,10 @@ struct serve_replica_result {
     uint64_t requests;                                 /* routed here */
     int64_t lookup_tokens, hit_tokens, evicted_blocks; /* of the prefix cache */
     struct sched_reuse reuse;
-    /* Of the tier behind the pool. Asked for: beyond the pool's own hits, at admissions. */
-    int64_t tier_asked_tokens, tier_hit_tokens, tier_loaded_blocks, tier_stored_blocks;
-    int64_t tier_evicted_chunks, tier_refused_stores;
-    base_i128 load_ticks, store_ticks; /* the links were busy */
-    base_i128 stall_ticks;             /* steps waited for transfers */
+    struct serve_tier_result tiers[SCHED_TIERS_MAX]; /* nearest first */
+    int64_t declined_tokens, declined_count; /* found in a tier, and computed again all the same */
+    base_i128 load_wait_ticks; /* sum over loads, from when each could begin to its end */
+    base_i128 stall_ticks;     /* steps waited for transfers */
 };
 
 struct serve_class_result {

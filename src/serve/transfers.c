@@ -3,9 +3,19 @@
 #include "base/error.h"
 #include "serve/serve_int.h"
 
-static base_i128 later_of(base_i128 a, base_i128 b)
+static int64_t prefill_ticks(void *context, int64_t cached, int64_t tokens, bool emits)
 {
-    return a > b ? a : b;
+    const struct serve_replica *replica = context;
+    struct cost_shape shape = {.cached_step_tokens = replica->sched.options->cached_step_tokens,
+                               .emitting_count = emits ? 1 : 0};
+    cost_shape_add_prefill(&shape, 1, tokens, cached);
+    return cost_step(replica->cost, &shape).ticks;
+}
+
+void serve_transfers_init(struct serve_replica *replica)
+{
+    replica->sched.offload.prefill_ticks = prefill_ticks;
+    replica->sched.offload.prefill_context = replica;
 }
 
 void serve_transfers_settle(struct serve_replica *replica, base_i128 now)
@@ -21,39 +31,11 @@ void serve_transfers_settle(struct serve_replica *replica, base_i128 now)
     gone->count = 0;
 }
 
-// Everything of a list that is on no link yet, stores up to those of `plan`; returns when the last of it ends, or `at`.
-static base_i128 submit(struct serve_replica *replica, bool is_load, uint64_t plan, base_i128 at)
+// All loads, behind the store that the turn's blocks wait for.
+static void send_loads(struct serve_replica *replica, uint64_t flush, base_i128 at)
 {
-    const struct serve_tier *tier = &replica->serve->config->tier;
-    struct sched_offload *offload = &replica->sched.offload;
-    struct serve_link *link = is_load ? &replica->load_link : &replica->store_link;
-    int64_t per_block = is_load ? tier->read_ticks_per_block : tier->write_ticks_per_block;
-    base_i128 last = at;
-    struct sched_transfer *transfer = is_load ? offload->loads.head : offload->stores.head;
-    for (; transfer != NULL && transfer->plan <= plan; transfer = transfer->next) {
-        if (transfer->is_submitted) {
-            continue;
-        }
-        base_i128 ticks = tier->latency_ticks + (base_i128)transfer->blocks * per_block;
-        transfer->is_submitted = true;
-        transfer->end_ticks = later_of(link->free_ticks, at) + ticks;
-        link->free_ticks = last = transfer->end_ticks;
-        link->busy_ticks += ticks;
-    }
-    return last;
-}
-
-static base_i128 flushed_at(const struct serve_replica *replica, uint64_t flush, base_i128 start)
-{
-    const struct sched_transfer *store = replica->sched.offload.stores.head;
-    while (store != NULL && store->number < flush) {
-        store = store->next;
-    }
-    if (flush == 0 || store == NULL || store->number != flush) {
-        return start;
-    }
-    base_require(store->is_submitted);
-    return later_of(start, store->end_ticks);
+    struct sched *sched = &replica->sched;
+    sched_offload_send(sched, true, UINT64_MAX, sched_offload_store_end(sched, flush, at));
 }
 
 void serve_transfers_without_step(struct serve_replica *replica, const struct sched_plan *plan,
@@ -63,7 +45,7 @@ void serve_transfers_without_step(struct serve_replica *replica, const struct sc
         return;
     }
     if (replica->running == NULL) {
-        submit(replica, true, UINT64_MAX, flushed_at(replica, plan->flush, now));
+        send_loads(replica, plan->flush, now);
         return;
     }
     replica->loads_follow = true;
@@ -73,15 +55,16 @@ void serve_transfers_without_step(struct serve_replica *replica, const struct sc
 int64_t serve_transfers_step_ticks(struct serve_replica *replica, const struct sched_plan *plan,
                                    base_i128 start, int64_t ticks)
 {
-    if (!sched_has_tier(&replica->sched)) {
+    struct sched *sched = &replica->sched;
+    if (!sched_has_tier(sched)) {
         return ticks;
     }
-    bool is_sync = replica->sched.options->tier.is_sync;
-    base_i128 begin = flushed_at(replica, plan->flush, start);
-    base_i128 loaded = submit(replica, true, UINT64_MAX, begin);
+    bool is_sync = sched->options->tier.is_sync;
+    base_i128 begin = sched_offload_store_end(sched, plan->flush, start);
+    base_i128 loaded = sched_offload_send(sched, true, UINT64_MAX, begin);
     base_i128 end = (is_sync ? loaded : begin) + ticks;
     if (is_sync) {
-        end = submit(replica, false, plan->number, end);
+        end = sched_offload_send(sched, false, plan->number, end);
     }
     replica->stall_ticks += end - start - ticks;
     // A link that can't keep up makes steps wait ever longer: no answer comes of that.
@@ -96,27 +79,61 @@ void serve_transfers_step_ended(struct serve_replica *replica, const struct sche
     if (!sched_has_tier(&replica->sched)) {
         return;
     }
-    submit(replica, false, plan->number, now);
+    sched_offload_send(&replica->sched, false, plan->number, now);
     if (replica->loads_follow) {
         replica->loads_follow = false;
-        submit(replica, true, UINT64_MAX, flushed_at(replica, replica->loads_flush, now));
+        send_loads(replica, replica->loads_flush, now);
     }
 }
 
 base_i128 serve_transfers_next_end(const struct serve_replica *replica, bool is_idle)
 {
-    base_i128 next = SERVE_NEVER;
+    base_i128 next;
+    bool any =
+        sched_has_tier(&replica->sched) && sched_offload_next_end(&replica->sched, is_idle, &next);
+    return any ? next : SERVE_NEVER;
+}
+
+/* ---- the end of a run ---- */
+
+static void fill_tier(const struct sched_tier *tier, const struct kv_link *read,
+                      const struct kv_link *write, base_i128 now, struct serve_tier_result *out)
+{
+    *out = (struct serve_tier_result){.read_blocks = read->blocks,
+                                      .written_blocks = write->blocks,
+                                      .reads = read->transfers,
+                                      .writes = write->transfers,
+                                      .added_chunks = tier->chunks.added_chunks,
+                                      .evicted_chunks = tier->chunks.evicted_chunks,
+                                      .held_chunks = kv_tier_chunk_count(&tier->chunks),
+                                      .refused_stores = tier->chunks.refused_stores,
+                                      .peak_chunks = tier->held_peak,
+                                      .held_chunk_ticks = sched_tier_held(tier, now),
+                                      .read_ticks = read->busy_ticks,
+                                      .write_ticks = write->busy_ticks,
+                                      .read_wait_ticks = read->wait_ticks,
+                                      .write_wait_ticks = write->wait_ticks};
+}
+
+void serve_transfers_result(const struct serve_replica *replica, base_i128 now,
+                            struct serve_replica_result *out)
+{
+    const struct sched_offload *offload = &replica->sched.offload;
+    const struct sched_lower *lower = &offload->lower;
     if (!sched_has_tier(&replica->sched)) {
-        return next;
+        return;
     }
-    const struct sched_transfer *load = replica->sched.offload.loads.head;
-    const struct sched_transfer *store = replica->sched.offload.stores.head;
-    if (load != NULL && load->is_submitted) {
-        next = load->end_ticks;
+    fill_tier(&offload->tier, &offload->load_link, &offload->store_link, now, &out->tiers[0]);
+    out->tiers[0].asked_tokens = offload->asked_tokens;
+    out->tiers[0].hit_tokens = offload->hit_tokens - offload->below_tokens;
+    if (lower->exists) {
+        fill_tier(&lower->tier, &lower->read_link, &lower->write_link, now, &out->tiers[1]);
+        out->tiers[1].asked_tokens = offload->asked_tokens - out->tiers[0].hit_tokens;
+        out->tiers[1].hit_tokens = offload->below_tokens;
+        out->tiers[1].refused_reads = offload->refused_reads;
     }
-    bool stores_matter = is_idle && sched_waiting_count(&replica->sched) > 0;
-    if (stores_matter && store != NULL && store->is_submitted && store->end_ticks < next) {
-        next = store->end_ticks;
-    }
-    return next;
+    out->declined_tokens = offload->declined_tokens;
+    out->declined_count = offload->declined_count;
+    out->load_wait_ticks = offload->load_ticks;
+    out->stall_ticks = replica->stall_ticks;
 }

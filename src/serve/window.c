@@ -1,6 +1,7 @@
 #include "serve/window.h"
 
 #include "serve/segments.h"
+#include "serve/transfers.h"
 
 /* ---- begin: what is warm-up, when the window closes ---- */
 
@@ -247,15 +248,7 @@ void serve_window_end(struct serve *serve, base_i128 now)
         out->hit_tokens = replica->sched.hit_tokens;
         out->reuse = replica->sched.reuse;
         out->evicted_blocks = serve_replica_evicted_blocks(replica);
-        out->tier_asked_tokens = replica->sched.offload.asked_tokens;
-        out->tier_hit_tokens = replica->sched.offload.hit_tokens;
-        out->tier_loaded_blocks = replica->sched.offload.loaded_blocks;
-        out->tier_stored_blocks = replica->sched.offload.stored_blocks;
-        out->tier_evicted_chunks = replica->sched.offload.tier.evicted_chunks;
-        out->tier_refused_stores = replica->sched.offload.tier.refused_stores;
-        out->load_ticks = replica->load_link.busy_ticks;
-        out->store_ticks = replica->store_link.busy_ticks;
-        out->stall_ticks = replica->stall_ticks;
+        serve_transfers_result(replica, now, out);
         out->peak_running = replica->tally.peak_running;
         out->peak_waiting = replica->tally.peak_waiting;
         out->steps = replica->steps;

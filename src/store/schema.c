@@ -150,7 +150,7 @@ static const struct view plain_views[] = {
     {"run_limit", "run_id, kind, phase, name, share FROM limit_share"},
     {"run_tier", "run_id, tier, capacity_bytes, hit_tokens, queried_tokens, hit_rate, hit_blocks, "
                  "bytes_in, bytes_out, link_busy, read_busy, write_busy, evicted, refused_stores, "
-                 "claim FROM tier"},
+                 "held_bytes, read_wait_ms, write_wait_ms, claim FROM tier"},
     {"run_tail", "run_id, metric, cause, share, ms FROM tail_share"},
     {"run_caveat", "run_id, code, text FROM caveat"},
     {"run_param", "run_id, key, value, unit, origin, claim, source FROM param"},
@@ -221,10 +221,19 @@ static enum kvsim_status add_missing_columns(struct store *store, struct base_te
 
 static void add_tier_table(struct base_text *sql)
 {
-    for (size_t i = 0; i < store_table_count; i++) {
-        if (strcmp(store_tables[i].name, "tier") == 0)
-            add_list_table(sql, &store_tables[i]);
-    }
+    base_text_add(sql, "CREATE TABLE tier (run_id INTEGER NOT NULL REFERENCES run, "
+                       "position INTEGER NOT NULL, tier TEXT NOT NULL, capacity_bytes REAL, "
+                       "hit_tokens REAL, queried_tokens REAL, hit_rate REAL, hit_blocks REAL, "
+                       "bytes_in REAL, bytes_out REAL, link_busy REAL, read_busy REAL, "
+                       "write_busy REAL, evicted REAL, refused_stores REAL, claim TEXT NOT NULL, "
+                       "PRIMARY KEY (run_id, position)) STRICT, WITHOUT ROWID;\n");
+}
+
+static void add_tier_columns(struct base_text *sql)
+{
+    static const char *const names[] = {"held_bytes", "read_wait_ms", "write_wait_ms"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        base_text_printf(sql, "ALTER TABLE tier ADD COLUMN %s REAL;\n", names[i]);
 }
 
 /* What leads from a version to the next one; row v - 1 leads from v. */
@@ -232,6 +241,7 @@ static void (*const migrations[STORE_SCHEMA_VERSION - 1])(struct base_text *sql)
     store_sweep_add_tables,      /* 1 had runs only */
     store_validation_add_tables, /* 2 had no validations */
     add_tier_table,              /* 3 had no tiers */
+    add_tier_columns,            /* 4 did not know how full they are, and who waits for a link */
 };
 
 enum kvsim_status store_schema_migrate(struct store *store, struct kvsim_error *err)

@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 /* "kvsm": what PRAGMA application_id says of a database of kvsim. */
-enum { STORE_APPLICATION_ID = 0x6b76736d, STORE_SCHEMA_VERSION = 4 };
+enum { STORE_APPLICATION_ID = 0x6b76736d, STORE_SCHEMA_VERSION = 5 };
 
 enum store_mode {
     STORE_READ, /* the database must exist; it is never changed */

@@ -79,6 +79,9 @@ static const struct store_column tier_columns[] = {
     FIELD(record_tier_row, evicted, "evicted", STORE_REAL),
     FIELD(record_tier_row, refused_stores, "refused_stores", STORE_REAL),
     FIELD(record_tier_row, claim, "claim", STORE_TEXT),
+    FIELD(record_tier_row, held_bytes, "held_bytes", STORE_REAL),
+    FIELD(record_tier_row, read_wait_ms, "read_wait_ms", STORE_REAL),
+    FIELD(record_tier_row, write_wait_ms, "write_wait_ms", STORE_REAL),
     END};
 
 static const struct store_column tail_columns[] = {

@@ -208,28 +208,36 @@ FIGURE(lost_blocks, c->sched.enable_prefix_caching &&unknown_reuse(c, r) <= 0
                         : (double)NAN)
 FIGURE(cut_blocks, c->sched.enable_prefix_caching &&unknown_reuse(c, r) <= 0 ? sum_cut_blocks(c, r)
                                                                              : (double)NAN)
-SUM_REPLICAS(sum_tier_hits, replica->tier_hit_tokens)
-SUM_REPLICAS(sum_tier_asked, replica->tier_asked_tokens)
-SUM_REPLICAS(sum_stored_blocks, replica->tier_stored_blocks)
-SUM_REPLICAS(sum_loaded_blocks, replica->tier_loaded_blocks)
-SUM_REPLICAS(load_ticks, base_i128_to_double(replica->load_ticks))
-SUM_REPLICAS(store_ticks, base_i128_to_double(replica->store_ticks))
+SUM_REPLICAS(sum_tier_hits, replica->tiers[0].hit_tokens + replica->tiers[1].hit_tokens)
+SUM_REPLICAS(sum_tier_asked, replica->tiers[0].asked_tokens)
+SUM_REPLICAS(sum_declined, replica->declined_tokens)
+SUM_REPLICAS(sum_stored_blocks, replica->tiers[0].written_blocks)
+SUM_REPLICAS(sum_loaded_blocks, replica->tiers[0].read_blocks)
+SUM_REPLICAS(load_ticks, base_i128_to_double(replica->tiers[0].read_ticks))
+SUM_REPLICAS(store_ticks, base_i128_to_double(replica->tiers[0].write_ticks))
+SUM_REPLICAS(lower_read_ticks, base_i128_to_double(replica->tiers[1].read_ticks))
+SUM_REPLICAS(lower_write_ticks, base_i128_to_double(replica->tiers[1].write_ticks))
 SUM_REPLICAS(stall_ticks, base_i128_to_double(replica->stall_ticks))
-FIGURE(tier_hit_tokens, c->tier.name != NULL ? sum_tier_hits(c, r) : (double)NAN)
+FIGURE(tier_hit_tokens, c->tiers[0].name != NULL ? sum_tier_hits(c, r) : (double)NAN)
+FIGURE(tier_declined_tokens, c->tiers[0].name != NULL ? sum_declined(c, r) : (double)NAN)
 FIGURE(tier_hit_rate,
        sum_tier_asked(c, r) > 0 ? sum_tier_hits(c, r) / sum_tier_asked(c, r) : (double)NAN)
-FIGURE(tier_bytes_in,
-       c->tier.name != NULL ? sum_stored_blocks(c, r) * (double)c->tier.block_bytes : (double)NAN)
-FIGURE(tier_bytes_out,
-       c->tier.name != NULL ? sum_loaded_blocks(c, r) * (double)c->tier.block_bytes : (double)NAN)
+FIGURE(tier_bytes_in, c->tiers[0].name != NULL
+                          ? sum_stored_blocks(c, r) * (double)c->layout.block_bytes
+                          : (double)NAN)
+FIGURE(tier_bytes_out, c->tiers[0].name != NULL
+                           ? sum_loaded_blocks(c, r) * (double)c->layout.block_bytes
+                           : (double)NAN)
 
 static double share_of_run(const struct serve_config *c, const struct serve_result *r, double ticks)
 {
     double whole = base_i128_to_double(r->end_ticks) * c->replica_count;
-    return c->tier.name != NULL && whole > 0 ? ticks / whole : (double)NAN;
+    return c->tiers[0].name != NULL && whole > 0 ? ticks / whole : (double)NAN;
 }
 
-FIGURE(tier_link_busy, share_of_run(c, r, fmax(load_ticks(c, r), store_ticks(c, r))))
+FIGURE(tier_link_busy, share_of_run(c, r,
+                                    fmax(fmax(load_ticks(c, r), store_ticks(c, r)),
+                                         fmax(lower_read_ticks(c, r), lower_write_ticks(c, r)))))
 FIGURE(tier_stall_fraction, share_of_run(c, r, stall_ticks(c, r)))
 FIGURE(pending_blocks, isnan(lost_blocks(c, r)) ? (double)NAN : sum_pending_blocks(c, r))
 FIGURE(recomputed_blocks, isnan(lost_blocks(c, r)) ? (double)NAN : sum_own_blocks(c, r))
@@ -370,6 +378,7 @@ static const struct figure figures[] = {
     {.column = RECORD_TIER_BYTES_OUT, .of = tier_bytes_out},
     {.column = RECORD_TIER_LINK_BUSY, .of = tier_link_busy},
     {.column = RECORD_TIER_STALL_FRACTION, .of = tier_stall_fraction},
+    {.column = RECORD_TIER_DECLINED_TOKENS, .of = tier_declined_tokens},
     {.column = RECORD_PREFIX_PENDING_BLOCKS, .of = pending_blocks},
     {.column = RECORD_PREFIX_RECOMPUTED_BLOCKS, .of = recomputed_blocks},
     {.column = RECORD_UNFINISHED, .of = unfinished},

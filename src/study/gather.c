@@ -250,66 +250,120 @@ static void gather_limits(const struct study_replications *replications, struct 
 
 /* ---- where content was found ---- */
 
-static void add_replica_to_tiers(const struct serve_config *config,
-                                 const struct serve_result *result, size_t replica, double weight,
-                                 struct record_tier_row *gpu, struct record_tier_row *tier)
+// Sums over replicas, weighted by replication; waits are sums of transfers until they are divided by their number.
+struct tier_sum {
+    struct record_tier_row row;
+    double reads, writes;
+};
+
+static void add_pool(const struct serve_replica_result *from, double weight,
+                     struct record_tier_row *row)
 {
-    const struct serve_replica_result *from = &result->replicas[replica];
-    double block_bytes = (double)config->tier.block_bytes;
-    double share = weight / (base_i128_to_double(result->end_ticks) * config->replica_count);
-    gpu->hit_tokens += weight * (double)from->hit_tokens;
-    gpu->queried_tokens += weight * (double)from->lookup_tokens;
-    gpu->hit_blocks += weight * (double)from->reuse.hit_blocks;
-    gpu->evicted += weight * (double)from->evicted_blocks;
-    tier->hit_tokens += weight * (double)from->tier_hit_tokens;
-    tier->queried_tokens += weight * (double)from->tier_asked_tokens;
-    tier->hit_blocks += weight * (double)from->tier_loaded_blocks;
-    tier->bytes_in += weight * (double)from->tier_stored_blocks * block_bytes;
-    tier->bytes_out += weight * (double)from->tier_loaded_blocks * block_bytes;
-    tier->evicted += weight * (double)(from->tier_evicted_chunks * config->sched.tier.chunk_blocks);
-    tier->refused_stores += weight * (double)from->tier_refused_stores;
-    tier->read_busy += share * base_i128_to_double(from->load_ticks);
-    tier->write_busy += share * base_i128_to_double(from->store_ticks);
+    row->hit_tokens += weight * (double)from->hit_tokens;
+    row->queried_tokens += weight * (double)from->lookup_tokens;
+    row->hit_blocks += weight * (double)from->reuse.hit_blocks;
+    row->evicted += weight * (double)from->evicted_blocks;
 }
 
-static double rate_of(const struct record_tier_row *row)
+static void add_tier(const struct serve_config *config, const struct serve_result *result,
+                     const struct serve_tier_result *from, double weight, struct tier_sum *sum)
 {
-    return row->queried_tokens > 0 ? row->hit_tokens / row->queried_tokens : (double)NAN;
+    struct record_tier_row *row = &sum->row;
+    double block_bytes = (double)config->layout.block_bytes;
+    double chunk_blocks = (double)config->sched.tier.chunk_blocks;
+    double end = base_i128_to_double(result->end_ticks), share = weight / end;
+    row->hit_tokens += weight * (double)from->hit_tokens;
+    row->queried_tokens += weight * (double)from->asked_tokens;
+    row->hit_blocks += weight * (double)from->read_blocks;
+    row->bytes_in += weight * (double)from->written_blocks * block_bytes;
+    row->bytes_out += weight * (double)from->read_blocks * block_bytes;
+    row->held_bytes +=
+        share * base_i128_to_double(from->held_chunk_ticks) * chunk_blocks * block_bytes;
+    row->evicted += weight * (double)from->evicted_chunks * chunk_blocks;
+    row->refused_stores += weight * (double)from->refused_stores;
+    row->read_busy += share / config->replica_count * base_i128_to_double(from->read_ticks);
+    row->write_busy += share / config->replica_count * base_i128_to_double(from->write_ticks);
+    row->read_wait_ms += weight * base_i128_to_double(from->read_wait_ticks);
+    row->write_wait_ms += weight * base_i128_to_double(from->write_wait_ticks);
+    sum->reads += weight * (double)from->reads;
+    sum->writes += weight * (double)from->writes;
+}
+
+static double ratio_or_none(double part, double whole)
+{
+    return whole > 0 ? part / whole : (double)NAN;
+}
+
+static double busier_share(const struct serve_config *config, const struct serve_result *result,
+                           size_t tier)
+{
+    double read = 0, write = 0;
+    for (size_t r = 0; r < config->replica_count; r++) {
+        read += base_i128_to_double(result->replicas[r].tiers[tier].read_ticks);
+        write += base_i128_to_double(result->replicas[r].tiers[tier].write_ticks);
+    }
+    return fmax(read, write) / (base_i128_to_double(result->end_ticks) * config->replica_count);
+}
+
+static void push_tier(struct record_run *out, struct tier_sum *sum)
+{
+    struct record_tier_row *row = &sum->row;
+    const double ticks_per_ms = 1e6 * (double)BASE_TICKS_PER_NS;
+    row->hit_rate = ratio_or_none(row->hit_tokens, row->queried_tokens);
+    row->read_wait_ms = ratio_or_none(row->read_wait_ms / ticks_per_ms, sum->reads);
+    row->write_wait_ms = ratio_or_none(row->write_wait_ms / ticks_per_ms, sum->writes);
+    row->claim = spec_claim_name(SPEC_SIMULATED);
+    base_vec_push(&out->tiers, *row);
+}
+
+static void gather_pool_as_tier(const struct study_replications *replications, double weight,
+                                struct record_run *out)
+{
+    const struct serve_config *config = replications->config;
+    const double none = (double)NAN;
+    struct tier_sum gpu = {
+        .row = {.tier = "gpu",
+                .capacity_bytes = (double)config->pool_blocks * (double)config->layout.block_bytes *
+                                  config->replica_count,
+                .bytes_in = none,
+                .bytes_out = none,
+                .held_bytes = none,
+                .link_busy = none,
+                .read_busy = none,
+                .write_busy = none,
+                .refused_stores = none}};
+    for (size_t i = 0; i < replications->count; i++) {
+        for (size_t r = 0; r < config->replica_count; r++) {
+            add_pool(&replications->at[i].result.replicas[r], weight, &gpu.row);
+        }
+    }
+    push_tier(out, &gpu);
 }
 
 static void gather_tiers(const struct study_replications *replications, struct record_run *out)
 {
     const struct serve_config *config = replications->config;
-    if (config->tier.name == NULL) {
+    double weight = 1.0 / (double)replications->count;
+    if (config->tiers[0].name == NULL) {
         return;
     }
-    const double none = (double)NAN;
-    struct record_tier_row gpu = {.tier = "gpu",
-                                  .capacity_bytes = (double)config->pool_blocks *
-                                                    (double)config->layout.block_bytes *
-                                                    config->replica_count,
-                                  .bytes_in = none,
-                                  .bytes_out = none,
-                                  .link_busy = none,
-                                  .read_busy = none,
-                                  .write_busy = none,
-                                  .refused_stores = none,
-                                  .claim = spec_claim_name(SPEC_SIMULATED)};
-    struct record_tier_row tier = {.tier = base_arena_copy(&out->arena, config->tier.name),
-                                   .capacity_bytes =
-                                       (double)config->tier.capacity_bytes * config->replica_count,
-                                   .claim = spec_claim_name(SPEC_SIMULATED)};
-    for (size_t i = 0; i < replications->count; i++) {
-        for (size_t r = 0; r < config->replica_count; r++) {
-            add_replica_to_tiers(config, &replications->at[i].result, r,
-                                 1.0 / (double)replications->count, &gpu, &tier);
+    gather_pool_as_tier(replications, weight, out);
+    for (size_t t = 0; t < config->sched.tier.count; t++) {
+        struct tier_sum sum = {.row = {.tier = base_arena_copy(&out->arena, config->tiers[t].name),
+                                       .capacity_bytes = (double)config->tiers[t].capacity_bytes *
+                                                         config->replica_count}};
+        for (size_t i = 0; i < replications->count; i++) {
+            const struct serve_result *result = &replications->at[i].result;
+            sum.row.link_busy += weight * busier_share(config, result, t);
+            for (size_t r = 0; r < config->replica_count; r++) {
+                add_tier(config, result, &result->replicas[r].tiers[t], weight, &sum);
+            }
         }
+        if (config->sched.tier.count == 1) {
+            sum.row.link_busy = record_get_real(out, RECORD_TIER_LINK_BUSY); // to the last bit
+        }
+        push_tier(out, &sum);
     }
-    gpu.hit_rate = rate_of(&gpu);
-    tier.hit_rate = rate_of(&tier);
-    tier.link_busy = record_get_real(out, RECORD_TIER_LINK_BUSY);
-    base_vec_push(&out->tiers, gpu);
-    base_vec_push(&out->tiers, tier);
 }
 
 /* ---- where the slowest percent spends its time ---- */

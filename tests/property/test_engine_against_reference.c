@@ -84,6 +84,12 @@ static const uint32_t feature_sets[] = {
     RANDOM_TIER | RANDOM_CACHE | RANDOM_EVICTION | RANDOM_ASYNC,
     RANDOM_TIER | RANDOM_CLOSED_LOOP | RANDOM_AFFINE | RANDOM_FRACTION,
     RANDOM_TIER | RANDOM_THRESHOLD | RANDOM_WATERMARK | RANDOM_UNCHUNKED,
+    RANDOM_TIER | RANDOM_DISK,
+    RANDOM_TIER | RANDOM_DISK | RANDOM_ASYNC,
+    RANDOM_TIER | RANDOM_DISK | RANDOM_ASYNC | RANDOM_EOS | RANDOM_ABORTS,
+    RANDOM_TIER | RANDOM_DISK | RANDOM_PRIORITY | RANDOM_ABORTS,
+    RANDOM_TIER | RANDOM_DISK | RANDOM_CLOSED_LOOP | RANDOM_AFFINE | RANDOM_FRACTION,
+    RANDOM_TIER | RANDOM_DISK | RANDOM_THRESHOLD | RANDOM_WATERMARK | RANDOM_UNCHUNKED,
     RANDOM_ORCA,
     RANDOM_ORCA | RANDOM_AFFINE | RANDOM_FRACTION,
     RANDOM_ORCA | RANDOM_ABORTS,
@@ -171,7 +177,7 @@ START_TEST(engine_does_what_the_reference_does_with_a_tier_and_any_mix)
              first = number_from("KVSIM_SEED", 2000000);
     for (uint64_t seed = first; seed < first + scenarios; seed++) {
         uint32_t mix = random_features(seed, RANDOM_WITHOUT_CACHE & ~(uint32_t)RANDOM_V010);
-        check_one(seed, mix | RANDOM_TIER);
+        check_one(seed, mix | RANDOM_TIER | (seed % 2 == 0 ? RANDOM_DISK : 0));
     }
 }
 END_TEST

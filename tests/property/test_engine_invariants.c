@@ -42,7 +42,7 @@ static void check_step_row(const struct record_step *row, const struct serve_con
     HOLDS(row->ledger_bytes[RECORD_LEDGER_POOL] == config->pool_blocks * block_bytes);
     HOLDS(allocated == row->used_blocks * block_bytes);
     int64_t held_back = row->ledger_bytes[KV_LEDGER_HELD_BACK] / block_bytes;
-    HOLDS(held_back == config->reserved_blocks || config->tier.name != NULL);
+    HOLDS(held_back == config->reserved_blocks || config->tiers[0].name != NULL);
     HOLDS(row->used_blocks + row->free_blocks + held_back == config->pool_blocks);
     for (size_t i = 0; i < row->scheduled_count; i++) {
         HOLDS(row->scheduled[i].tokens > 0);
@@ -153,7 +153,7 @@ static void check_order(struct engine_run *run, const struct serve_config *confi
 {
     bool may_skip = !config->sched.enable_chunked_prefill &&
                     config->sched.unchunked_misfit == SCHED_MISFIT_SKIP;
-    may_skip = may_skip || config->tier.name != NULL; // who loads is passed by
+    may_skip = may_skip || config->tiers[0].name != NULL; // who loads is passed by
     if (config->sched.order != SCHED_FCFS || may_skip || run->requests.count == 0) {
         return;
     }

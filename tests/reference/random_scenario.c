@@ -178,6 +178,39 @@ static void draw_orca(const struct draft *draft)
     engine->num_blocks = least + draw(state, 0, one_in(state, 3) ? least * 6 : least * 2);
 }
 
+static void draw_links(uint64_t *state, struct ref_level *level)
+{
+    const int64_t slow = one_in(state, 2) ? 100 : 4000;
+    level->latency_ticks = draw(state, 1, slow * REF_TICKS_PER_NS);
+    level->read_ticks = draw(state, 0, slow * REF_TICKS_PER_NS);
+    level->write_ticks = draw(state, 0, slow * REF_TICKS_PER_NS);
+}
+
+/* A second level now and then, and the ways in which either may be used. */
+static void draw_disk(uint64_t *state, int64_t longest, struct ref_tier *tier)
+{
+    struct ref_level *disk = &tier->levels[1];
+    tier->by_cost = one_in(state, 3);
+    tier->store =
+        tier->store != REF_STORE_FILLED && one_in(state, 2) ? REF_STORE_USED : tier->store;
+    if (one_in(state, 5)) {
+        return;
+    }
+    tier->count = 2;
+    disk->capacity_chunks = one_in(state, 3) ? draw(state, 1, 4) : draw(state, 1, longest * 12);
+    disk->order = one_in(state, 2) ? REF_TIER_ARC : REF_TIER_LRU;
+    disk->on_eviction = one_in(state, 2);
+    draw_links(state, disk);
+    disk->latency_ticks = one_in(state, 8) ? 0 : disk->latency_ticks;
+    if (one_in(state, 2)) {
+        tier->prefetch = (enum ref_prefetch)draw(state, REF_PREFETCH_EFFORT, REF_PREFETCH_TIME);
+        tier->prefetch_threshold = draw(state, 1, 40);
+        tier->prefetch_base_ticks = draw(state, 0, 20000 * REF_TICKS_PER_NS);
+        tier->prefetch_ticks_per_1024 = draw(state, 0, 100000 * REF_TICKS_PER_NS);
+        tier->prefetch_most_ticks = draw(state, 0, 30000 * REF_TICKS_PER_NS);
+    }
+}
+
 /* A tier that holds much or next to nothing, behind links of any speed. */
 static void draw_tier(const struct draft *draft)
 {
@@ -188,17 +221,20 @@ static void draw_tier(const struct draft *draft)
     engine->unchunked_misfit = REF_MISFIT_STOP;
     const int64_t longest = ref_ceil_div(engine->max_model_len, engine->block_size);
     struct ref_tier *tier = &engine->tier;
+    struct ref_level *host = &tier->levels[0];
+    tier->count = 1;
     tier->chunk_blocks = one_in(state, 2) ? 1 : draw(state, 1, 3);
-    tier->capacity_chunks = one_in(state, 3) ? draw(state, 1, 4) : draw(state, 1, longest * 6);
-    tier->order = one_in(state, 2) ? REF_TIER_ARC : REF_TIER_LRU;
+    host->capacity_chunks = one_in(state, 3) ? draw(state, 1, 4) : draw(state, 1, longest * 6);
+    host->order = one_in(state, 2) ? REF_TIER_ARC : REF_TIER_LRU;
     tier->store_threshold = one_in(state, 4) ? draw(state, 2, 3) : draw(state, 0, 1);
+    tier->store = tier->store_threshold > 1 ? REF_STORE_ASKED : REF_STORE_FILLED;
     tier->prompt_only = one_in(state, 3);
     tier->is_sync = one_in(state, 4);
     tier->reserves_for_prefills = one_in(state, 2);
-    const int64_t slow = one_in(state, 2) ? 100 : 4000;
-    tier->latency_ticks = draw(state, 1, slow * REF_TICKS_PER_NS);
-    tier->read_ticks = draw(state, 0, slow * REF_TICKS_PER_NS);
-    tier->write_ticks = draw(state, 0, slow * REF_TICKS_PER_NS);
+    draw_links(state, host);
+    if (has(draft, RANDOM_DISK)) {
+        draw_disk(state, longest, tier);
+    }
 }
 
 /* ---- duration of a step ---- */

@@ -33,6 +33,7 @@ enum random_feature {
     RANDOM_REFUSALS = 1u << 15,   /* now and then a prompt that is empty or too long */
     RANDOM_FEATURES = 16,         /* how many there are, without the next */
     RANDOM_TIER = 1u << 18,       /* host memory behind the pool; comes with a prefix cache */
+    RANDOM_DISK = 1u << 22,       /* beside RANDOM_TIER: a second one, below */
     RANDOM_ORCA =
         1u << 16, /* Orca or a static batch, any reservation and placement; no cache or windows */
     RANDOM_EVICTION = 1u << 17,   /* beside RANDOM_CACHE: any order of eviction but lru */

@@ -91,21 +91,42 @@ enum ref_allocator { REF_ALLOC_BLOCKS, REF_ALLOC_FIRST_FIT, REF_ALLOC_BEST_FIT, 
 /* Which chunks a tier drops first. */
 enum ref_tier_order { REF_TIER_LRU, REF_TIER_ARC };
 
-/*
- * Host memory behind the pool (V1 with prefix caching only): chunks of whole blocks, found by their content and all
- * before it. Offloading as vLLM's connector does it, or (is_sync) with loads and stores that the step waits for.
- */
-struct ref_tier {
-    int64_t chunk_blocks;    /* 0 = no tier */
+/* What goes to the first tier, and when. */
+enum ref_store {
+    REF_STORE_FILLED, /* each chunk that a step fills */
+    REF_STORE_ASKED,  /* of those what was asked for often enough */
+    REF_STORE_USED    /* of those what was filled or found in the pool often enough */
+};
+
+enum ref_prefetch { REF_PREFETCH_NONE, REF_PREFETCH_EFFORT, REF_PREFETCH_WAIT, REF_PREFETCH_TIME };
+
+struct ref_level {
     int64_t capacity_chunks; /* at least 1 */
     enum ref_tier_order order;
-    int64_t
-        store_threshold; /* a chunk is stored once it was asked for that often; 0 or 1 = at once */
-    bool prompt_only;    /* answers are not stored */
+    int64_t latency_ticks; /* of a transfer; and of each of its blocks: */
+    int64_t read_ticks, write_ticks;
+    bool
+        on_eviction; /* of the second: gets what the first one drops; else all that the first one stores */
+};
+
+/*
+ * Memory behind the pool (V1 with prefix caching only), host and perhaps disk: chunks of whole blocks, found by their
+ * content and all before it. Offloading as vLLM's connector does it, or (is_sync) with loads and stores that the step
+ * waits for.
+ */
+struct ref_tier {
+    int64_t chunk_blocks; /* 0 = no tier */
+    int64_t count;        /* of levels: 1 or 2 */
+    struct ref_level levels[2];
+    enum ref_store store;
+    int64_t store_threshold;
+    bool prompt_only; /* answers are not stored */
     bool is_sync;
     bool reserves_for_prefills; /* a load leaves the blocks that unfinished prompts still need */
-    int64_t latency_ticks;      /* of a transfer; and of each of its blocks: */
-    int64_t read_ticks, write_ticks;
+    bool by_cost;               /* loads only what is loaded faster than computed */
+    enum ref_prefetch prefetch;
+    int64_t prefetch_threshold; /* tokens */
+    int64_t prefetch_base_ticks, prefetch_ticks_per_1024, prefetch_most_ticks;
 };
 
 /* What layers see of their context; those of one kind share a block table. */
@@ -270,14 +291,26 @@ struct ref_request_out {
     int64_t recomputed_tokens;   /* computed at positions that had been computed or hit before */
 };
 
+/* Read: to the memory above; written: from it. */
+struct ref_level_totals {
+    int64_t read_blocks, written_blocks, reads, writes;
+    ref_i128 read_ticks, write_ticks, read_wait_ticks, write_wait_ticks;
+    int64_t added_chunks, evicted_chunks, held_chunks, peak_chunks, refused_stores;
+    ref_i128 held_chunk_ticks;
+};
+
 struct ref_totals {
     int64_t steps, end_ns, busy_ns;
     int64_t finished, rejected, timed_out, aborted;
     int64_t output_tokens, computed_tokens, recomputed_tokens, cached_tokens, lookup_tokens;
     int64_t preemptions, peak_used_blocks, evicted_blocks;
+    struct ref_level_totals levels[2];
     int64_t tier_asked_tokens, tier_hit_tokens; /* beyond the pool's own hits, at admissions */
-    int64_t tier_loaded_blocks, tier_stored_blocks, tier_evicted_chunks, tier_refused_stores;
-    ref_i128 load_ticks, store_ticks, stall_ticks; /* links busy; steps that waited for transfers */
+    int64_t tier_below_tokens;                  /* of those hits: read up from the second level */
+    int64_t declined_tokens, declined_count;    /* found, but not worth loading */
+    int64_t refused_reads;
+    ref_i128 load_wait_ticks; /* of loads, from when they could begin to their end */
+    ref_i128 stall_ticks;     /* steps that waited for transfers */
     int64_t moved_tokens;
 };
 

@@ -77,35 +77,52 @@ void ref_pool_hash(struct ref_pool *pool, int64_t block, int64_t table, int64_t 
                    int64_t position, int64_t priority);
 int64_t ref_pool_idle_cached(const struct ref_pool *pool);
 
-/* ---- the tier ---- */
+/* ---- the tiers ---- */
+
+enum { REF_HOST, REF_DISK };
 
 struct ref_chunk {
     int64_t link; /* of its last block: its content and all before it */
     bool is_ready;
-    int64_t readers; /* loads under way */
+    int64_t readers; /* transfers to the memory above under way */
+    int64_t copiers; /* to the disk */
 };
 
-struct ref_transfer {
-    bool is_load, is_done;
-    int64_t request;
-    struct ref_list links;  /* the chunks' */
-    struct ref_list blocks; /* of the pool: where a store reads */
-    int64_t block_count;
-    bool is_submitted;
-    ref_i128 end_ticks; /* once it is submitted */
-};
-
-struct ref_tier_state {
+struct ref_level_state {
+    const struct ref_level *engine;
+    struct ref_level_totals *totals;
     struct ref_chunk *chunks;
     int64_t chunk_count;
     /* Links, the least recently used first. lru: recent alone. arc: recent = asked for once, frequent; and ghosts. */
     struct ref_list recent, frequent, recent_ghosts, frequent_ghosts;
     double recent_target;
-    struct ref_list asked; /* links, as often as each was asked for */
+    struct ref_list dropped; /* for the last offer */
+    ref_i128 read_free_at, write_free_at;
+    ref_i128 counted_at; /* the integral of what is held goes up to here */
+};
+
+enum ref_transfer_kind { REF_LOAD, REF_UP, REF_DOWN, REF_STORE };
+
+struct ref_transfer {
+    enum ref_transfer_kind kind;
+    bool is_done;
+    int64_t request;
+    struct ref_list links;  /* the chunks' */
+    struct ref_list blocks; /* of the pool: where a store reads */
+    int64_t block_count;
+    bool in_host;    /* of UP: the host keeps them; of DOWN: the host has them still */
+    int64_t arrived; /* of UP and DOWN: chunks */
+    ref_i128 not_before;
+    bool is_submitted;
+    ref_i128 begin_ticks, end_ticks; /* once it is submitted */
+};
+
+struct ref_tier_state {
+    struct ref_level_state levels[2];
+    struct ref_list asked; /* links, as often as each was asked for or used */
     struct ref_transfer *transfers;
     int64_t transfer_count;
     int64_t flush; /* transfer that the coming step must wait for, or -1 */
-    ref_i128 load_free_at, store_free_at;
 };
 
 /* ---- the radix tree ---- */
@@ -116,6 +133,16 @@ struct ref_tree {
     struct ref_node *root;
     int64_t clock;
 };
+
+/* A level alone: ref_level.c. */
+void ref_level_release(struct ref_level_state *level);
+struct ref_chunk *ref_level_find(const struct ref_level_state *level, int64_t link);
+void ref_level_touch(struct ref_level_state *level, int64_t link);
+/* Makes room for those that are not there and adds them, pending, to the level and to `added`. All of them or nothing. */
+bool ref_level_offer(struct ref_level_state *level, const struct ref_list *links, ref_i128 at,
+                     struct ref_list *added);
+/* The integral of what is held, up to `at`. */
+void ref_level_count(struct ref_level_state *level, ref_i128 at);
 
 /* ---- the run ---- */
 
@@ -142,8 +169,12 @@ struct ref_request {
     int64_t load_to;       /* tokens in the cache once it is */
     bool was_admitted;     /* or its load was begun */
     int64_t stored_chunks; /* leading ones that were offered to the tier */
-    ref_i128 due_ticks;    /* arrival; valid once posted */
-    int64_t due_order;     /* order of posting, ties of due_ticks */
+    int64_t used_chunks;   /* leading ones whose use was counted */
+    bool was_prefetched;   /* or there was nothing to fetch */
+    ref_i128 prefetch_until;
+    int64_t below_tokens, declined_tokens; /* of the last look */
+    ref_i128 due_ticks;                    /* arrival; valid once posted */
+    int64_t due_order;                     /* order of posting, ties of due_ticks */
     bool posted;
     /* With a radix tree: */
     struct ref_list found;  /* pages of the last look-up */
@@ -201,6 +232,7 @@ struct ref_turn {
 };
 
 int64_t ref_ceil_div(int64_t a, int64_t b);
+int64_t ref_step_ticks(const struct ref_input *input, const struct ref_shape *shape);
 
 /* Tokens of a request: prompt and delivered outputs. */
 int64_t ref_request_tokens(const struct ref_request *request);
@@ -253,6 +285,7 @@ void ref_turn_decide(struct ref_state *state, struct ref_turn *turn);
 /* ---- the tier: see ref_tier.c ---- */
 
 bool ref_tier_exists(const struct ref_state *state);
+void ref_tier_begin(struct ref_state *state);
 void ref_tier_release(struct ref_state *state);
 /* Transfers that have ended by now are seen. */
 void ref_tier_settle(struct ref_state *state);
@@ -261,6 +294,13 @@ int64_t ref_tier_ask(struct ref_state *state, struct ref_request *request, int64
 /* The chunks behind `hit_tokens` up to `end` are to be loaded. */
 void ref_tier_load(struct ref_state *state, struct ref_request *request, int64_t hit_tokens,
                    int64_t end);
+/* It is taken behind `hit_tokens` and `loaded_tokens`. */
+void ref_tier_taken(struct ref_state *state, struct ref_request *request, int64_t hit_tokens,
+                    int64_t loaded_tokens);
+/* A waiting request whose content is yet to be asked for below, behind its `hit_blocks`. */
+void ref_tier_prefetch(struct ref_state *state, struct ref_request *request, int64_t hit_blocks);
+/* The end of the run. */
+void ref_tier_end(struct ref_state *state);
 /* A block of the pool is used anew: what still reads it must end first. */
 void ref_tier_reuse(struct ref_state *state, int64_t block);
 /* After a decision: what of the batch is to be stored. */

@@ -299,7 +299,7 @@ static void advance_requests(struct ref_state *state, struct ref_batch *batch,
     }
 }
 
-static int64_t step_ticks(const struct ref_input *input, const struct ref_shape *shape)
+int64_t ref_step_ticks(const struct ref_input *input, const struct ref_shape *shape)
 {
     if (input->ticks != NULL) {
         return input->ticks(input->ticks_user, shape);
@@ -354,7 +354,7 @@ static void launch(struct ref_state *state, struct ref_turn *turn)
     struct ref_step *step = new_row(state);
     ref_tier_store(state, turn);
     advance_requests(state, &turn->batch, &step->shape);
-    const int64_t ticks = step_ticks(state->input, &step->shape) +
+    const int64_t ticks = ref_step_ticks(state->input, &step->shape) +
                           state->engine->ticks_per_moved_token * turn->moved_tokens;
     output->totals.moved_tokens += turn->moved_tokens;
     if (ticks < 1) {
@@ -535,6 +535,7 @@ static void begin(struct ref_state *state, const struct ref_input *input, struct
         .input = input, .engine = &input->engine, .output = output, .tier.flush = -1};
     ref_pool_init(&state->pool, &input->engine);
     ref_tree_init(state);
+    ref_tier_begin(state);
     state->table_count = ref_engine_tables(&input->engine, state->tables);
     state->requests = ref_alloc((size_t)input->request_count, sizeof(*state->requests));
     output->requests = ref_alloc((size_t)input->request_count, sizeof(*output->requests));
@@ -568,6 +569,7 @@ static void sum_up(struct ref_state *state)
     totals->end_ns = to_ns(state->last_end);
     totals->evicted_blocks = state->pool.evicted;
     output->end_ticks = state->now;
+    ref_tier_end(state);
     for (int64_t i = 0; i < output->request_count; i++) {
         const struct ref_request_out *out = &output->requests[i];
         totals->finished += out->outcome == REF_COMPLETED;

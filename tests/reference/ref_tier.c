@@ -1,5 +1,5 @@
 /*
- * Host memory behind the pool: which chunks it holds, in which order it drops them, the transfers and the two links.
+ * Memory behind the pool: what is asked of it, the transfers and the links. One chunk, one transfer at a time.
  */
 #include "reference/ref_int.h"
 
@@ -15,14 +15,48 @@ static int64_t min64(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static ref_i128 later_of(ref_i128 a, ref_i128 b)
+{
+    return a > b ? a : b;
+}
+
 bool ref_tier_exists(const struct ref_state *state)
 {
     return state->engine->tier.chunk_blocks > 0;
 }
 
+static bool has_disk(const struct ref_state *state)
+{
+    return state->engine->tier.count > 1;
+}
+
 static int64_t chunk_tokens(const struct ref_state *state)
 {
     return state->engine->tier.chunk_blocks * state->engine->block_size;
+}
+
+static struct ref_level_state *host_of(struct ref_state *state)
+{
+    return &state->tier.levels[REF_HOST];
+}
+
+static struct ref_level_state *disk_of(struct ref_state *state)
+{
+    return &state->tier.levels[REF_DISK];
+}
+
+void ref_tier_begin(struct ref_state *state)
+{
+    for (int level = 0; level < 2; level++) {
+        state->tier.levels[level].engine = &state->engine->tier.levels[level];
+        state->tier.levels[level].totals = &state->output->totals.levels[level];
+    }
+}
+
+void ref_tier_end(struct ref_state *state)
+{
+    ref_level_count(host_of(state), state->now);
+    ref_level_count(disk_of(state), state->now);
 }
 
 void ref_tier_release(struct ref_state *state)
@@ -33,24 +67,9 @@ void ref_tier_release(struct ref_state *state)
         ref_list_free(&tier->transfers[i].blocks);
     }
     free(tier->transfers);
-    free(tier->chunks);
-    ref_list_free(&tier->recent);
-    ref_list_free(&tier->frequent);
-    ref_list_free(&tier->recent_ghosts);
-    ref_list_free(&tier->frequent_ghosts);
+    ref_level_release(host_of(state));
+    ref_level_release(disk_of(state));
     ref_list_free(&tier->asked);
-}
-
-/* ---- chunks ---- */
-
-static struct ref_chunk *find_chunk(const struct ref_tier_state *tier, int64_t link)
-{
-    for (int64_t i = 0; i < tier->chunk_count; i++) {
-        if (tier->chunks[i].link == link) {
-            return &tier->chunks[i];
-        }
-    }
-    return NULL;
 }
 
 static int64_t link_of(const struct ref_state *state, const struct ref_request *request,
@@ -59,135 +78,14 @@ static int64_t link_of(const struct ref_state *state, const struct ref_request *
     return request->links.at[(chunk + 1) * state->engine->tier.chunk_blocks - 1];
 }
 
-static bool list_take_out(struct ref_list *list, int64_t value)
-{
-    const int64_t place = ref_list_find(list, value);
-    if (place < 0) {
-        return false;
-    }
-    ref_list_remove(list, place);
-    return true;
-}
-
-static bool move_to_end(struct ref_list *list, int64_t value)
-{
-    const bool was_there = list_take_out(list, value);
-    if (was_there) {
-        ref_list_push(list, value);
-    }
-    return was_there;
-}
-
-static double at_least_one(double ratio)
-{
-    return ratio > 1 ? ratio : 1;
-}
-
-static void touch(struct ref_state *state, int64_t link)
-{
-    struct ref_tier_state *tier = &state->tier;
-    const double recent = (double)tier->recent_ghosts.count;
-    const double frequent = (double)tier->frequent_ghosts.count;
-    const double capacity = (double)state->engine->tier.capacity_chunks;
-    if (state->engine->tier.order == REF_TIER_LRU) {
-        move_to_end(&tier->recent, link);
-    } else if (ref_list_find(&tier->recent, link) >= 0) {
-        list_take_out(&tier->recent, link);
-        ref_list_push(find_chunk(tier, link)->is_ready ? &tier->frequent : &tier->recent, link);
-    } else if (move_to_end(&tier->frequent, link)) {
-        return;
-    } else if (move_to_end(&tier->recent_ghosts, link)) {
-        const double target = tier->recent_target + at_least_one(frequent / recent);
-        tier->recent_target = target < capacity ? target : capacity;
-    } else if (move_to_end(&tier->frequent_ghosts, link)) {
-        const double target = tier->recent_target - at_least_one(recent / frequent);
-        tier->recent_target = target > 0 ? target : 0;
-    }
-}
-
 /* The last one first, so that the beginning is the most recent. */
-static void touch_chunks(struct ref_state *state, const struct ref_request *request, int64_t count)
+static void touch_chunks(struct ref_state *state, int level, const struct ref_request *request,
+                         int64_t count)
 {
     for (int64_t i = count - 1; i >= 0; i--) {
-        touch(state, link_of(state, request, i));
+        ref_level_touch(&state->tier.levels[level], link_of(state, request, i));
     }
 }
-
-/* ---- eviction ---- */
-
-static bool is_evictable(const struct ref_tier_state *tier, int64_t link,
-                         const struct ref_list *spared)
-{
-    const struct ref_chunk *chunk = find_chunk(tier, link);
-    return chunk->is_ready && chunk->readers == 0 && ref_list_find(spared, link) < 0;
-}
-
-/* The first of a list that may go and was not chosen already, or -1. */
-static int64_t first_evictable(const struct ref_tier_state *tier, const struct ref_list *list,
-                               const struct ref_list *spared, const struct ref_list *chosen)
-{
-    for (int64_t i = 0; i < list->count; i++) {
-        if (is_evictable(tier, list->at[i], spared) && ref_list_find(chosen, list->at[i]) < 0) {
-            return list->at[i];
-        }
-    }
-    return -1;
-}
-
-static void drop_chunk(struct ref_state *state, int64_t link)
-{
-    struct ref_tier_state *tier = &state->tier;
-    struct ref_chunk *chunk = find_chunk(tier, link);
-    tier->chunk_count--;
-    *chunk = tier->chunks[tier->chunk_count];
-    if (list_take_out(&tier->recent, link)) {
-        ref_list_push(&tier->recent_ghosts, link);
-    } else {
-        list_take_out(&tier->frequent, link);
-        ref_list_push(&tier->frequent_ghosts, link);
-    }
-    state->output->totals.tier_evicted_chunks++;
-}
-
-static void trim(struct ref_list *ghosts, int64_t capacity)
-{
-    while (ghosts->count > capacity) {
-        ref_list_remove(ghosts, 0);
-    }
-}
-
-/* All `count` or none. */
-static bool evict(struct ref_state *state, int64_t count, const struct ref_list *spared)
-{
-    struct ref_tier_state *tier = &state->tier;
-    const bool is_lru = state->engine->tier.order == REF_TIER_LRU;
-    struct ref_list chosen = {0};
-    int64_t recent = tier->recent.count;
-    bool found = true;
-    while (found && chosen.count < count) {
-        int64_t link = -1;
-        if (is_lru || recent >= (int64_t)tier->recent_target) {
-            link = first_evictable(tier, &tier->recent, spared, &chosen);
-            recent -= link >= 0;
-        }
-        if (link < 0 && !is_lru) {
-            link = first_evictable(tier, &tier->frequent, spared, &chosen);
-        }
-        found = link >= 0;
-        if (found) {
-            ref_list_push(&chosen, link);
-        }
-    }
-    for (int64_t i = 0; found && i < chosen.count; i++) {
-        drop_chunk(state, chosen.at[i]);
-    }
-    trim(&tier->recent_ghosts, is_lru ? 0 : state->engine->tier.capacity_chunks);
-    trim(&tier->frequent_ghosts, is_lru ? 0 : state->engine->tier.capacity_chunks);
-    ref_list_free(&chosen);
-    return found;
-}
-
-/* ---- asking ---- */
 
 static int64_t times_asked(const struct ref_tier_state *tier, int64_t link)
 {
@@ -198,68 +96,383 @@ static int64_t times_asked(const struct ref_tier_state *tier, int64_t link)
     return times;
 }
 
-int64_t ref_tier_ask(struct ref_state *state, struct ref_request *request, int64_t hit_blocks)
-{
-    struct ref_tier_state *tier = &state->tier;
-    const int64_t size = chunk_tokens(state);
-    const int64_t hit_tokens = hit_blocks * state->engine->block_size;
-    const int64_t count = ref_request_tokens(request) / size;
-    ref_request_chain(state, request, count * state->engine->tier.chunk_blocks);
-    touch_chunks(state, request, count);
-    if (count * size - hit_tokens < size) {
-        return 0;
-    }
-    for (int64_t i = hit_tokens / size; i < count; i++) {
-        ref_list_push(&tier->asked, link_of(state, request, i));
-    }
-    int64_t end = hit_tokens / size;
-    bool later = false;
-    for (; end < count; end++) {
-        const struct ref_chunk *chunk = find_chunk(tier, link_of(state, request, end));
-        const bool is_sync = state->engine->tier.is_sync;
-        if (chunk == NULL || (is_sync && !chunk->is_ready)) {
-            break;
-        }
-        later = later || (!is_sync && (!chunk->is_ready || chunk->readers > 0));
-    }
-    if (end * size - hit_tokens < size) {
-        return later && end > hit_tokens / size ? -1 : 0;
-    }
-    return later ? -1 : end * size - hit_tokens;
-}
+/* ---- links ---- */
 
-/* ---- transfers ---- */
-
-static struct ref_transfer *new_transfer(struct ref_state *state, const struct ref_request *request,
-                                         bool is_load)
+static struct ref_transfer *new_transfer(struct ref_state *state, enum ref_transfer_kind kind,
+                                         int64_t request)
 {
     struct ref_tier_state *tier = &state->tier;
     tier->transfers =
         ref_resize(tier->transfers, (size_t)tier->transfer_count + 1, sizeof(*tier->transfers));
     struct ref_transfer *transfer = &tier->transfers[tier->transfer_count++];
-    *transfer = (struct ref_transfer){.is_load = is_load, .request = request->index};
+    *transfer = (struct ref_transfer){.kind = kind, .request = request};
     return transfer;
 }
+
+static int64_t ticks_per_block(const struct ref_state *state, enum ref_transfer_kind kind)
+{
+    const struct ref_level *level = &state->engine->tier.levels[kind == REF_UP || kind == REF_DOWN];
+    return kind == REF_UP || kind == REF_LOAD ? level->read_ticks : level->write_ticks;
+}
+
+static int64_t transfer_ticks(const struct ref_state *state, enum ref_transfer_kind kind,
+                              int64_t blocks)
+{
+    const struct ref_level *level = &state->engine->tier.levels[kind == REF_UP || kind == REF_DOWN];
+    return level->latency_ticks + blocks * ticks_per_block(state, kind);
+}
+
+static ref_i128 *free_at(struct ref_state *state, enum ref_transfer_kind kind)
+{
+    struct ref_level_state *level = &state->tier.levels[kind == REF_UP || kind == REF_DOWN];
+    return kind == REF_UP || kind == REF_LOAD ? &level->read_free_at : &level->write_free_at;
+}
+
+/* A transfer goes on its link: it could begin at `at`. */
+static void submit(struct ref_state *state, struct ref_transfer *transfer, ref_i128 at)
+{
+    const enum ref_transfer_kind kind = transfer->kind;
+    struct ref_level_totals *totals = state->tier.levels[kind == REF_UP || kind == REF_DOWN].totals;
+    const ref_i128 could = later_of(at, transfer->not_before);
+    const ref_i128 ticks = transfer_ticks(state, kind, transfer->block_count);
+    transfer->begin_ticks = later_of(*free_at(state, kind), could);
+    transfer->end_ticks = transfer->begin_ticks + ticks;
+    transfer->is_submitted = true;
+    *free_at(state, kind) = transfer->end_ticks;
+    if (kind == REF_LOAD || kind == REF_UP) {
+        totals->reads++;
+        totals->read_blocks += transfer->block_count;
+        totals->read_ticks += ticks;
+        totals->read_wait_ticks += transfer->begin_ticks - could;
+    } else {
+        totals->writes++;
+        totals->written_blocks += transfer->block_count;
+        totals->write_ticks += ticks;
+        totals->write_wait_ticks += transfer->begin_ticks - could;
+    }
+    if (kind == REF_LOAD) {
+        state->output->totals.load_wait_ticks += transfer->end_ticks - at;
+    }
+}
+
+/* All loads or stores that are not on their link yet; returns when the last of them ends, or `at`. */
+static ref_i128 submit_all(struct ref_state *state, enum ref_transfer_kind kind, ref_i128 at)
+{
+    ref_i128 last = at;
+    for (int64_t i = 0; i < state->tier.transfer_count; i++) {
+        struct ref_transfer *transfer = &state->tier.transfers[i];
+        if (transfer->kind == kind && !transfer->is_submitted) {
+            submit(state, transfer, at);
+            last = transfer->end_ticks;
+        }
+    }
+    return last;
+}
+
+/* ---- between the levels ---- */
+
+/* What the host has dropped goes to the disk; returns when it is there. */
+static ref_i128 demote(struct ref_state *state)
+{
+    if (!has_disk(state) || !disk_of(state)->engine->on_eviction) {
+        return 0;
+    }
+    struct ref_list added = {0};
+    ref_i128 end = 0;
+    ref_level_offer(disk_of(state), &host_of(state)->dropped, state->now, &added);
+    if (added.count > 0) {
+        struct ref_transfer *down = new_transfer(state, REF_DOWN, -1);
+        down->block_count = added.count * state->engine->tier.chunk_blocks;
+        down->links = added;
+        submit(state, down, state->now);
+        end = down->end_ticks;
+    } else {
+        ref_list_free(&added);
+    }
+    return end;
+}
+
+static void write_through(struct ref_state *state, const struct ref_list *stored, ref_i128 at)
+{
+    struct ref_list added = {0};
+    ref_level_offer(disk_of(state), stored, at, &added);
+    if (added.count == 0) {
+        ref_list_free(&added);
+        return;
+    }
+    for (int64_t i = 0; i < added.count; i++) {
+        ref_level_find(host_of(state), added.at[i])->copiers++;
+    }
+    struct ref_transfer *down = new_transfer(state, REF_DOWN, -1);
+    down->block_count = added.count * state->engine->tier.chunk_blocks;
+    down->links = added;
+    down->in_host = true;
+    submit(state, down, at);
+}
+
+/*
+ * Of a request's chunks from `first` to `end` those that only the disk has are read up. Without room for them in the host
+ * nothing is done, unless `anyway`. Returns how many chunks; `done`: when the last of them is there.
+ */
+static int64_t read_up(struct ref_state *state, const struct ref_request *request, int64_t first,
+                       int64_t end, bool anyway, ref_i128 *done)
+{
+    struct ref_list wanted = {0}, below = {0}, added = {0};
+    for (int64_t i = first; i < end; i++) {
+        const int64_t link = link_of(state, request, i);
+        ref_list_push(&wanted, link);
+        if (ref_level_find(host_of(state), link) == NULL) {
+            ref_level_find(disk_of(state), link)->readers++;
+            ref_list_push(&below, link);
+        }
+    }
+    const bool fits = ref_level_offer(host_of(state), &wanted, state->now, &added);
+    const ref_i128 room = fits ? demote(state) : 0;
+    int64_t count = below.count;
+    ref_list_free(&wanted);
+    ref_list_free(&added);
+    state->output->totals.refused_reads += !fits;
+    if (!fits && !anyway) {
+        for (int64_t i = 0; i < below.count; i++) {
+            ref_level_find(disk_of(state), below.at[i])->readers--;
+        }
+        ref_list_free(&below);
+        return 0;
+    }
+    struct ref_transfer *up = new_transfer(state, REF_UP, request->index);
+    up->block_count = below.count * state->engine->tier.chunk_blocks;
+    up->links = below;
+    up->in_host = fits;
+    submit(state, up, later_of(state->now, room));
+    *done = up->end_ticks;
+    return count;
+}
+
+/* ---- fetch or compute ---- */
+
+static ref_i128 prefill_ticks(const struct ref_state *state, const struct ref_request *request,
+                              int64_t from)
+{
+    const int64_t known = ref_request_tokens(request);
+    const int64_t most =
+        state->engine->enable_chunked_prefill ? state->engine->max_num_batched_tokens : known;
+    ref_i128 ticks = 0;
+    while (from < known) {
+        const int64_t tokens = min64(known - from, most);
+        from += tokens;
+        const struct ref_shape shape = {.prefill_tokens = tokens,
+                                        .prefill_seqs = 1,
+                                        .context_tokens = from,
+                                        .scheduled_tokens = tokens};
+        ticks += ref_step_ticks(state->input, &shape);
+    }
+    return ticks;
+}
+
+static ref_i128 queue_of(struct ref_state *state, enum ref_transfer_kind kind)
+{
+    ref_i128 queue = later_of(*free_at(state, kind) - state->now, 0);
+    for (int64_t i = 0; i < state->tier.transfer_count; i++) {
+        const struct ref_transfer *transfer = &state->tier.transfers[i];
+        if (transfer->kind == kind && !transfer->is_submitted) {
+            queue += transfer_ticks(state, kind, transfer->block_count);
+        }
+    }
+    return queue;
+}
+
+/* Ticks saved by loading up to chunk `end`, of which `below` are on disk alone. */
+static ref_i128 gain(struct ref_state *state, const struct ref_request *request, int64_t hit_tokens,
+                     int64_t end, int64_t below)
+{
+    const int64_t size = state->engine->block_size;
+    const int64_t usable = min64(end * chunk_tokens(state), ref_request_tokens(request) - 1);
+    if (usable <= hit_tokens) {
+        return 0;
+    }
+    ref_i128 wait = queue_of(state, REF_LOAD);
+    if (below > 0) {
+        wait = later_of(
+            wait, queue_of(state, REF_UP) +
+                      transfer_ticks(state, REF_UP, below * state->engine->tier.chunk_blocks));
+    }
+    const int64_t blocks = (end * chunk_tokens(state) - hit_tokens) / size;
+    return prefill_ticks(state, request, hit_tokens) - prefill_ticks(state, request, usable) -
+           wait - transfer_ticks(state, REF_LOAD, blocks);
+}
+
+/* ---- asking ---- */
+
+enum place { NOWHERE, IN_HOST, NOT_YET, ON_DISK };
+
+/* Where a chunk can be had from; NOT_YET: whoever wants it waits. */
+static enum place place_of(struct ref_state *state, int64_t link)
+{
+    const struct ref_tier *tier = &state->engine->tier;
+    const struct ref_chunk *host = ref_level_find(host_of(state), link);
+    const bool waits = !tier->is_sync && tier->prefetch == REF_PREFETCH_NONE;
+    if (host != NULL) {
+        if (waits) {
+            return host->is_ready && host->readers == 0 ? IN_HOST : NOT_YET;
+        }
+        return host->is_ready ? IN_HOST : NOWHERE;
+    }
+    const struct ref_chunk *disk = has_disk(state) && tier->prefetch == REF_PREFETCH_NONE
+                                       ? ref_level_find(disk_of(state), link)
+                                       : NULL;
+    if (disk == NULL) {
+        return NOWHERE;
+    }
+    return disk->is_ready ? ON_DISK : waits ? NOT_YET : NOWHERE;
+}
+
+static bool is_in_host(struct ref_state *state, int64_t link)
+{
+    return ref_level_find(host_of(state), link) != NULL;
+}
+
+struct found {
+    int64_t end, host_end, below;
+    bool not_yet;
+};
+
+static struct found find(struct ref_state *state, const struct ref_request *request, int64_t first,
+                         int64_t count)
+{
+    struct found found = {.end = first, .host_end = first};
+    for (; found.end < count; found.end++) {
+        const int64_t link = link_of(state, request, found.end);
+        const enum place place = place_of(state, link);
+        if (place == NOWHERE) {
+            break;
+        }
+        // A chunk on its way to the disk, which the host has dropped, is below as well.
+        found.below += !is_in_host(state, link);
+        found.not_yet = found.not_yet || place == NOT_YET;
+        found.host_end += found.below == 0;
+    }
+    return found;
+}
+
+int64_t ref_tier_ask(struct ref_state *state, struct ref_request *request, int64_t hit_blocks)
+{
+    const struct ref_tier *tier = &state->engine->tier;
+    const int64_t size = chunk_tokens(state);
+    const int64_t hit_tokens = hit_blocks * state->engine->block_size;
+    const int64_t count = ref_request_tokens(request) / size, first = hit_tokens / size;
+    ref_request_chain(state, request, count * tier->chunk_blocks);
+    touch_chunks(state, REF_HOST, request, count);
+    touch_chunks(state, REF_DISK, request, has_disk(state) ? count : 0);
+    request->declined_tokens = 0;
+    if (count * size - hit_tokens < size) {
+        return 0;
+    }
+    for (int64_t i = first; tier->store == REF_STORE_ASKED && i < count; i++) {
+        ref_list_push(&state->tier.asked, link_of(state, request, i));
+    }
+    if (request->prefetch_until > state->now) {
+        return -1;
+    }
+    struct found found = find(state, request, first, count);
+    if (tier->by_cost && found.end * size - hit_tokens >= size) {
+        const ref_i128 host = gain(state, request, hit_tokens, found.host_end, 0);
+        const ref_i128 all =
+            found.below > 0 ? gain(state, request, hit_tokens, found.end, found.below) : host;
+        int64_t end = host > 0 ? found.host_end : first;
+        end = all > 0 && all > host ? found.end : end;
+        request->declined_tokens = (found.end - end) * size;
+        found = find(state, request, first, end);
+    }
+    if (found.not_yet) {
+        return -1;
+    }
+    if (found.below > 0 && found.end * size - hit_tokens >= size) {
+        ref_i128 done;
+        if (tier->is_sync) {
+            request->below_tokens = found.below * size;
+        } else if (read_up(state, request, first, found.end, false, &done) > 0) {
+            request->below_tokens += found.below * size;
+            return -1;
+        } else {
+            found.end = found.host_end;
+        }
+    }
+    return found.end * size - hit_tokens >= size ? found.end * size - hit_tokens : 0;
+}
+
+void ref_tier_prefetch(struct ref_state *state, struct ref_request *request, int64_t hit_blocks)
+{
+    const struct ref_tier *tier = &state->engine->tier;
+    const int64_t size = chunk_tokens(state), count = ref_request_tokens(request) / size;
+    const int64_t first = hit_blocks * state->engine->block_size / size;
+    int64_t end = first, below = 0;
+    ref_request_chain(state, request, count * tier->chunk_blocks);
+    for (; end < count; end++) {
+        const int64_t link = link_of(state, request, end);
+        const struct ref_chunk *disk = ref_level_find(disk_of(state), link);
+        if (!is_in_host(state, link) && (disk == NULL || !disk->is_ready)) {
+            break;
+        }
+        below += !is_in_host(state, link);
+    }
+    ref_i128 done;
+    if (below == 0 || below * size < tier->prefetch_threshold ||
+        read_up(state, request, first, end, false, &done) == 0) {
+        return;
+    }
+    request->below_tokens = below * size;
+    const int64_t patience =
+        min64(tier->prefetch_most_ticks,
+              tier->prefetch_base_ticks + tier->prefetch_ticks_per_1024 * below * size / 1024);
+    if (tier->prefetch == REF_PREFETCH_WAIT) {
+        request->prefetch_until = done;
+    } else if (tier->prefetch == REF_PREFETCH_TIME) {
+        request->prefetch_until = done < state->now + patience ? done : state->now + patience;
+    }
+}
+
+void ref_tier_taken(struct ref_state *state, struct ref_request *request, int64_t hit_tokens,
+                    int64_t loaded_tokens)
+{
+    struct ref_totals *totals = &state->output->totals;
+    totals->tier_asked_tokens += ref_request_tokens(request) - hit_tokens;
+    totals->tier_hit_tokens += loaded_tokens;
+    totals->tier_below_tokens += min64(request->below_tokens, loaded_tokens);
+    totals->declined_tokens += request->declined_tokens;
+    totals->declined_count += request->declined_tokens > 0;
+    request->below_tokens = request->declined_tokens = 0;
+}
+
+/* ---- loads and stores ---- */
 
 void ref_tier_load(struct ref_state *state, struct ref_request *request, int64_t hit_tokens,
                    int64_t end)
 {
-    struct ref_transfer *transfer = new_transfer(state, request, true);
-    for (int64_t i = hit_tokens / chunk_tokens(state); i < end / chunk_tokens(state); i++) {
+    const int64_t first = hit_tokens / chunk_tokens(state), last = end / chunk_tokens(state);
+    struct ref_list links = {0};
+    for (int64_t i = first; i < last; i++) {
         const int64_t link = link_of(state, request, i);
-        find_chunk(&state->tier, link)->readers++;
-        ref_list_push(&transfer->links, link);
+        if (is_in_host(state, link)) {
+            ref_level_find(host_of(state), link)->readers++;
+            ref_list_push(&links, link);
+        }
     }
-    transfer->block_count = (end - hit_tokens) / state->engine->block_size;
-    state->output->totals.tier_loaded_blocks += transfer->block_count;
-    request->stored_chunks = max64(request->stored_chunks, end / chunk_tokens(state));
+    ref_i128 read = 0;
+    if (links.count < last - first) {
+        read_up(state, request, first, last, true, &read);
+    }
+    struct ref_transfer *load = new_transfer(state, REF_LOAD, request->index);
+    load->links = links;
+    load->not_before = read;
+    load->block_count = (end - hit_tokens) / state->engine->block_size;
+    request->stored_chunks = max64(request->stored_chunks, last);
 }
 
 void ref_tier_reuse(struct ref_state *state, int64_t block)
 {
     for (int64_t i = 0; i < state->tier.transfer_count; i++) {
         const struct ref_transfer *transfer = &state->tier.transfers[i];
-        if (!transfer->is_done && !transfer->is_load &&
+        if (!transfer->is_done && transfer->kind == REF_STORE &&
             ref_list_find(&transfer->blocks, block) >= 0) {
             state->tier.flush = max64(state->tier.flush, i);
         }
@@ -274,55 +487,55 @@ static int64_t storable_tokens(const struct ref_state *state, const struct ref_r
     return min64(request->computed + tokens, known);
 }
 
+static void store_chunks(struct ref_state *state, struct ref_request *request, int64_t full,
+                         struct ref_list *added)
+{
+    const int64_t blocks = state->engine->tier.chunk_blocks;
+    const ref_i128 room = demote(state);
+    struct ref_transfer *transfer = new_transfer(state, REF_STORE, request->index);
+    for (int64_t i = 0; i < full; i++) {
+        for (int64_t b = 0; b < blocks && ref_list_find(added, link_of(state, request, i)) >= 0;
+             b++) {
+            ref_list_push(&transfer->blocks, request->blocks[0].at[i * blocks + b]);
+        }
+    }
+    transfer->links = *added;
+    transfer->block_count = transfer->blocks.count;
+    transfer->not_before = room;
+    touch_chunks(state, REF_HOST, request, full);
+}
+
 static void store_request(struct ref_state *state, struct ref_request *request, int64_t tokens)
 {
     struct ref_tier_state *tier = &state->tier;
-    const int64_t blocks = state->engine->tier.chunk_blocks;
+    const struct ref_tier *engine = &state->engine->tier;
     const int64_t full = storable_tokens(state, request, tokens) / chunk_tokens(state);
     if (full <= request->stored_chunks) {
         return;
     }
-    struct ref_list offered = {0}, missing = {0};
-    ref_request_chain(state, request, full * blocks);
+    struct ref_list offered = {0}, added = {0};
+    ref_request_chain(state, request, full * engine->chunk_blocks);
+    for (int64_t i = max64(request->used_chunks, request->stored_chunks);
+         engine->store == REF_STORE_USED && i < full; i++) {
+        ref_list_push(&tier->asked, link_of(state, request, i));
+        request->used_chunks = i + 1;
+    }
     for (int64_t i = request->stored_chunks; i < full; i++) {
         const int64_t link = link_of(state, request, i);
-        if (state->engine->tier.store_threshold > 1 &&
-            times_asked(tier, link) < state->engine->tier.store_threshold) {
-            continue;
-        }
-        ref_list_push(&offered, link);
-        if (find_chunk(tier, link) == NULL) {
-            ref_list_push(&missing, i);
+        if (engine->store == REF_STORE_FILLED || engine->store_threshold < 2 ||
+            times_asked(tier, link) >= engine->store_threshold) {
+            ref_list_push(&offered, link);
         }
     }
-    const int64_t excess = tier->chunk_count + missing.count - state->engine->tier.capacity_chunks;
-    if (missing.count > 0 && excess > 0 && !evict(state, excess, &offered)) {
-        state->output->totals.tier_refused_stores++;
-    } else {
+    if (ref_level_offer(host_of(state), &offered, state->now, &added)) {
         request->stored_chunks = full;
-        if (missing.count > 0) {
-            struct ref_transfer *transfer = new_transfer(state, request, false);
-            for (int64_t i = 0; i < missing.count; i++) {
-                const int64_t link = link_of(state, request, missing.at[i]);
-                tier->chunks =
-                    ref_resize(tier->chunks, (size_t)tier->chunk_count + 1, sizeof(*tier->chunks));
-                tier->chunks[tier->chunk_count++] = (struct ref_chunk){.link = link};
-                ref_list_push(&tier->recent, link);
-                list_take_out(&tier->recent_ghosts, link);
-                list_take_out(&tier->frequent_ghosts, link);
-                ref_list_push(&transfer->links, link);
-                for (int64_t b = 0; b < blocks; b++) {
-                    ref_list_push(&transfer->blocks,
-                                  request->blocks[0].at[missing.at[i] * blocks + b]);
-                }
-            }
-            transfer->block_count = transfer->blocks.count;
-            state->output->totals.tier_stored_blocks += transfer->block_count;
-            touch_chunks(state, request, full);
+        if (added.count > 0) {
+            store_chunks(state, request, full, &added);
+            added = (struct ref_list){0};
         }
     }
     ref_list_free(&offered);
-    ref_list_free(&missing);
+    ref_list_free(&added);
 }
 
 enum kind { NEW, RUNNING, RESUMED };
@@ -351,38 +564,7 @@ void ref_tier_store(struct ref_state *state, const struct ref_turn *turn)
     }
 }
 
-/* ---- links ---- */
-
-static ref_i128 later_of(ref_i128 a, ref_i128 b)
-{
-    return a > b ? a : b;
-}
-
-/* All that is not on a link yet, of one direction; returns when the last of it ends, or `at`. */
-static ref_i128 submit(struct ref_state *state, bool loads, ref_i128 at)
-{
-    struct ref_tier_state *tier = &state->tier;
-    const struct ref_tier *speed = &state->engine->tier;
-    ref_i128 last = at;
-    for (int64_t i = 0; i < tier->transfer_count; i++) {
-        struct ref_transfer *transfer = &tier->transfers[i];
-        if (transfer->is_load != loads || transfer->is_submitted) {
-            continue;
-        }
-        ref_i128 *free_at = loads ? &tier->load_free_at : &tier->store_free_at;
-        ref_i128 *busy =
-            loads ? &state->output->totals.load_ticks : &state->output->totals.store_ticks;
-        const ref_i128 ticks =
-            speed->latency_ticks +
-            transfer->block_count * (loads ? speed->read_ticks : speed->write_ticks);
-        transfer->is_submitted = true;
-        transfer->end_ticks = later_of(*free_at, at) + ticks;
-        *free_at = transfer->end_ticks;
-        *busy += ticks;
-        last = transfer->end_ticks;
-    }
-    return last;
-}
+/* ---- time ---- */
 
 /* When what the coming step must wait for has ended. */
 static ref_i128 flushed_at(struct ref_state *state, ref_i128 start)
@@ -398,10 +580,10 @@ ref_i128 ref_tier_launch(struct ref_state *state, ref_i128 start, int64_t ticks)
         return start + ticks;
     }
     const ref_i128 begin = flushed_at(state, start);
-    const ref_i128 loaded = submit(state, true, begin);
+    const ref_i128 loaded = submit_all(state, REF_LOAD, begin);
     const bool is_sync = state->engine->tier.is_sync;
     const ref_i128 computed = (is_sync ? loaded : begin) + ticks;
-    const ref_i128 stored = submit(state, false, computed);
+    const ref_i128 stored = submit_all(state, REF_STORE, computed);
     const ref_i128 end = is_sync ? stored : computed;
     state->output->totals.stall_ticks += end - start - ticks;
     return end;
@@ -410,31 +592,97 @@ ref_i128 ref_tier_launch(struct ref_state *state, ref_i128 start, int64_t ticks)
 void ref_tier_launch_nothing(struct ref_state *state)
 {
     if (ref_tier_exists(state)) {
-        submit(state, true, flushed_at(state, later_of(state->now, state->last_end)));
+        submit_all(state, REF_LOAD, flushed_at(state, later_of(state->now, state->last_end)));
     }
+}
+
+/* When something of it has come to pass; loads and stores at their end, copies chunk by chunk. */
+static ref_i128 next_of(const struct ref_state *state, const struct ref_transfer *transfer)
+{
+    if (transfer->kind == REF_LOAD || transfer->kind == REF_STORE) {
+        return transfer->end_ticks;
+    }
+    const int64_t blocks = (transfer->arrived + 1) * state->engine->tier.chunk_blocks;
+    return transfer->begin_ticks + transfer_ticks(state, transfer->kind, blocks);
+}
+
+static void end_load(struct ref_state *state, struct ref_transfer *load)
+{
+    load->is_done = true;
+    for (int64_t c = 0; c < load->links.count; c++) {
+        ref_level_find(host_of(state), load->links.at[c])->readers--;
+    }
+    struct ref_request *request = &state->requests[load->request];
+    if (request->load == REF_LOADING) {
+        request->load_is_done = true;
+        if (request->where == REF_OVER) { // its client had gone
+            request->load = REF_NOT_LOADED;
+            ref_request_release(state, request, true);
+        }
+    }
+}
+
+static void end_store(struct ref_state *state, int64_t index)
+{
+    struct ref_transfer *store = &state->tier.transfers[index];
+    store->is_done = true;
+    for (int64_t c = 0; c < store->links.count; c++) {
+        ref_level_find(host_of(state), store->links.at[c])->is_ready = true;
+    }
+    if (has_disk(state) && !disk_of(state)->engine->on_eviction) {
+        struct ref_list links = store->links; // the array of transfers may move
+        write_through(state, &links, store->end_ticks);
+    }
+}
+
+static void arrive(struct ref_state *state, struct ref_transfer *copy)
+{
+    const int64_t link = copy->links.at[copy->arrived++];
+    copy->is_done = copy->arrived == copy->links.count;
+    struct ref_chunk *disk = ref_level_find(disk_of(state), link);
+    if (copy->kind == REF_UP) {
+        disk->readers--;
+        if (copy->in_host) {
+            ref_level_find(host_of(state), link)->is_ready = true;
+        }
+    } else {
+        disk->is_ready = true;
+        if (copy->in_host) {
+            ref_level_find(host_of(state), link)->copiers--;
+        }
+    }
+}
+
+/* What comes to pass first, by now; -1: nothing. At one instant by kind. */
+static int64_t first_to_pass(const struct ref_state *state)
+{
+    int64_t first = -1;
+    for (int64_t i = 0; i < state->tier.transfer_count; i++) {
+        const struct ref_transfer *transfer = &state->tier.transfers[i];
+        if (transfer->is_done || !transfer->is_submitted || next_of(state, transfer) > state->now) {
+            continue;
+        }
+        const struct ref_transfer *best = first >= 0 ? &state->tier.transfers[first] : NULL;
+        const ref_i128 at = next_of(state, transfer);
+        if (best == NULL || at < next_of(state, best) ||
+            (at == next_of(state, best) && transfer->kind < best->kind)) {
+            first = i;
+        }
+    }
+    return first;
 }
 
 void ref_tier_settle(struct ref_state *state)
 {
-    struct ref_tier_state *tier = &state->tier;
-    for (int64_t i = 0; i < tier->transfer_count; i++) {
-        struct ref_transfer *transfer = &tier->transfers[i];
-        if (transfer->is_done || !transfer->is_submitted || transfer->end_ticks > state->now) {
-            continue;
-        }
-        transfer->is_done = true;
-        for (int64_t c = 0; c < transfer->links.count; c++) {
-            struct ref_chunk *chunk = find_chunk(tier, transfer->links.at[c]);
-            chunk->is_ready = true;
-            chunk->readers -= transfer->is_load;
-        }
-        struct ref_request *request = &state->requests[transfer->request];
-        if (transfer->is_load && request->load == REF_LOADING) {
-            request->load_is_done = true;
-            if (request->where == REF_OVER) { // its client had gone
-                request->load = REF_NOT_LOADED;
-                ref_request_release(state, request, true);
-            }
+    int64_t index;
+    while ((index = first_to_pass(state)) >= 0) {
+        struct ref_transfer *transfer = &state->tier.transfers[index];
+        if (transfer->kind == REF_LOAD) {
+            end_load(state, transfer);
+        } else if (transfer->kind == REF_STORE) {
+            end_store(state, index);
+        } else {
+            arrive(state, transfer);
         }
     }
 }
@@ -442,11 +690,19 @@ void ref_tier_settle(struct ref_state *state)
 bool ref_tier_next(const struct ref_state *state, ref_i128 *at)
 {
     bool any = false;
+    const bool someone_waits = state->waiting.count + state->aside.count > 0;
     for (int64_t i = 0; state->in_flight_count == 0 && i < state->tier.transfer_count; i++) {
         const struct ref_transfer *transfer = &state->tier.transfers[i];
-        const bool matters = transfer->is_load || state->waiting.count + state->aside.count > 0;
+        const bool matters = transfer->kind == REF_LOAD || someone_waits;
         if (matters && !transfer->is_done && (!any || transfer->end_ticks < *at)) {
             *at = transfer->end_ticks;
+            any = true;
+        }
+    }
+    for (int64_t i = 0; state->in_flight_count == 0 && i < state->aside.count; i++) {
+        const struct ref_request *request = &state->requests[state->aside.at[i]];
+        if (request->prefetch_until > state->now && (!any || request->prefetch_until < *at)) {
+            *at = request->prefetch_until;
             any = true;
         }
     }

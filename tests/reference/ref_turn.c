@@ -478,9 +478,7 @@ static void count_hits(struct ref_state *state, struct ref_request *request,
         state->output->totals.lookup_tokens += ref_request_tokens(request);
     }
     if (ref_tier_exists(state)) {
-        state->output->totals.tier_asked_tokens +=
-            ref_request_tokens(request) - offer->cached_tokens;
-        state->output->totals.tier_hit_tokens += offer->loaded_tokens;
+        ref_tier_taken(state, request, offer->cached_tokens, offer->loaded_tokens);
     }
 }
 
@@ -494,8 +492,8 @@ static enum admission start_load(struct ref_state *state, const struct ref_turn 
     if (!can_admit(state, turn, request, offer)) {
         return STOP;
     }
-    take_blocks(state, request, offer);
     ref_tier_load(state, request, offer->cached_tokens, to);
+    take_blocks(state, request, offer);
     offer->loaded_tokens = min64(to, ref_request_tokens(request) - 1) - offer->cached_tokens;
     count_hits(state, request, offer);
     request->computed = offer->cached_tokens;
@@ -521,12 +519,12 @@ static enum admission admit(struct ref_state *state, struct ref_turn *turn,
     if (!can_admit(state, turn, request, offer)) {
         return STOP;
     }
+    if (request->load == REF_NOT_LOADED && offer->loaded_tokens > 0) {
+        ref_tier_load(state, request, offer->cached_tokens, to);
+    }
     take_blocks(state, request, offer);
     ref_request_hash(state, request, min64(offer->end, ref_request_tokens(request)));
     if (request->load == REF_NOT_LOADED) {
-        if (offer->loaded_tokens > 0) {
-            ref_tier_load(state, request, offer->cached_tokens, to);
-        }
         count_hits(state, request, offer);
     }
     request->load = REF_NOT_LOADED;
@@ -599,10 +597,29 @@ static void set_aside(struct ref_state *state, const struct ref_request *request
     }
 }
 
+/* Who has arrived since the queue was last looked at, in order of arrival. */
+static void prefetch_new_ones(struct ref_state *state)
+{
+    if (state->engine->tier.prefetch == REF_PREFETCH_NONE || state->engine->tier.count < 2) {
+        return;
+    }
+    for (int64_t order = 0; order < state->arrivals; order++) {
+        for (int64_t i = 0; i < state->input->request_count; i++) {
+            struct ref_request *request = &state->requests[i];
+            if (request->out->arrival_order == order && request->where == REF_WAITING &&
+                !request->was_prefetched) {
+                request->was_prefetched = true;
+                ref_tier_prefetch(state, request, lookup(state, request));
+            }
+        }
+    }
+}
+
 static void schedule_waiting(struct ref_state *state, struct ref_turn *turn)
 {
     struct ref_list passed_over = {0};
     int64_t head;
+    prefetch_new_ones(state);
     while ((head = next_candidate(state, &passed_over)) >= 0 && turn->budget > 0 &&
            state->running.count < state->engine->max_num_seqs) {
         struct offer offer = {.loaded_tokens = 0};

@@ -196,6 +196,39 @@ static void fill_tables(const struct ref_engine *engine, struct serve_config *ou
     }
 }
 
+static void fill_tiers(const struct ref_tier *tier, struct sched_tier_options *out)
+{
+    static const enum sched_store stores[] = {SCHED_STORE_THROUGH, SCHED_STORE_LOOKUPS,
+                                              SCHED_STORE_USES};
+    static const enum sched_prefetch prefetches[] = {SCHED_PREFETCH_NONE,
+                                                     SCHED_PREFETCH_BEST_EFFORT,
+                                                     SCHED_PREFETCH_WAIT, SCHED_PREFETCH_TIMEOUT};
+    *out =
+        (struct sched_tier_options){.chunk_blocks = tier->chunk_blocks,
+                                    .count = (size_t)tier->count,
+                                    .store = stores[tier->store],
+                                    .store_threshold = tier->store_threshold,
+                                    .prompt_only = tier->prompt_only,
+                                    .is_sync = tier->is_sync,
+                                    .reserves_for_prefills = tier->reserves_for_prefills,
+                                    .by_cost = tier->by_cost,
+                                    .prefetch = prefetches[tier->prefetch],
+                                    .prefetch_threshold_tokens = tier->prefetch_threshold,
+                                    .prefetch_base_ticks = tier->prefetch_base_ticks,
+                                    .prefetch_ticks_per_1024_tokens = tier->prefetch_ticks_per_1024,
+                                    .prefetch_most_ticks = tier->prefetch_most_ticks};
+    for (int64_t i = 0; i < tier->count; i++) {
+        const struct ref_level *level = &tier->levels[i];
+        out->at[i] = (struct sched_tier_option){.capacity_chunks = level->capacity_chunks,
+                                                .order = level->order == REF_TIER_ARC ? KV_TIER_ARC
+                                                                                      : KV_TIER_LRU,
+                                                .latency_ticks = level->latency_ticks,
+                                                .read_ticks_per_block = level->read_ticks,
+                                                .write_ticks_per_block = level->write_ticks,
+                                                .on_eviction = level->on_eviction};
+    }
+}
+
 static void fill_config(const struct ref_input *input, struct cost_options *cost,
                         struct serve_config *out)
 {
@@ -257,17 +290,8 @@ static void fill_config(const struct ref_input *input, struct cost_options *cost
         .free_order = engine->free_order == REF_FREE_OLD ? SCHED_FREE_OLD : SCHED_FREE_NEW,
         .count_every_lookup = engine->count_every_lookup,
         .preempted_budget_returned = !engine->preempt_keeps_budget,
-        .tier = {.chunk_blocks = engine->tier.chunk_blocks,
-                 .capacity_chunks = engine->tier.capacity_chunks,
-                 .order = engine->tier.order == REF_TIER_ARC ? KV_TIER_ARC : KV_TIER_LRU,
-                 .store_threshold = engine->tier.store_threshold,
-                 .prompt_only = engine->tier.prompt_only,
-                 .is_sync = engine->tier.is_sync,
-                 .reserves_for_prefills = engine->tier.reserves_for_prefills},
     };
-    out->tier = (struct serve_tier){.latency_ticks = engine->tier.latency_ticks,
-                                    .read_ticks_per_block = engine->tier.read_ticks,
-                                    .write_ticks_per_block = engine->tier.write_ticks};
+    fill_tiers(&engine->tier, &out->sched.tier);
     out->cost = (struct cost_config){.options = cost,
                                      .tensor_parallel = 1,
                                      .pipeline_parallel = 1,
@@ -507,6 +531,43 @@ static void compare_tables(struct diff *diff, const struct ref_input *input,
                  beyond);
 }
 
+static void compare_level(struct diff *diff, const struct ref_level_totals *expected,
+                          const struct serve_tier_result *tier)
+{
+    compare(diff, "blocks read", expected->read_blocks, tier->read_blocks);
+    compare(diff, "blocks written", expected->written_blocks, tier->written_blocks);
+    compare(diff, "reads", expected->reads, tier->reads);
+    compare(diff, "writes", expected->writes, tier->writes);
+    compare(diff, "chunks added", expected->added_chunks, tier->added_chunks);
+    compare(diff, "chunks evicted", expected->evicted_chunks, tier->evicted_chunks);
+    compare(diff, "chunks held", expected->held_chunks, tier->held_chunks);
+    compare(diff, "chunks held at most", expected->peak_chunks, tier->peak_chunks);
+    compare(diff, "stores refused", expected->refused_stores, tier->refused_stores);
+    compare_wide(diff, "time of reads", expected->read_ticks, tier->read_ticks);
+    compare_wide(diff, "time of writes", expected->write_ticks, tier->write_ticks);
+    compare_wide(diff, "reads waited", expected->read_wait_ticks, tier->read_wait_ticks);
+    compare_wide(diff, "writes waited", expected->write_wait_ticks, tier->write_wait_ticks);
+    compare_wide(diff, "chunks held, over time", expected->held_chunk_ticks,
+                 tier->held_chunk_ticks);
+}
+
+static void compare_tiers(struct diff *diff, const struct ref_totals *expected,
+                          const struct serve_replica_result *replica)
+{
+    compare_level(diff, &expected->levels[0], &replica->tiers[0]);
+    compare_level(diff, &expected->levels[1], &replica->tiers[1]);
+    compare(diff, "tokens asked of the tiers", expected->tier_asked_tokens,
+            replica->tiers[0].asked_tokens);
+    compare(diff, "tokens found in the first",
+            expected->tier_hit_tokens - expected->tier_below_tokens, replica->tiers[0].hit_tokens);
+    compare(diff, "tokens found below", expected->tier_below_tokens, replica->tiers[1].hit_tokens);
+    compare(diff, "tokens not worth loading", expected->declined_tokens, replica->declined_tokens);
+    compare(diff, "times not worth loading", expected->declined_count, replica->declined_count);
+    compare(diff, "reads refused", expected->refused_reads, replica->tiers[1].refused_reads);
+    compare_wide(diff, "time of loads", expected->load_wait_ticks, replica->load_wait_ticks);
+    compare_wide(diff, "time stalled", expected->stall_ticks, replica->stall_ticks);
+}
+
 void engine_compare_with_reference(const struct ref_input *input, const struct ref_output *expected,
                                    const struct engine_run *run, char *difference, size_t bytes)
 {
@@ -565,21 +626,7 @@ void engine_compare_with_reference(const struct ref_input *input, const struct r
     compare(&diff, "lookups", expected->totals.lookup_tokens,
             run->result.replicas[0].lookup_tokens);
     const struct serve_replica_result *replica = &run->result.replicas[0];
-    compare(&diff, "tokens asked of the tier", expected->totals.tier_asked_tokens,
-            replica->tier_asked_tokens);
-    compare(&diff, "tokens hit in the tier", expected->totals.tier_hit_tokens,
-            replica->tier_hit_tokens);
-    compare(&diff, "blocks loaded", expected->totals.tier_loaded_blocks,
-            replica->tier_loaded_blocks);
-    compare(&diff, "blocks stored", expected->totals.tier_stored_blocks,
-            replica->tier_stored_blocks);
-    compare(&diff, "chunks evicted", expected->totals.tier_evicted_chunks,
-            replica->tier_evicted_chunks);
-    compare(&diff, "stores refused", expected->totals.tier_refused_stores,
-            replica->tier_refused_stores);
-    compare_wide(&diff, "time of loads", expected->totals.load_ticks, replica->load_ticks);
-    compare_wide(&diff, "time of stores", expected->totals.store_ticks, replica->store_ticks);
-    compare_wide(&diff, "time stalled", expected->totals.stall_ticks, replica->stall_ticks);
+    compare_tiers(&diff, &expected->totals, replica);
     compare_wide(&diff, "held back",
                  expected->integrals.ledger_tokens[REF_HELD_BACK] -
                      (input->engine.kind == REF_ORCA

@@ -154,6 +154,9 @@ static void fill_explanations(struct record_run *run)
                                                 .write_busy = 0.001,
                                                 .evicted = 3,
                                                 .refused_stores = 0,
+                                                .held_bytes = 1048576,
+                                                .read_wait_ms = 0.25,
+                                                .write_wait_ms = 0.5,
                                                 .claim = "simulated"};
     base_vec_push(&run->tiers, tier);
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)

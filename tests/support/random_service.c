@@ -304,19 +304,31 @@ static void roll_tier(struct dice *dice, struct serve_config *config)
         return;
     }
     sched->unchunked_misfit = SCHED_MISFIT_STOP;
-    sched->tier = (struct sched_tier_options){.chunk_blocks = between(dice, 1, 3),
-                                              .capacity_chunks = between(dice, 1, 400),
-                                              .order = one_in(dice, 2) ? KV_TIER_ARC : KV_TIER_LRU,
-                                              .store_threshold = between(dice, 0, 2),
-                                              .prompt_only = one_in(dice, 3),
-                                              .is_sync = one_in(dice, 3),
-                                              .reserves_for_prefills = one_in(dice, 2)};
-    config->tier = (struct serve_tier){.name = "host",
-                                       .block_bytes = (int64_t)config->layout.block_bytes,
-                                       .capacity_bytes = 1,
+    sched->tier = (struct sched_tier_options){
+        .chunk_blocks = between(dice, 1, 3),
+        .count = (size_t)between(dice, 1, SCHED_TIERS_MAX),
+        .store = (enum sched_store)between(dice, SCHED_STORE_THROUGH, SCHED_STORE_USES),
+        .store_threshold = between(dice, 0, 2),
+        .prompt_only = one_in(dice, 3),
+        .is_sync = one_in(dice, 3),
+        .reserves_for_prefills = one_in(dice, 2),
+        .by_cost = one_in(dice, 3),
+        .prefetch = (enum sched_prefetch)between(dice, SCHED_PREFETCH_NONE, SCHED_PREFETCH_TIMEOUT),
+        .prefetch_threshold_tokens = between(dice, 1, 256),
+        .prefetch_base_ticks = between(dice, 0, INT64_C(1) << 40),
+        .prefetch_ticks_per_1024_tokens = between(dice, 0, INT64_C(1) << 38),
+        .prefetch_most_ticks = between(dice, 0, INT64_C(1) << 42)};
+    for (size_t i = 0; i < sched->tier.count; i++) {
+        sched->tier.at[i] =
+            (struct sched_tier_option){.capacity_chunks = between(dice, 1, 400),
+                                       .order = one_in(dice, 2) ? KV_TIER_ARC : KV_TIER_LRU,
                                        .latency_ticks = between(dice, 1, 1 << 30),
                                        .read_ticks_per_block = between(dice, 0, 1 << 30),
-                                       .write_ticks_per_block = between(dice, 0, 1 << 30)};
+                                       .write_ticks_per_block = between(dice, 0, 1 << 30),
+                                       .on_eviction = one_in(dice, 2)};
+        config->tiers[i] =
+            (struct serve_tier){.name = i == 0 ? "host" : "disk", .capacity_bytes = 1};
+    }
 }
 
 void random_service_init(struct random_service *random, uint64_t seed)

@@ -90,6 +90,28 @@ static void same_peak(struct check *check, const struct kv_paged_state *a,
     }
 }
 
+static void same_tier(struct check *check, const struct serve_tier_result *a,
+                      const struct serve_tier_result *b)
+{
+    same(check, "tokens asked of a tier", a->asked_tokens, b->asked_tokens);
+    same(check, "tokens hit in a tier", a->hit_tokens, b->hit_tokens);
+    same(check, "blocks read", a->read_blocks, b->read_blocks);
+    same(check, "blocks written", a->written_blocks, b->written_blocks);
+    same(check, "reads", a->reads, b->reads);
+    same(check, "writes", a->writes, b->writes);
+    same(check, "chunks added", a->added_chunks, b->added_chunks);
+    same(check, "chunks evicted", a->evicted_chunks, b->evicted_chunks);
+    same(check, "chunks held", a->held_chunks, b->held_chunks);
+    same(check, "chunks held at most", a->peak_chunks, b->peak_chunks);
+    same(check, "stores refused", a->refused_stores, b->refused_stores);
+    same(check, "reads refused", a->refused_reads, b->refused_reads);
+    same(check, "chunks held, over time", a->held_chunk_ticks, b->held_chunk_ticks);
+    same(check, "time of reads", a->read_ticks, b->read_ticks);
+    same(check, "time of writes", a->write_ticks, b->write_ticks);
+    same(check, "reads waited", a->read_wait_ticks, b->read_wait_ticks);
+    same(check, "writes waited", a->write_wait_ticks, b->write_wait_ticks);
+}
+
 static void same_replica(struct check *check, const struct serve_replica_result *a,
                          const struct serve_replica_result *b)
 {
@@ -108,14 +130,11 @@ static void same_replica(struct check *check, const struct serve_replica_result 
     same(check, "blocks lost", a->reuse.lost_blocks, b->reuse.lost_blocks);
     same(check, "blocks cut", a->reuse.cut_blocks, b->reuse.cut_blocks);
     same(check, "requests", a->requests, b->requests);
-    same(check, "tokens asked of the tier", a->tier_asked_tokens, b->tier_asked_tokens);
-    same(check, "tokens hit in the tier", a->tier_hit_tokens, b->tier_hit_tokens);
-    same(check, "blocks loaded", a->tier_loaded_blocks, b->tier_loaded_blocks);
-    same(check, "blocks stored", a->tier_stored_blocks, b->tier_stored_blocks);
-    same(check, "chunks evicted", a->tier_evicted_chunks, b->tier_evicted_chunks);
-    same(check, "stores refused", a->tier_refused_stores, b->tier_refused_stores);
-    same(check, "time of loads", a->load_ticks, b->load_ticks);
-    same(check, "time of stores", a->store_ticks, b->store_ticks);
+    same_tier(check, &a->tiers[0], &b->tiers[0]);
+    same_tier(check, &a->tiers[1], &b->tiers[1]);
+    same(check, "tokens not worth loading", a->declined_tokens, b->declined_tokens);
+    same(check, "times not worth loading", a->declined_count, b->declined_count);
+    same(check, "time of loads", a->load_wait_ticks, b->load_wait_ticks);
     same(check, "time stalled", a->stall_ticks, b->stall_ticks);
     same_peak(check, &a->peak, &b->peak);
     same(check, "peak running", a->peak_running, b->peak_running);

@@ -12,9 +12,12 @@ static struct base_hash keys[KEYS];
 static struct kv_chunks chunks;
 static struct kv_places places;
 
-static void begin(enum kv_tier_order order, int64_t capacity, int64_t threshold)
+static int64_t threshold;
+
+static void begin(enum kv_tier_order order, int64_t capacity, int64_t wanted)
 {
-    kv_tier_init(&tier, order, capacity, threshold);
+    threshold = wanted;
+    kv_tier_init(&tier, order, capacity);
     for (uint64_t i = 0; i < KEYS; i++) {
         keys[i] = (struct base_hash){base_mix64(i), i};
     }
@@ -29,7 +32,7 @@ static void end(void)
 
 static bool offer(size_t first, size_t count)
 {
-    return kv_tier_offer(&tier, keys + first, (int64_t)count, &chunks, &places);
+    return kv_tier_offer(&tier, keys + first, (int64_t)count, threshold, &chunks, &places);
 }
 
 static void store(size_t first, size_t count)

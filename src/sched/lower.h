@@ -1,0 +1,84 @@
+/*
+ * lower.h - the tier below the first: what is copied down to it and back, and when each chunk has arrived.
+ *
+ * Copies between the two tiers do not pass the GPU: they begin when they are decided, or when what they copy is there, and
+ * each direction has its link. A copy hands over chunk by chunk. Written down is what the upper tier has just stored
+ * (`write_through`) or what it drops (`on_eviction`); whatever takes that place in the upper tier then waits until it is
+ * written. What was read stays below as well.
+ *
+ * Nothing here happens at a turn: sched_lower_settle() is told instants in the order of time, so that a look at the tiers
+ * finds the same whenever the last look was.
+ */
+#ifndef KVSIM_SCHED_LOWER_H
+#define KVSIM_SCHED_LOWER_H
+
+#include "base/i128.h"
+#include "base/pool.h"
+#include "kv/link.h"
+#include "kv/tier.h"
+#include "sched/options.h"
+
+/* A tier and what it has held, as an integral over time. */
+struct sched_tier {
+    struct kv_tier chunks;
+    base_i128 held_chunk_ticks, held_since;
+    int64_t held_peak;
+};
+
+void sched_tier_init(struct sched_tier *tier, const struct sched_tier_option *option);
+/* kv_tier_offer() at an instant. */
+bool sched_tier_offer(struct sched_tier *tier, const struct base_hash *keys, int64_t count,
+                      int64_t threshold, base_i128 at, struct kv_chunks *out,
+                      struct kv_places *places);
+/* The integral up to `at`. */
+base_i128 sched_tier_held(const struct sched_tier *tier, base_i128 at);
+
+/* Chunks on their way between the tiers; one of the lists may be empty: nothing there waits for them. */
+struct sched_copy {
+    struct sched_copy *next;
+    struct kv_chunks upper, lower;
+    size_t done;
+    base_i128 next_ticks; /* when the next chunk has arrived */
+    int64_t chunk_ticks;
+    int64_t chunks;
+};
+
+struct sched_copies {
+    struct sched_copy *head, *tail;
+};
+
+struct sched_lower {
+    bool exists, on_eviction;
+    int64_t chunk_blocks;
+    struct sched_tier tier;
+    struct kv_link read_link, write_link;
+    struct sched_copies reads, writes;
+    struct base_pool copies;
+    struct kv_keys keys; /* scratch, as the next two */
+    struct kv_chunks found;
+    struct kv_places places;
+    int64_t read_chunks, written_chunks;
+};
+
+void sched_lower_init(struct sched_lower *lower, const struct sched_tier_options *options);
+void sched_lower_release(struct sched_lower *lower);
+
+/* The upper tier has stored these at `at`: those that are not below are copied down. */
+void sched_lower_write_through(struct sched_lower *lower, struct kv_tier *upper,
+                               const struct kv_chunks *stored, base_i128 at);
+/* The upper tier has dropped these for its last offer. Returns when the last of them is written; 0: nothing is. */
+base_i128 sched_lower_demote(struct sched_lower *lower, const struct kv_tier *upper, base_i128 at);
+/*
+ * Reads the `count` chunks in `lower->found`, which are pinned, up from `at` on. `upper`: the upper tier's places for them,
+ * pending; empty: nobody keeps them there. Returns when the last one has arrived.
+ */
+base_i128 sched_lower_read(struct sched_lower *lower, const struct kv_chunks *upper, base_i128 at);
+
+/* When the next chunk arrives by a copy; false: no copy is under way. */
+bool sched_lower_next(const struct sched_lower *lower, base_i128 *at);
+/* That chunk, reads first at equal times. */
+void sched_lower_arrive(struct sched_lower *lower, struct kv_tier *upper);
+/* When the first copies of either kind that are under way will have ended; false: there is none. */
+bool sched_lower_next_end(const struct sched_lower *lower, base_i128 *at);
+
+#endif
