@@ -3,11 +3,42 @@
 #include "base/error.h"
 #include "kv/prefix_int.h"
 
+/* ---- keys ---- */
+
+// Of a node's blocks: each is the hash of the content up to its end. They are worked out once.
+static const struct base_hash *keys_of(const struct kv_prefix *prefix, struct kv_node *node)
+{
+    struct kv_copies_node *own = kv_copies_of(node);
+    if (own->keys != NULL) {
+        return own->keys;
+    }
+    struct base_hash hash = {0, 0};
+    if (node->begin > 0) {
+        const struct kv_node *parent = node->parent;
+        hash = keys_of(prefix, node->parent)[parent->end - parent->begin - 1];
+    }
+    size_t count = (size_t)(node->end - node->begin);
+    own->keys = base_alloc(base_mul_size(count, sizeof *own->keys));
+    struct kv_cursor cursor = kv_cursor_at(&node->content, 0);
+    for (size_t i = 0; i < count; i++) {
+        kv_cursor_hash(&cursor, prefix->block_tokens, &hash);
+        own->keys[i] = hash;
+    }
+    return own->keys;
+}
+
+static void forget_keys(struct kv_node *node)
+{
+    base_free(kv_copies_of(node)->keys);
+    kv_copies_of(node)->keys = NULL;
+}
+
 // A node without copies and children holds nothing that anybody can find.
 static void drop_empty_nodes(struct kv_prefix *prefix, struct kv_node *node)
 {
     while (node->parent != NULL && kv_copies_of(node)->extent_count == 0 &&
            node->child_count == 0) {
+        forget_keys(node);
         node = kv_tree_drop(&prefix->tree, node);
     }
 }
@@ -121,6 +152,7 @@ static void move_front_of_copies(struct kv_prefix *prefix, struct kv_node *node,
 
 static struct kv_node *node_cut(struct kv_prefix *prefix, struct kv_node *node, int64_t at)
 {
+    forget_keys(node);
     struct kv_node *front = kv_tree_cut(&prefix->tree, node, at);
     for (uint32_t table = 0; table < prefix->table_count; table++) {
         move_front_of_copies(prefix, node, front, table, at);
@@ -164,6 +196,11 @@ void kv_prefix_init(struct kv_prefix *prefix, const struct kv_tables *tables, in
 
 void kv_prefix_release(struct kv_prefix *prefix)
 {
+    for (size_t i = 0; i < prefix->tree.map_capacity; i++) {
+        for (struct kv_node *node = prefix->tree.map[i]; node != NULL; node = node->map_next) {
+            forget_keys(node);
+        }
+    }
     kv_tree_release(&prefix->tree);
     base_vec_free(&prefix->path);
     kv_evict_release(&prefix->idle);
@@ -335,6 +372,10 @@ static void take_from_extent(struct kv_prefix *prefix, struct kv_extent *extent,
         prefix->on_reuse(prefix->context, &source);
     }
     extent->hi -= blocks;
+    if (extent->node != NULL && prefix->on_evict != NULL) {
+        const struct base_hash *keys = keys_of(prefix, extent->node);
+        prefix->on_evict(prefix->context, keys + (extent->hi - extent->node->begin), blocks);
+    }
     if (extent->node == NULL) {
         prefix->blank_blocks -= blocks;
     } else {

@@ -110,6 +110,8 @@ struct kv_prefix {
     uint64_t stores_done; /* transfers up to this number read no more */
     /* Idle blocks are taken that a later transfer may read. NULL: nobody reads. */
     void (*on_reuse)(void *context, const struct kv_source *source);
+    /* Blocks with content are evicted, the last of these first; keys as kv_cursor_hash() makes them. NULL: nobody asks. */
+    void (*on_evict)(void *context, const struct base_hash *keys, int64_t count);
 };
 
 /* is_old_order: empty blocks lie in the queue among the others; lru only. `tables` stays where it is. */

@@ -15,7 +15,8 @@ struct kv_copies {
 struct kv_copies_node {
     struct kv_node node;
     int64_t extent_count;
-    struct kv_copies of[]; /* by table */
+    struct base_hash *keys; /* of its blocks, once they were asked for; owned */
+    struct kv_copies of[];  /* by table */
 };
 
 /* A node of a path, and up to which block the content is in it. */

@@ -49,6 +49,8 @@ static const struct base_choice store_choices[] = {
      "so, but only chunks that the tier was asked for store_threshold times, as vLLM"},
     {"write_through_selective", SCHED_STORE_USES,
      "so, but only at a chunk's store_threshold-th use, found in the pool or computed, as HiCache"},
+    {"write_back", SCHED_STORE_BACK,
+     "each block that the pool drops; the step that takes its place waits for that"},
     {0},
 };
 static const struct base_choice copy_choices[] = {
@@ -330,6 +332,8 @@ static bool read_offload(struct scenario_load *load, const struct tiers *tiers,
     bool times = out->prefetch == SCHED_PREFETCH_TIMEOUT;
     const struct idle_key keys[] = {
         {"store_threshold", out->has_threshold, selects, "store: selective"},
+        {"store_decode", out->has_decode && !out->store_decode, out->store != SCHED_STORE_BACK,
+         "store: write_through"},
         {"prefetch", prefetches, tiers->count > 1, "a second tier in engine.kv_tiers"},
         {"prefetch_threshold", out->has_prefetch_threshold, prefetches, "prefetch: timeout"},
         {"prefetch_timeout", out->has_prefetch_base, times, "prefetch: timeout"},
@@ -452,6 +456,12 @@ static bool fill_options(struct scenario_load *load, const struct tiers *tiers,
             base_arena_printf(load->reader->arena, "%" PRId64,
                               (tokens / block > 0 ? tokens / block : 1) * block),
             "'chunk_tokens' %" PRId64 " is no multiple of the block size %" PRId64, tokens, block);
+    if (offload->store == SCHED_STORE_BACK && tokens != block)
+        return scenario_fail_hint(
+            load->reader, conf_get(conf_get(load->engine, "kv_offload"), "chunk_tokens"),
+            "engine.kv_offload.chunk_tokens", "conflict",
+            base_arena_printf(load->reader->arena, "%" PRId64, block),
+            "store 'write_back' writes block by block, and 'chunk_tokens' is %" PRId64, tokens);
     const int64_t ticks_per_ns = (int64_t)BASE_TICKS_PER_NS;
     config->sched.tier = (struct sched_tier_options){
         .chunk_blocks = tokens / block,

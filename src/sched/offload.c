@@ -25,6 +25,10 @@ void sched_offload_init(struct sched *sched, struct base_arena *arena)
     offload->filling =
         base_arena_array(arena, (size_t)offload->chunk_tokens, sizeof *offload->filling);
     sched->pool->prefix->on_reuse = sched_offload_note_reuse;
+    if (options->store == SCHED_STORE_BACK) {
+        base_require(options->chunk_blocks == 1);
+        sched->pool->prefix->on_evict = sched_offload_note_evict;
+    }
 }
 
 /* ---- transfers ---- */
@@ -157,6 +161,48 @@ void sched_offload_note_reuse(void *context, const struct kv_source *source)
     }
 }
 
+// What the last offer to the first tier has dropped goes down; returns when that is written.
+static base_i128 demote(struct sched_offload *offload)
+{
+    if (!offload->lower.exists || !offload->lower.on_eviction) {
+        return 0;
+    }
+    return sched_lower_demote(&offload->lower, &offload->tier.chunks, offload->now);
+}
+
+static struct sched_transfer *write_back_of_turn(struct sched *sched)
+{
+    struct sched_offload *offload = &sched->offload;
+    if (offload->write_back == NULL) {
+        offload->write_back = store_new(offload, sched->next_number);
+        offload->write_back->is_write_back = true;
+        wait_for_store(offload, offload->write_back->number);
+    }
+    return offload->write_back;
+}
+
+void sched_offload_note_evict(void *context, const struct base_hash *keys, int64_t count)
+{
+    struct sched *sched = context;
+    struct sched_offload *offload = &sched->offload;
+    for (int64_t i = count - 1; i >= 0; i--) {
+        if (!sched_tier_offer(&offload->tier, &keys[i], 1, 0, offload->now, &offload->found,
+                              &offload->places) ||
+            offload->found.count == 0) {
+            continue;
+        }
+        struct kv_chunk *chunk = offload->found.at[0];
+        base_i128 free_at = demote(offload);
+        struct sched_transfer *store = write_back_of_turn(sched);
+        base_vec_push(&store->chunks, chunk);
+        store->blocks++;
+        offload->stored_blocks++;
+        if (free_at > store->not_before_ticks) {
+            store->not_before_ticks = free_at;
+        }
+    }
+}
+
 base_i128 sched_offload_store_end(const struct sched *sched, uint64_t number, base_i128 at)
 {
     const struct sched_transfer *store = store_by_number(&sched->offload, number);
@@ -170,17 +216,33 @@ static bool has_ended(const struct sched_transfers *list, base_i128 now)
     return list->head != NULL && list->head != list->unsent && list->head->end_ticks <= now;
 }
 
+// The first that is not sent yet; returns when it ends.
+static base_i128 send_next(struct sched_transfers *list, struct kv_link *link, base_i128 at)
+{
+    struct sched_transfer *transfer = list->unsent;
+    list->unsent = transfer->next;
+    kv_link_send(link, transfer->not_before_ticks > at ? transfer->not_before_ticks : at,
+                 transfer->blocks);
+    transfer->end_ticks = link->free_ticks;
+    return transfer->end_ticks;
+}
+
+void sched_offload_send_back(struct sched *sched, base_i128 at)
+{
+    struct sched_transfers *stores = &sched->offload.stores;
+    while (stores->unsent != NULL && stores->unsent->is_write_back) {
+        send_next(stores, &sched->offload.store_link, at);
+    }
+}
+
 base_i128 sched_offload_send(struct sched *sched, bool loads, uint64_t plan, base_i128 at)
 {
     struct sched_offload *offload = &sched->offload;
     struct sched_transfers *list = loads ? &offload->loads : &offload->stores;
     struct kv_link *link = loads ? &offload->load_link : &offload->store_link;
     base_i128 last = at;
-    for (; list->unsent != NULL && list->unsent->plan <= plan; list->unsent = list->unsent->next) {
-        struct sched_transfer *transfer = list->unsent;
-        base_i128 begin = transfer->not_before_ticks > at ? transfer->not_before_ticks : at;
-        kv_link_send(link, begin, transfer->blocks);
-        transfer->end_ticks = last = link->free_ticks;
+    while (list->unsent != NULL && list->unsent->plan <= plan) {
+        last = send_next(list, link, at);
         offload->load_ticks += loads ? last - at : 0;
     }
     if (loads) {
@@ -429,15 +491,6 @@ static void pin_below(struct sched_offload *offload, const struct base_hash *key
             base_vec_push(&lower->found, chunk);
         }
     }
-}
-
-// What the last offer to the first tier has dropped goes down; returns when that is written.
-static base_i128 demote(struct sched_offload *offload)
-{
-    if (!offload->lower.exists || !offload->lower.on_eviction) {
-        return 0;
-    }
-    return sched_lower_demote(&offload->lower, &offload->tier.chunks, offload->now);
 }
 
 // Up into the first tier. False when there is no room for them.
@@ -856,6 +909,9 @@ static void store_admitted(struct sched *sched, const struct sched_plan *plan, b
 // The engine's order: those new to it, those that ran before, those that resume.
 void sched_offload_store(struct sched *sched, const struct sched_plan *plan)
 {
+    if (sched->options->tier.store == SCHED_STORE_BACK) {
+        return;
+    }
     store_admitted(sched, plan, false);
     collect_due(sched, plan);
     for (size_t i = 0; i < sched->offload.due.count; i++) {
@@ -866,18 +922,18 @@ void sched_offload_store(struct sched *sched, const struct sched_plan *plan)
     store_admitted(sched, plan, true);
 }
 
+bool sched_offload_minds_eviction(const struct sched *sched)
+{
+    return sched->offload.stores.head != NULL || sched->options->tier.store == SCHED_STORE_BACK;
+}
+
 int64_t sched_offload_runway(const struct sched *sched, int64_t limit)
 {
     const struct sched_offload *offload = &sched->offload;
     if (offload->behind_count > 0) {
         return 0;
     }
-    bool evicts = false;
-    kv_prefix_uniform_blocks(sched->pool->prefix, &evicts);
-    if (evicts && offload->stores.head != NULL) {
-        return 0; // a block that is taken may still be read
-    }
-    if (sched->options->tier.prompt_only) {
+    if (sched->options->tier.prompt_only || sched->options->tier.store == SCHED_STORE_BACK) {
         return limit;
     }
     int64_t steps = 0;

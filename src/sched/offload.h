@@ -39,6 +39,8 @@ struct sched_transfer {
     struct kv_sources sources;  /* of a store */
     base_i128 not_before_ticks; /* what it reads is there then, or its place is free */
     base_i128 end_ticks;        /* once it is sent */
+    bool
+        is_write_back; /* a store of what the pool drops: sent before its step, which waits for it */
 };
 
 /* In order of decision; what has not ended. Those from `unsent` on are on no link yet. */
@@ -58,6 +60,7 @@ struct sched_offload {
     struct sched_transfer *
         *by_number; /* stores that have not ended, at their number modulo the capacity */
     size_t by_number_capacity, stores_open;
+    struct sched_transfer *write_back; /* of the turn; NULL: none yet */
     uint64_t flush;              /* store that the step being decided must wait for; 0 = none */
     bool has_orders;             /* this turn has decided a transfer or a flush */
     base_i128 unsent_load_ticks; /* of loads that are on no link yet */
@@ -105,19 +108,24 @@ void sched_offload_take_up(struct sched *sched, struct sched_seq *seq);
 int64_t sched_offload_prefills_need(const struct sched *sched);
 /* The step is decided, its tokens not yet counted in the front: what it fills is to be stored. */
 void sched_offload_store(struct sched *sched, const struct sched_plan *plan);
+/* Blocks that are taken from what the pool caches concern a transfer. */
+bool sched_offload_minds_eviction(const struct sched *sched);
 /* Steps after this one, at most `limit`, in which no member of the front fills a chunk. */
 int64_t sched_offload_runway(const struct sched *sched, int64_t limit);
 
 void sched_offload_joined_front(struct sched *sched, struct sched_seq *seq);
 void sched_offload_left_front(struct sched *sched, struct sched_seq *seq);
 void sched_offload_left_running(struct sched *sched, struct sched_seq *seq);
-/* kv_prefix.on_reuse */
+/* kv_prefix.on_reuse and on_evict */
 void sched_offload_note_reuse(void *context, const struct kv_source *source);
+void sched_offload_note_evict(void *context, const struct base_hash *keys, int64_t count);
 
 /* Transfers that have ended by now are seen. */
 void sched_offload_settle(struct sched *sched, base_i128 now);
 /* Puts loads, or stores up to those of `plan`, on their link, none before `at`; returns when the last of them ends, or `at`. */
 base_i128 sched_offload_send(struct sched *sched, bool loads, uint64_t plan, base_i128 at);
+/* The same for what the pool has dropped for the coming step. */
+void sched_offload_send_back(struct sched *sched, base_i128 at);
 /* When store `number` ends, but not before `at`; it has been sent or has ended. 0 is no store. */
 base_i128 sched_offload_store_end(const struct sched *sched, uint64_t number, base_i128 at);
 /* When somebody who waits is to be looked at again, while no step runs; false: nobody does. */

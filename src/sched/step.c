@@ -540,6 +540,9 @@ static int64_t provable_steps(const struct sched *sched, const struct sched_plan
     if (prefix != NULL) {
         bool evicts;
         blocks = kv_prefix_uniform_blocks(prefix, &evicts);
+        if (evicts && sched_has_tier(sched) && sched_offload_minds_eviction(sched)) {
+            blocks = 0;
+        }
     } else if (radix != NULL) {
         blocks = radix->blank_blocks; // the next one takes a whole piece out of the tree
     }
@@ -564,6 +567,7 @@ void sched_begin_plan(struct sched *sched, struct sched_plan *plan)
     plan->copied_tokens = 0;
     plan->flush = 0;
     sched->offload.flush = 0;
+    sched->offload.write_back = NULL;
     sched->offload.has_orders = false;
     sched->head_needs = INT64_MAX;
     plan->emits.count = plan->finals.count = 0;

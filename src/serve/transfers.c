@@ -35,6 +35,7 @@ void serve_transfers_settle(struct serve_replica *replica, base_i128 now)
 static void send_loads(struct serve_replica *replica, uint64_t flush, base_i128 at)
 {
     struct sched *sched = &replica->sched;
+    sched_offload_send_back(sched, at);
     sched_offload_send(sched, true, UINT64_MAX, sched_offload_store_end(sched, flush, at));
 }
 
@@ -60,6 +61,7 @@ int64_t serve_transfers_step_ticks(struct serve_replica *replica, const struct s
         return ticks;
     }
     bool is_sync = sched->options->tier.is_sync;
+    sched_offload_send_back(sched, start);
     base_i128 begin = sched_offload_store_end(sched, plan->flush, start);
     base_i128 loaded = sched_offload_send(sched, true, UINT64_MAX, begin);
     base_i128 end = (is_sync ? loaded : begin) + ticks;

@@ -193,6 +193,10 @@ static void draw_disk(uint64_t *state, int64_t longest, struct ref_tier *tier)
     tier->by_cost = one_in(state, 3);
     tier->store =
         tier->store != REF_STORE_FILLED && one_in(state, 2) ? REF_STORE_USED : tier->store;
+    if (one_in(state, 3)) {
+        tier->store = REF_STORE_DROPPED;
+        tier->chunk_blocks = 1;
+    }
     if (one_in(state, 5)) {
         return;
     }

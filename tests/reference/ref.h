@@ -95,7 +95,8 @@ enum ref_tier_order { REF_TIER_LRU, REF_TIER_ARC };
 enum ref_store {
     REF_STORE_FILLED, /* each chunk that a step fills */
     REF_STORE_ASKED,  /* of those what was asked for often enough */
-    REF_STORE_USED    /* of those what was filled or found in the pool often enough */
+    REF_STORE_USED,   /* of those what was filled or found in the pool often enough */
+    REF_STORE_DROPPED /* each block that the pool drops; chunks are blocks */
 };
 
 enum ref_prefetch { REF_PREFETCH_NONE, REF_PREFETCH_EFFORT, REF_PREFETCH_WAIT, REF_PREFETCH_TIME };

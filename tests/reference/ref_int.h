@@ -55,6 +55,7 @@ struct ref_pool {
     struct ref_link *links;
     int64_t link_count;
     int64_t hashings, evicted;
+    int64_t dropped_link; /* what the block taken last held, or -1 */
     enum ref_eviction eviction;
     int64_t releases; /* by one request, of any number of blocks */
 };
@@ -110,6 +111,7 @@ struct ref_transfer {
     struct ref_list links;  /* the chunks' */
     struct ref_list blocks; /* of the pool: where a store reads */
     int64_t block_count;
+    bool is_write_back;     /* a store of what the pool drops */
     bool in_host;    /* of UP: the host keeps them; of DOWN: the host has them still */
     int64_t arrived; /* of UP and DOWN: chunks */
     ref_i128 not_before;
@@ -303,6 +305,8 @@ void ref_tier_prefetch(struct ref_state *state, struct ref_request *request, int
 void ref_tier_end(struct ref_state *state);
 /* A block of the pool is used anew: what still reads it must end first. */
 void ref_tier_reuse(struct ref_state *state, int64_t block);
+/* The pool has dropped a block with this content. */
+void ref_tier_dropped(struct ref_state *state, int64_t link);
 /* After a decision: what of the batch is to be stored. */
 void ref_tier_store(struct ref_state *state, const struct ref_turn *turn);
 /* When a step decided now ends: transfers are put on the links. */

@@ -158,6 +158,7 @@ int64_t ref_pool_take(struct ref_pool *pool)
     }
     const int64_t block = pool->free.at[place];
     ref_list_remove(&pool->free, place);
+    pool->dropped_link = pool->blocks[block].link;
     if (pool->blocks[block].link >= 0) {
         pool->blocks[block].link = -1;
         pool->evicted++;

@@ -479,6 +479,36 @@ void ref_tier_reuse(struct ref_state *state, int64_t block)
     }
 }
 
+void ref_tier_dropped(struct ref_state *state, int64_t link)
+{
+    struct ref_tier_state *tier = &state->tier;
+    struct ref_list offered = {0}, added = {0};
+    if (!ref_tier_exists(state) || state->engine->tier.store != REF_STORE_DROPPED || link < 0) {
+        return;
+    }
+    ref_list_push(&offered, link);
+    ref_level_offer(host_of(state), &offered, state->now, &added);
+    if (added.count > 0) {
+        const ref_i128 room = demote(state);
+        int64_t open = -1;
+        for (int64_t i = 0; i < tier->transfer_count; i++) {
+            const struct ref_transfer *transfer = &tier->transfers[i];
+            open = transfer->is_write_back && !transfer->is_submitted ? i : open;
+        }
+        if (open < 0) {
+            new_transfer(state, REF_STORE, -1)->is_write_back = true;
+            open = tier->transfer_count - 1;
+        }
+        struct ref_transfer *back = &tier->transfers[open];
+        ref_list_push(&back->links, link);
+        back->block_count++;
+        back->not_before = later_of(back->not_before, room);
+        tier->flush = max64(tier->flush, open);
+    }
+    ref_list_free(&offered);
+    ref_list_free(&added);
+}
+
 static int64_t storable_tokens(const struct ref_state *state, const struct ref_request *request,
                                int64_t tokens)
 {
@@ -551,7 +581,7 @@ static enum kind kind_of(const struct ref_state *state, const struct ref_turn *t
 
 void ref_tier_store(struct ref_state *state, const struct ref_turn *turn)
 {
-    if (!ref_tier_exists(state)) {
+    if (!ref_tier_exists(state) || state->engine->tier.store == REF_STORE_DROPPED) {
         return;
     }
     for (int kind = NEW; kind <= RESUMED; kind++) {
@@ -566,6 +596,15 @@ void ref_tier_store(struct ref_state *state, const struct ref_turn *turn)
 
 /* ---- time ---- */
 
+static void submit_write_backs(struct ref_state *state, ref_i128 at)
+{
+    for (int64_t i = 0; i < state->tier.transfer_count; i++) {
+        if (state->tier.transfers[i].is_write_back && !state->tier.transfers[i].is_submitted) {
+            submit(state, &state->tier.transfers[i], at);
+        }
+    }
+}
+
 /* When what the coming step must wait for has ended. */
 static ref_i128 flushed_at(struct ref_state *state, ref_i128 start)
 {
@@ -579,6 +618,7 @@ ref_i128 ref_tier_launch(struct ref_state *state, ref_i128 start, int64_t ticks)
     if (!ref_tier_exists(state)) {
         return start + ticks;
     }
+    submit_write_backs(state, start);
     const ref_i128 begin = flushed_at(state, start);
     const ref_i128 loaded = submit_all(state, REF_LOAD, begin);
     const bool is_sync = state->engine->tier.is_sync;
@@ -592,7 +632,9 @@ ref_i128 ref_tier_launch(struct ref_state *state, ref_i128 start, int64_t ticks)
 void ref_tier_launch_nothing(struct ref_state *state)
 {
     if (ref_tier_exists(state)) {
-        submit_all(state, REF_LOAD, flushed_at(state, later_of(state->now, state->last_end)));
+        const ref_i128 start = later_of(state->now, state->last_end);
+        submit_write_backs(state, start);
+        submit_all(state, REF_LOAD, flushed_at(state, start));
     }
 }
 

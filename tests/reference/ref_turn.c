@@ -126,6 +126,7 @@ static int64_t take_block(struct ref_state *state)
     }
     const int64_t block = ref_pool_take(&state->pool);
     ref_tier_reuse(state, block);
+    ref_tier_dropped(state, state->pool.dropped_link);
     return block;
 }
 

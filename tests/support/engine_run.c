@@ -199,7 +199,7 @@ static void fill_tables(const struct ref_engine *engine, struct serve_config *ou
 static void fill_tiers(const struct ref_tier *tier, struct sched_tier_options *out)
 {
     static const enum sched_store stores[] = {SCHED_STORE_THROUGH, SCHED_STORE_LOOKUPS,
-                                              SCHED_STORE_USES};
+                                              SCHED_STORE_USES, SCHED_STORE_BACK};
     static const enum sched_prefetch prefetches[] = {SCHED_PREFETCH_NONE,
                                                      SCHED_PREFETCH_BEST_EFFORT,
                                                      SCHED_PREFETCH_WAIT, SCHED_PREFETCH_TIMEOUT};

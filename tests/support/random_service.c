@@ -318,6 +318,10 @@ static void roll_tier(struct dice *dice, struct serve_config *config)
         .prefetch_base_ticks = between(dice, 0, INT64_C(1) << 40),
         .prefetch_ticks_per_1024_tokens = between(dice, 0, INT64_C(1) << 38),
         .prefetch_most_ticks = between(dice, 0, INT64_C(1) << 42)};
+    if (one_in(dice, 3)) {
+        sched->tier.store = SCHED_STORE_BACK;
+        sched->tier.chunk_blocks = 1;
+    }
     for (size_t i = 0; i < sched->tier.count; i++) {
         sched->tier.at[i] =
             (struct sched_tier_option){.capacity_chunks = between(dice, 1, 400),
