@@ -152,6 +152,7 @@ static void learn(struct kv_tier *tier, enum kv_tier_list ghosts)
     }
 }
 
+// arc
 static void touch(struct kv_tier *tier, const struct base_hash *key)
 {
     struct kv_chunk *entry = find_entry(tier, key, false);
@@ -159,16 +160,54 @@ static void touch(struct kv_tier *tier, const struct base_hash *key)
         return;
     }
     // One that is still being stored was not asked for twice.
-    bool is_promoted =
-        tier->order == KV_TIER_ARC && entry->list == KV_TIER_RECENT && entry->is_ready;
+    bool is_promoted = entry->list == KV_TIER_RECENT && entry->is_ready;
     if (!is_held(entry)) {
         learn(tier, entry->list);
     }
     move_to(tier, entry, is_promoted ? KV_TIER_FREQUENT : entry->list);
 }
 
+// Entries that follow each other become the youngest, in the order that they have.
+static void move_run(struct kv_chunk_list *list, struct kv_chunk *first, struct kv_chunk *last)
+{
+    struct kv_chunk *before = first->older, *after = last->younger;
+    if (after == NULL) {
+        return;
+    }
+    *(before != NULL ? &before->younger : &list->oldest) = after;
+    after->older = before;
+    first->older = list->youngest;
+    list->youngest->younger = first;
+    last->younger = NULL;
+    list->youngest = last;
+}
+
+static bool is_of(const struct kv_chunk *entry, const struct base_hash *key)
+{
+    return entry != NULL && entry->key.a == key->a && entry->key.b == key->b;
+}
+
+// What was touched together lies together, so most is moved in one piece.
+static void touch_runs(struct kv_tier *tier, const struct base_hash *keys, int64_t count)
+{
+    for (int64_t i = count - 1; i >= 0;) {
+        struct kv_chunk *first = find_entry(tier, &keys[i--], false), *last = first;
+        while (first != NULL && i >= 0 && is_of(last->younger, &keys[i])) {
+            last = last->younger;
+            i--;
+        }
+        if (first != NULL) {
+            move_run(&tier->lists[KV_TIER_RECENT], first, last);
+        }
+    }
+}
+
 void kv_tier_touch(struct kv_tier *tier, const struct base_hash *keys, int64_t count)
 {
+    if (tier->order == KV_TIER_LRU) {
+        touch_runs(tier, keys, count);
+        return;
+    }
     for (int64_t i = count - 1; i >= 0; i--) {
         touch(tier, &keys[i]);
     }

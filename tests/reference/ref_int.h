@@ -111,9 +111,9 @@ struct ref_transfer {
     struct ref_list links;  /* the chunks' */
     struct ref_list blocks; /* of the pool: where a store reads */
     int64_t block_count;
-    bool is_write_back;     /* a store of what the pool drops */
-    bool in_host;    /* of UP: the host keeps them; of DOWN: the host has them still */
-    int64_t arrived; /* of UP and DOWN: chunks */
+    bool is_write_back; /* a store of what the pool drops */
+    bool in_host;       /* of UP: the host keeps them; of DOWN: the host has them still */
+    int64_t arrived;    /* of UP and DOWN: chunks */
     ref_i128 not_before;
     bool is_submitted;
     ref_i128 begin_ticks, end_ticks; /* once it is submitted */

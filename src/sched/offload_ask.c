@@ -1,0 +1,405 @@
+/*
+ * What a sequence finds in the tiers behind the pool, whether that is worth loading, and loading it.
+ */
+#include "sched/offload_int.h"
+
+#include "base/error.h"
+
+const struct base_hash *sched_offload_keys(const struct sched *sched, struct sched_seq *seq,
+                                           int64_t count)
+{
+    struct sched_seq_offload *own = &seq->offload;
+    if ((int64_t)own->keys.count < count) {
+        struct kv_cursor cursor = kv_cursor_at(
+            &seq->cache.content, (int64_t)own->keys.count * sched->offload.chunk_tokens);
+        struct base_hash hash = {0, 0};
+        if (own->keys.count > 0) {
+            hash = own->keys.at[own->keys.count - 1];
+        }
+        while ((int64_t)own->keys.count < count) {
+            kv_cursor_hash(&cursor, sched->offload.chunk_tokens, &hash);
+            base_vec_push(&own->keys, hash);
+        }
+    }
+    return own->keys.at;
+}
+
+// Of the chunks from `first` on: up to which they are found, and what has to be done for that.
+struct reach {
+    int64_t first, end;
+    int64_t upper_end;   /* up to which the first tier has them */
+    int64_t below_count; /* only the tier below has them */
+    bool is_put_off;
+};
+
+// A look at one chunk: is it part of what is found?
+static bool is_reached(const struct sched *sched, const struct base_hash *key, struct reach *reach)
+{
+    const struct sched_tier_options *options = &sched->options->tier;
+    const struct sched_offload *offload = &sched->offload;
+    bool waits = !options->is_sync && options->prefetch == SCHED_PREFETCH_NONE;
+    const struct kv_chunk *chunk = kv_tier_find(&offload->tier.chunks, key);
+    if (chunk != NULL) {
+        reach->is_put_off =
+            reach->is_put_off || (waits && (!chunk->is_ready || chunk->readers > 0));
+        reach->upper_end += reach->below_count == 0 && (waits || chunk->is_ready) ? 1 : 0;
+        return waits || chunk->is_ready;
+    }
+    if (!offload->lower.exists || options->prefetch != SCHED_PREFETCH_NONE) {
+        return false;
+    }
+    chunk = kv_tier_find(&offload->lower.tier.chunks, key);
+    if (chunk == NULL || (!waits && !chunk->is_ready)) {
+        return false;
+    }
+    reach->is_put_off = reach->is_put_off || !chunk->is_ready;
+    reach->below_count++;
+    return true;
+}
+
+static struct reach reach_of(const struct sched *sched, const struct base_hash *keys, int64_t first,
+                             int64_t count)
+{
+    struct reach reach = {.first = first, .end = first, .upper_end = first};
+    while (reach.end < count && is_reached(sched, &keys[reach.end], &reach)) {
+        reach.end++;
+    }
+    return reach;
+}
+
+/* ---- fetch or recompute ---- */
+
+// Time until chunks up to `end` are loaded, if that is decided now.
+static base_i128 fetch_ticks(const struct sched *sched, int64_t hit_tokens, int64_t end,
+                             int64_t below_count)
+{
+    const struct sched_offload *offload = &sched->offload;
+    const struct sched_lower *lower = &offload->lower;
+    int64_t blocks = (end * offload->chunk_tokens - hit_tokens) / sched->pool->block_tokens;
+    base_i128 wait =
+        kv_link_queue_ticks(&offload->load_link, offload->now) + offload->unsent_load_ticks;
+    if (below_count > 0) {
+        base_i128 read = kv_link_queue_ticks(&lower->read_link, offload->now) +
+                         kv_link_ticks(&lower->read_link, below_count * lower->chunk_blocks);
+        wait = read > wait ? read : wait;
+    }
+    return wait + kv_link_ticks(&offload->load_link, blocks);
+}
+
+// Time of the steps that would compute the sequence's known tokens from `from` on, alone.
+static base_i128 prefill_ticks(const struct sched *sched, const struct sched_seq *seq, int64_t from)
+{
+    const struct sched_offload *offload = &sched->offload;
+    int64_t known = sched_seq_known_tokens(seq), most = known;
+    if (sched->options->enable_chunked_prefill) {
+        most = sched->options->max_num_batched_tokens;
+    }
+    base_i128 ticks = 0;
+    for (int64_t at = from, tokens; at < known; at += tokens) {
+        tokens = sched_offload_least(known - at, most);
+        ticks += offload->prefill_ticks(offload->prefill_context, at, tokens, at + tokens == known);
+    }
+    return ticks;
+}
+
+// By how much loading up to `end` is faster than computing that.
+static base_i128 gain_of(const struct sched *sched, const struct sched_seq *seq, int64_t hit_tokens,
+                         int64_t end, int64_t below_count)
+{
+    int64_t to =
+        sched_offload_least(end * sched->offload.chunk_tokens, sched_seq_known_tokens(seq) - 1);
+    if (to <= hit_tokens) {
+        return 0;
+    }
+    return prefill_ticks(sched, seq, hit_tokens) - prefill_ticks(sched, seq, to) -
+           fetch_ticks(sched, hit_tokens, end, below_count);
+}
+
+// All that is found, what the first tier has of it, or nothing: whichever saves most time.
+static int64_t worth_loading(const struct sched *sched, const struct sched_seq *seq,
+                             int64_t hit_tokens, const struct reach *reach)
+{
+    int64_t end = reach->first;
+    base_i128 best = gain_of(sched, seq, hit_tokens, reach->upper_end, 0);
+    if (best > 0) {
+        end = reach->upper_end;
+    }
+    best = best > 0 ? best : 0;
+    bool takes_all = reach->below_count > 0 &&
+                     gain_of(sched, seq, hit_tokens, reach->end, reach->below_count) > best;
+    return takes_all ? reach->end : end;
+}
+
+/* ---- reading up from below ---- */
+
+// Those of the chunks that only the tier below has and has ready; they cannot go any more.
+static void pin_below(struct sched_offload *offload, const struct base_hash *keys, int64_t first,
+                      int64_t end)
+{
+    struct sched_lower *lower = &offload->lower;
+    lower->found.count = lower->keys.count = 0;
+    for (int64_t i = first; i < end; i++) {
+        if (kv_tier_find(&offload->tier.chunks, &keys[i]) == NULL) {
+            struct kv_chunk *chunk = kv_tier_find(&lower->tier.chunks, &keys[i]);
+            kv_tier_pin(&lower->tier.chunks, chunk);
+            base_vec_push(&lower->found, chunk);
+        }
+    }
+}
+
+// Up into the first tier. False when there is no room for them.
+static bool read_up(struct sched_offload *offload, const struct base_hash *keys, int64_t first,
+                    int64_t end, base_i128 *end_ticks)
+{
+    pin_below(offload, keys, first, end);
+    struct kv_chunks below = offload->lower.found;
+    offload->lower.found = (struct kv_chunks){0};
+    bool fits = sched_tier_offer(&offload->tier, keys + first, end - first, 0, offload->now,
+                                 &offload->found, &offload->places);
+    base_i128 at = fits ? sched_offload_demote(offload) : 0;
+    base_vec_free(&offload->lower.found);
+    offload->lower.found = below;
+    if (!fits) {
+        offload->refused_reads++;
+        for (size_t i = 0; i < below.count; i++) {
+            kv_tier_unpin(&offload->lower.tier.chunks, below.at[i]);
+        }
+        return false;
+    }
+    offload->has_orders = true;
+    *end_ticks =
+        sched_lower_read(&offload->lower, &offload->found, at > offload->now ? at : offload->now);
+    return true;
+}
+
+/* ---- prefetch ---- */
+
+void sched_offload_arrived(struct sched *sched, struct sched_seq *seq)
+{
+    if (sched->options->tier.prefetch != SCHED_PREFETCH_NONE && sched->offload.lower.exists) {
+        seq->offload.is_fresh = true;
+        base_vec_push(&sched->offload.fresh, seq);
+    }
+}
+
+void sched_offload_left_queue(struct sched *sched, struct sched_seq *seq)
+{
+    struct sched_seqs *fresh = &sched->offload.fresh;
+    if (!seq->offload.is_fresh) {
+        return;
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < fresh->count; i++) {
+        if (fresh->at[i] != seq) {
+            fresh->at[kept++] = fresh->at[i];
+        }
+    }
+    fresh->count = kept;
+    seq->offload.is_fresh = false;
+}
+
+static void prefetch(struct sched *sched, struct sched_seq *seq)
+{
+    struct sched_offload *offload = &sched->offload;
+    const struct sched_tier_options *options = &sched->options->tier;
+    struct sched_seq_offload *own = &seq->offload;
+    kv_prefix_lookup(sched->pool->prefix, &seq->cache.content,
+                     (sched_seq_known_tokens(seq) - 1) / sched->pool->block_tokens, &sched->hits);
+    int64_t size = offload->chunk_tokens, count = sched_seq_known_tokens(seq) / size;
+    int64_t first = sched->hits.blocks * sched->pool->block_tokens / size, end = first, below = 0;
+    const struct base_hash *keys = sched_offload_keys(sched, seq, count);
+    for (; end < count; end++) {
+        if (kv_tier_find(&offload->tier.chunks, &keys[end]) != NULL) {
+            continue;
+        }
+        const struct kv_chunk *chunk = kv_tier_find(&offload->lower.tier.chunks, &keys[end]);
+        if (chunk == NULL || !chunk->is_ready) {
+            break;
+        }
+        below++;
+    }
+    base_i128 done = 0;
+    if (below * size < options->prefetch_threshold_tokens || below == 0 ||
+        !read_up(offload, keys, first, end, &done)) {
+        return;
+    }
+    own->below_tokens = below * size;
+    base_i128 most = options->prefetch_base_ticks +
+                     (base_i128)options->prefetch_ticks_per_1024_tokens * own->below_tokens / 1024;
+    most = most < options->prefetch_most_ticks ? most : options->prefetch_most_ticks;
+    if (options->prefetch == SCHED_PREFETCH_WAIT) {
+        own->prefetch_until_ticks = done;
+    } else if (options->prefetch == SCHED_PREFETCH_TIMEOUT) {
+        own->prefetch_until_ticks = done < offload->now + most ? done : offload->now + most;
+    }
+}
+
+void sched_offload_prefetch(struct sched *sched)
+{
+    struct sched_seqs *fresh = &sched->offload.fresh;
+    for (size_t i = 0; i < fresh->count; i++) {
+        fresh->at[i]->offload.is_fresh = false;
+        prefetch(sched, fresh->at[i]);
+    }
+    fresh->count = 0;
+}
+
+/* ---- asking ---- */
+
+static void touch_all(struct sched_offload *offload, const struct base_hash *keys, int64_t count)
+{
+    kv_tier_touch(&offload->tier.chunks, keys, count);
+    if (offload->lower.exists) {
+        kv_tier_touch(&offload->lower.tier.chunks, keys, count);
+    }
+}
+
+// Less than a chunk is not worth a transfer.
+static int64_t loadable_tokens(const struct sched *sched, int64_t hit_tokens, int64_t end)
+{
+    int64_t size = sched->offload.chunk_tokens, tokens = end * size - hit_tokens;
+    return tokens >= size ? tokens : 0;
+}
+
+int64_t sched_offload_ask(struct sched *sched, struct sched_seq *seq, int64_t hit_blocks)
+{
+    struct sched_offload *offload = &sched->offload;
+    const struct sched_tier_options *options = &sched->options->tier;
+    struct sched_seq_offload *own = &seq->offload;
+    int64_t size = offload->chunk_tokens, hit_tokens = hit_blocks * sched->pool->block_tokens;
+    int64_t count = sched_seq_known_tokens(seq) / size, first = hit_tokens / size;
+    const struct base_hash *keys = sched_offload_keys(sched, seq, count);
+    own->declined_tokens = 0;
+    touch_all(offload, keys, count);
+    if (count * size - hit_tokens < size) {
+        return 0;
+    }
+    if (options->store == SCHED_STORE_LOOKUPS) {
+        kv_tier_count_asked(&offload->tier.chunks, keys + first, count - first);
+    }
+    if (own->prefetch_until_ticks > offload->now) {
+        return -1;
+    }
+    struct reach reach = reach_of(sched, keys, first, count);
+    if (options->by_cost && loadable_tokens(sched, hit_tokens, reach.end) > 0) {
+        int64_t end = worth_loading(sched, seq, hit_tokens, &reach);
+        own->declined_tokens = (reach.end - end) * size;
+        reach = reach_of(sched, keys, first, end);
+    }
+    if (reach.is_put_off) {
+        return -1;
+    }
+    if (reach.below_count > 0 && loadable_tokens(sched, hit_tokens, reach.end) > 0) {
+        base_i128 done;
+        if (options->is_sync) {
+            own->below_tokens = reach.below_count * size;
+        } else if (read_up(offload, keys, first, reach.end, &done)) {
+            own->below_tokens += reach.below_count * size;
+            return -1;
+        } else {
+            reach.end = reach.upper_end;
+        }
+    }
+    return loadable_tokens(sched, hit_tokens, reach.end);
+}
+
+void sched_offload_count(struct sched *sched, struct sched_seq *seq, int64_t hit_tokens,
+                         int64_t loaded_tokens)
+{
+    struct sched_offload *offload = &sched->offload;
+    struct sched_seq_offload *own = &seq->offload;
+    offload->asked_tokens += sched_seq_known_tokens(seq) - hit_tokens;
+    offload->hit_tokens += loaded_tokens;
+    offload->below_tokens += sched_offload_least(own->below_tokens, loaded_tokens);
+    offload->declined_tokens += own->declined_tokens;
+    offload->declined_count += own->declined_tokens > 0 ? 1 : 0;
+    own->below_tokens = own->declined_tokens = 0;
+}
+
+// A synchronous engine reads through the first tier, which keeps what it has room for.
+static base_i128 read_through(struct sched_offload *offload, const struct base_hash *keys,
+                              int64_t first, int64_t end)
+{
+    pin_below(offload, keys, first, end);
+    struct kv_chunks below = offload->lower.found;
+    if (below.count == 0) {
+        return 0;
+    }
+    offload->lower.found = (struct kv_chunks){0};
+    base_i128 at = offload->now;
+    if (sched_tier_offer(&offload->tier, keys + first, end - first, 0, offload->now,
+                         &offload->found, &offload->places)) {
+        base_i128 written = sched_offload_demote(offload);
+        at = written > at ? written : at;
+    } else {
+        offload->refused_reads++;
+        offload->found.count = 0;
+    }
+    base_vec_free(&offload->lower.found);
+    offload->lower.found = below;
+    return sched_lower_read(&offload->lower, &offload->found, at);
+}
+
+void sched_offload_load(struct sched *sched, struct sched_seq *seq, int64_t from, int64_t to)
+{
+    struct sched_offload *offload = &sched->offload;
+    struct sched_transfer *load = sched_offload_transfer_new(offload, &offload->loads);
+    load->seq = sched->options->tier.is_sync ? NULL : seq;
+    load->blocks = (to - from) / sched->pool->block_tokens;
+    int64_t first = from / offload->chunk_tokens, end = to / offload->chunk_tokens;
+    const struct base_hash *keys = sched_offload_keys(sched, seq, end);
+    for (int64_t i = first; i < end; i++) {
+        struct kv_chunk *chunk = kv_tier_find(&offload->tier.chunks, &keys[i]);
+        if (chunk != NULL) {
+            kv_tier_pin(&offload->tier.chunks, chunk);
+            base_vec_push(&load->chunks, chunk);
+        }
+    }
+    if ((int64_t)load->chunks.count < end - first) {
+        load->not_before_ticks = read_through(offload, keys, first, end);
+    }
+    offload->unsent_load_ticks += kv_link_ticks(&offload->load_link, load->blocks);
+    offload->loaded_blocks += load->blocks;
+    offload->loading_count += load->seq != NULL ? 1 : 0;
+    seq->offload.stored_chunks =
+        end > seq->offload.stored_chunks ? end : seq->offload.stored_chunks;
+}
+
+void sched_offload_take_up(struct sched *sched, struct sched_seq *seq)
+{
+    struct sched_seq_offload *own = &seq->offload;
+    sched->pool->loading_blocks -= own->load_blocks;
+    own->load_blocks = 0;
+    sched->outside_front_tokens += own->load_to - seq->computed;
+    seq->computed = seq->hashed_tokens = own->load_to;
+    seq->state = SCHED_LOADED;
+    if (seq->cache.is_contended) {
+        kv_prefix_commit(sched->pool->prefix, &seq->cache,
+                         seq->hashed_tokens / sched->pool->block_tokens);
+    }
+}
+
+static int64_t missing_to_the_end(const struct sched *sched, const struct sched_seq *seq,
+                                  int64_t held)
+{
+    int64_t whole = kv_paged_blocks_for(sched->pool, sched_seq_known_tokens(seq));
+    return whole > held ? whole - held : 0;
+}
+
+int64_t sched_offload_prefills_need(const struct sched *sched)
+{
+    int64_t blocks = 0;
+    for (size_t i = 0; i < sched->loose.count; i++) {
+        const struct sched_seq *seq = sched->loose.at[i];
+        if (seq->computed < sched_seq_known_tokens(seq)) {
+            blocks +=
+                missing_to_the_end(sched, seq, kv_paged_blocks_for(sched->pool, seq->computed));
+        }
+    }
+    for (const struct sched_seq *seq = sched->offload.aside.head; seq != NULL; seq = seq->next) {
+        if (seq->state == SCHED_LOADING || seq->state == SCHED_LOADED) {
+            blocks += missing_to_the_end(sched, seq, sched_blocks_aside(sched, seq));
+        }
+    }
+    return blocks;
+}

@@ -1,0 +1,24 @@
+/*
+ * offload_int.h - what the files behind sched/offload.h share. Private to them.
+ */
+#ifndef KVSIM_SCHED_OFFLOAD_INT_H
+#define KVSIM_SCHED_OFFLOAD_INT_H
+
+#include "sched/sched_int.h"
+
+static inline int64_t sched_offload_least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Of either list, at its end; a store of plan `plan` has the next number. */
+struct sched_transfer *sched_offload_transfer_new(struct sched_offload *offload,
+                                                  struct sched_transfers *list);
+struct sched_transfer *sched_offload_store_new(struct sched_offload *offload, uint64_t plan);
+/* What the last offer to the first tier has dropped goes down; returns when that is written. */
+base_i128 sched_offload_demote(struct sched_offload *offload);
+/* The keys of the first `count` chunks; they are worked out once. */
+const struct base_hash *sched_offload_keys(const struct sched *sched, struct sched_seq *seq,
+                                           int64_t count);
+
+#endif

@@ -1,0 +1,239 @@
+/*
+ * What of a step goes to the tier behind the pool, and when the next such step comes.
+ */
+#include "sched/offload_int.h"
+
+#include "base/error.h"
+
+#include <stdlib.h>
+
+static void set_behind(struct sched *sched, struct sched_seq *seq, bool is_behind)
+{
+    sched->offload.behind_count += (is_behind ? 1 : 0) - (seq->offload.is_behind ? 1 : 0);
+    seq->offload.is_behind = is_behind;
+}
+
+static int64_t storable_tokens(const struct sched *sched, const struct sched_seq *seq)
+{
+    int64_t tokens = seq->state == SCHED_FRONT ? sched_front_hashed_tokens(sched, seq, true)
+                                               : seq->hashed_tokens;
+    return sched->options->tier.prompt_only ? sched_offload_least(tokens, seq->prompt_tokens)
+                                            : tokens;
+}
+
+static int64_t options_threshold(const struct sched *sched)
+{
+    const struct sched_tier_options *options = &sched->options->tier;
+    bool counts = options->store == SCHED_STORE_LOOKUPS || options->store == SCHED_STORE_USES;
+    return counts ? options->store_threshold : 0;
+}
+
+static void add_store(struct sched *sched, const struct sched_plan *plan, struct sched_seq *seq,
+                      int64_t first)
+{
+    struct sched_offload *offload = &sched->offload;
+    int64_t blocks = sched->options->tier.chunk_blocks;
+    struct sched_transfer *store = sched_offload_store_new(offload, plan->number);
+    store->not_before_ticks = sched_offload_demote(offload);
+    store->blocks = (int64_t)offload->found.count * blocks;
+    for (size_t i = 0; i < offload->found.count; i++) {
+        base_vec_push(&store->chunks, offload->found.at[i]);
+        int64_t chunk = first + offload->places.at[i];
+        kv_prefix_note_store(&seq->cache, chunk * blocks, (chunk + 1) * blocks, store->number,
+                             &store->sources);
+    }
+    offload->stored_blocks += store->blocks;
+}
+
+static void count_uses(struct sched_offload *offload, struct sched_seq *seq,
+                       const struct base_hash *keys, int64_t full)
+{
+    struct sched_seq_offload *own = &seq->offload;
+    int64_t from = own->used_chunks > own->stored_chunks ? own->used_chunks : own->stored_chunks;
+    if (from < full) {
+        kv_tier_count_asked(&offload->tier.chunks, keys + from, full - from);
+        own->used_chunks = full;
+    }
+}
+
+static void store_seq(struct sched *sched, const struct sched_plan *plan, struct sched_seq *seq)
+{
+    struct sched_offload *offload = &sched->offload;
+    int64_t full = storable_tokens(sched, seq) / offload->chunk_tokens;
+    int64_t first = seq->offload.stored_chunks;
+    if (full <= first) {
+        return;
+    }
+    const struct base_hash *keys = sched_offload_keys(sched, seq, full);
+    if (sched->options->tier.store == SCHED_STORE_USES) {
+        count_uses(offload, seq, keys, full);
+    }
+    bool fits =
+        sched_tier_offer(&offload->tier, keys + first, full - first, options_threshold(sched),
+                         offload->now, &offload->found, &offload->places);
+    set_behind(sched, seq, !fits);
+    if (!fits) {
+        return;
+    }
+    seq->offload.stored_chunks = full;
+    if (offload->found.count > 0) {
+        add_store(sched, plan, seq, first);
+        kv_tier_touch(&offload->tier.chunks, keys, full);
+    }
+}
+
+static int by_place(const void *a, const void *b)
+{
+    uint64_t left = (*(struct sched_seq *const *)a)->place;
+    uint64_t right = (*(struct sched_seq *const *)b)->place;
+    return (left > right) - (left < right);
+}
+
+// Into running order; those outside the front are in it already, and mostly alone.
+static void sort_due(struct sched_seqs *due)
+{
+    for (size_t i = 1; i < due->count; i++) {
+        if (due->at[i - 1]->place > due->at[i]->place) {
+            qsort(due->at, due->count, sizeof *due->at, by_place);
+            return;
+        }
+    }
+}
+
+// Residue of a member's base modulo the chunk, for the step at which its stored tokens end with a chunk.
+static size_t filling_now(const struct sched *sched, uint64_t step)
+{
+    int64_t size = sched->offload.chunk_tokens;
+    int64_t ahead = sched->options->async_scheduling ? 0 : 1;
+    return (size_t)((size - ((int64_t)(step % (uint64_t)size) + ahead) % size) % size);
+}
+
+static size_t residue_of(const struct sched *sched, const struct sched_seq *seq)
+{
+    int64_t size = sched->offload.chunk_tokens, residue = seq->front_base % size;
+    return (size_t)(residue < 0 ? residue + size : residue);
+}
+
+static bool is_scheduled(const struct sched_seq *seq, const struct sched_plan *plan)
+{
+    return seq->state == SCHED_FRONT ||
+           (seq->state == SCHED_LOOSE && seq->scheduled_step == plan->number);
+}
+
+static void collect_all(struct sched *sched, const struct sched_plan *plan)
+{
+    for (struct sched_seq *seq = sched->running.head; seq != NULL; seq = seq->next) {
+        if (is_scheduled(seq, plan)) {
+            base_vec_push(&sched->offload.due, seq);
+        }
+    }
+}
+
+// Who may have filled a chunk with this step, in running order.
+static void collect_due(struct sched *sched, const struct sched_plan *plan)
+{
+    struct sched_offload *offload = &sched->offload;
+    offload->due.count = 0;
+    // An asynchronous engine's first step knows one token more than those that follow it.
+    if (offload->behind_count > 0 || (sched->options->async_scheduling && !sched->in_flight)) {
+        collect_all(sched, plan);
+        return;
+    }
+    for (size_t i = 0; i < sched->loose.count; i++) {
+        if (is_scheduled(sched->loose.at[i], plan)) {
+            base_vec_push(&offload->due, sched->loose.at[i]);
+        }
+    }
+    struct sched_seq *seq = offload->filling[filling_now(sched, sched->front.step)];
+    for (; seq != NULL; seq = seq->offload.fill_next) {
+        base_vec_push(&offload->due, seq);
+    }
+    sort_due(&offload->due);
+}
+
+static bool is_admitted(const struct sched_plan *plan, const struct sched_seq *seq)
+{
+    for (size_t i = 0; i < plan->admitted.count; i++) {
+        if (plan->admitted.at[i] == seq) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void store_admitted(struct sched *sched, const struct sched_plan *plan, bool resumed)
+{
+    for (size_t i = 0; i < plan->admitted.count; i++) {
+        struct sched_seq *seq = plan->admitted.at[i];
+        if ((seq->preemptions > 0) == resumed) {
+            store_seq(sched, plan, seq);
+        }
+    }
+}
+
+// The engine's order: those new to it, those that ran before, those that resume.
+void sched_offload_store(struct sched *sched, const struct sched_plan *plan)
+{
+    if (sched->options->tier.store == SCHED_STORE_BACK) {
+        return;
+    }
+    store_admitted(sched, plan, false);
+    collect_due(sched, plan);
+    for (size_t i = 0; i < sched->offload.due.count; i++) {
+        if (!is_admitted(plan, sched->offload.due.at[i])) {
+            store_seq(sched, plan, sched->offload.due.at[i]);
+        }
+    }
+    store_admitted(sched, plan, true);
+}
+
+bool sched_offload_minds_eviction(const struct sched *sched)
+{
+    return sched->offload.stores.head != NULL || sched->options->tier.store == SCHED_STORE_BACK;
+}
+
+int64_t sched_offload_runway(const struct sched *sched, int64_t limit)
+{
+    const struct sched_offload *offload = &sched->offload;
+    if (offload->behind_count > 0) {
+        return 0;
+    }
+    if (sched->options->tier.prompt_only || sched->options->tier.store == SCHED_STORE_BACK) {
+        return limit;
+    }
+    int64_t steps = 0;
+    while (steps < limit && steps < offload->chunk_tokens &&
+           offload->filling[filling_now(sched, sched->front.step + (uint64_t)steps)] == NULL) {
+        steps++;
+    }
+    return steps;
+}
+
+/* ---- members of the front by when they fill a chunk ---- */
+
+void sched_offload_joined_front(struct sched *sched, struct sched_seq *seq)
+{
+    struct sched_seq **head = &sched->offload.filling[residue_of(sched, seq)];
+    seq->offload.fill_prev = NULL;
+    seq->offload.fill_next = *head;
+    if (*head != NULL) {
+        (*head)->offload.fill_prev = seq;
+    }
+    *head = seq;
+}
+
+void sched_offload_left_front(struct sched *sched, struct sched_seq *seq)
+{
+    struct sched_seq_offload *own = &seq->offload;
+    *(own->fill_prev != NULL ? &own->fill_prev->offload.fill_next
+                             : &sched->offload.filling[residue_of(sched, seq)]) = own->fill_next;
+    if (own->fill_next != NULL) {
+        own->fill_next->offload.fill_prev = own->fill_prev;
+    }
+    own->fill_next = own->fill_prev = NULL;
+}
+
+void sched_offload_left_running(struct sched *sched, struct sched_seq *seq)
+{
+    set_behind(sched, seq, false);
+}
