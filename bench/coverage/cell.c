@@ -164,7 +164,7 @@ static void keep_values(void *context, size_t index, const struct record_run *ru
 
 static void count_pair(const double *a, const double *b, size_t count, struct pair_count *out)
 {
-    struct stats_difference paired = stats_difference_paired(a, b, count, 0.95);
+    struct stats_difference paired = stats_difference_skewed(a, b, count, 0.95);
     struct stats_difference unpaired = stats_difference_welch(a, count, b, count, 0.95);
     out->covered_paired += paired.low <= out->truth_ms && out->truth_ms <= paired.high;
     out->covered_unpaired += unpaired.low <= out->truth_ms && out->truth_ms <= unpaired.high;

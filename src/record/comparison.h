@@ -31,7 +31,7 @@ struct record_difference {
     int64_t n; /* replications of the smaller run */
     int64_t
         more_replications; /* until a difference would be shown, if it is what it seems; -1: not said */
-    const char *method; /* paired_t, welch_t, none */
+    const char *method; /* paired_t, paired_t_skewed, welch_t, none */
     enum record_verdict verdict;
 };
 

@@ -83,14 +83,18 @@ static double skewed_right(double value, double relative_half)
     return value / sqrt(1.0 - fmin(2.0 * relative_half, SKEWED_MOST));
 }
 
+double stats_skewed_end(double value, double half)
+{
+    return fmax(value + half, skewed_right(value, half / value));
+}
+
 struct stats_interval stats_interval_skewed(const double *values, size_t count, double confidence)
 {
     struct stats_interval interval = stats_interval_t(values, count, confidence, 0.0);
 
     if (interval.is_withheld || !(interval.value > 0.0))
         return interval;
-    interval.high =
-        fmax(interval.high, skewed_right(interval.value, interval.high / interval.value - 1.0));
+    interval.high = stats_skewed_end(interval.value, interval.high - interval.value);
     interval.method = "student_t_skewed";
     return interval;
 }

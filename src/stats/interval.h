@@ -30,6 +30,9 @@ struct stats_interval stats_interval_t(const double *values, size_t count, doubl
 /* Student t whose right end is value / sqrt(1 - 2 h) in place of value (1 + h), h the relative half width: the interval of
  * value^-2, for a skewness of several times the coefficient of variation. Equal to Student t for small h. Means of
  * latencies and of queues. */
+/* Where the right end of a skewed figure lies instead of value + half: value / sqrt(1 - 2 half / value), held at 4.5 times the
+ * value; never nearer than value + half. value > 0. */
+double stats_skewed_end(double value, double half);
 struct stats_interval stats_interval_skewed(const double *values, size_t count, double confidence);
 
 /* The ratio of the sums of `tops` and `bottoms` over `count` parts, by linearization (Cochran, Sampling Techniques, 1977,

@@ -95,6 +95,29 @@ struct stats_difference stats_difference_paired(const double *a, const double *b
     return out;
 }
 
+/* Moves the end of value +- half that lies further from `origin`. */
+static void skew_far_end(double value, double origin, double *low, double *high)
+{
+    double away = value - origin, half = *high - value;
+    if (away > 0)
+        *high = origin + stats_skewed_end(away, half);
+    else if (away < 0)
+        *low = origin - stats_skewed_end(-away, half);
+}
+
+struct stats_difference stats_difference_skewed(const double *a, const double *b, size_t count,
+                                                double confidence)
+{
+    struct stats_difference out = stats_difference_paired(a, b, count, confidence);
+    if (out.is_withheld)
+        return out;
+    skew_far_end(out.difference, 0, &out.low, &out.high);
+    skew_far_end(out.ratio, 1, &out.ratio_low, &out.ratio_high);
+    out.ratio_low = fmax(out.ratio_low, 0);
+    out.method = "paired_t_skewed";
+    return out;
+}
+
 /* B. L. Welch, Biometrika 34 (1947) 28; degrees of freedom by Satterthwaite. */
 struct stats_difference stats_difference_welch(const double *a, size_t a_count, const double *b,
                                                size_t b_count, double confidence)

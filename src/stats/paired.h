@@ -17,11 +17,15 @@ struct stats_difference {
     bool is_withheld;                    /* one replication, or a value that is missing */
     size_t
         more_replications; /* until the interval would leave 0 out; 0 = it does, or no count would */
-    const char *method;    /* "paired_t", "welch_t", "none" */
+    const char *method;    /* "paired_t", "paired_t_skewed", "welch_t", "none" */
 };
 
 /* `a` and `b` have `count` values each, replication by replication. */
 struct stats_difference stats_difference_paired(const double *a, const double *b, size_t count,
+                                                double confidence);
+/* The same for figures that are skewed to the right, as latencies are: of the two ends the one away from zero follows their rule
+ * (stats_skewed_end), the one that says whether there is a difference stays Student's. */
+struct stats_difference stats_difference_skewed(const double *a, const double *b, size_t count,
                                                 double confidence);
 struct stats_difference stats_difference_welch(const double *a, size_t a_count, const double *b,
                                                size_t b_count, double confidence);

@@ -127,6 +127,20 @@ static bool is_withheld(const struct record_metric *metric)
            strcmp(metric->method, "growing") == 0;
 }
 
+// Figures whose own intervals reach further to the right: means and percentiles of latencies and queues.
+static bool is_skewed(const struct record_metric *metric)
+{
+    return strcmp(metric->method, "student_t_skewed") == 0 ||
+           strcmp(metric->method, "order_statistics") == 0;
+}
+
+static struct stats_difference paired_difference(const struct record_metric *metric,
+                                                 const double *a, const double *b, size_t count)
+{
+    return is_skewed(metric) ? stats_difference_skewed(a, b, count, CONFIDENCE)
+                             : stats_difference_paired(a, b, count, CONFIDENCE);
+}
+
 static void take_interval(const struct stats_difference *from, bool withheld,
                           struct record_difference *row)
 {
@@ -158,7 +172,7 @@ static void compare_figure(const struct record_metric *a, const struct record_me
     bool is_paired = out->is_paired && of_a->count == of_b->count;
     struct stats_difference difference =
         is_paired
-            ? stats_difference_paired(of_a->at, of_b->at, count, CONFIDENCE)
+            ? paired_difference(a, of_a->at, of_b->at, count)
             : stats_difference_welch(of_a->at, of_a->count, of_b->at, of_b->count, CONFIDENCE);
     row.n = (int64_t)count;
     take_interval(&difference, is_withheld(a) || is_withheld(b), &row);

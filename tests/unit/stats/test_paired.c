@@ -32,6 +32,25 @@ START_TEST(paired_interval_by_hand)
 }
 END_TEST
 
+START_TEST(skewed_differences_reach_further_from_zero)
+{
+    const double a[] = {10, 20, 30, 40, 50}, b[] = {12, 21, 33, 42, 52};
+    // differences 2 1 3 2 2: mean 2, half width h = 0.878 by Student; 2 / sqrt(1 - 2 h / 2) = 5.73
+    double half = T4 * sqrt(0.5) / sqrt(5), far = 2 / sqrt(1 - half);
+    struct stats_difference up = stats_difference_skewed(a, b, 5, 0.95);
+    struct stats_difference down = stats_difference_skewed(b, a, 5, 0.95);
+    struct stats_difference plain = stats_difference_paired(a, b, 5, 0.95);
+    ck_assert_str_eq(up.method, "paired_t_skewed");
+    ck_assert_double_eq_tol(up.low, 2 - half, 1e-6);
+    ck_assert_double_eq_tol(up.high, far, 1e-5);
+    ck_assert_double_eq_tol(down.low, -far, 1e-5);
+    ck_assert_double_eq_tol(down.high, -2 + half, 1e-6);
+    ck_assert_double_eq(up.ratio_low, plain.ratio_low);
+    ck_assert_double_gt(up.ratio_high, plain.ratio_high);
+    ck_assert(down.ratio_low >= 0 && down.ratio_low < down.ratio);
+}
+END_TEST
+
 START_TEST(pairing_is_narrower_than_welch_where_pairs_move_together)
 {
     const double a[] = {10, 20, 30, 40, 50}, b[] = {12, 21, 33, 42, 52};
@@ -86,6 +105,7 @@ int main(void)
     return unit_run(
         "stats.paired",
         (const TTest *const[]){quantiles_are_those_of_the_tables, paired_interval_by_hand,
+                               skewed_differences_reach_further_from_zero,
                                pairing_is_narrower_than_welch_where_pairs_move_together,
                                welch_by_hand, more_replications_would_show_a_small_difference,
                                what_cannot_be_judged_is_withheld, NULL});
