@@ -196,7 +196,7 @@ static bool end_of(const struct sched_copy *copy, base_i128 *at)
 
 bool sched_lower_next_end(const struct sched_lower *lower, base_i128 *at)
 {
-    base_i128 read, write;
+    base_i128 read = 0, write = 0;
     bool reads = end_of(lower->reads.head, &read), writes = end_of(lower->writes.head, &write);
     if (reads || writes) {
         *at = !writes || (reads && read < write) ? read : write;

@@ -414,6 +414,10 @@ void random_scenario(uint64_t seed, uint32_t features, struct ref_input *out)
         draw_tier(&draft);
     }
     draw_step(&draft);
+    if (out->engine.tier.by_cost) {
+        // Such that it is now and then the queue of a link that decides.
+        out->step.b += draw(&state, 1, 2000) * REF_TICKS_PER_NS;
+    }
     draw_requests(&draft);
 }
 
