@@ -294,8 +294,9 @@ void cost_ramp_from_shape(const struct cost_shape *shape, struct cost_ramp *ramp
 }
 
 /*
- * n * first + delta * n (n - 1) / 2 = ticks, solved in double in the form that does not cancel
- * (2 t / (b + sqrt(b^2 + 4 a t)) with a = delta / 2, b = first - a), then corrected in integers.
+ * n * first + delta * n (n - 1) / 2 = ticks, solved in double as
+ * 2 t / (b + sqrt(b^2 + 4 a t)) with a = delta / 2, b = first - a, which does not cancel where steps are
+ * longer than half of what each adds; then corrected in integers.
  */
 int64_t cost_piece_steps_until(const struct cost_piece *piece, base_i128 ticks)
 {

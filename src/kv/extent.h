@@ -1,9 +1,10 @@
 /*
  * extent.h - a run of consecutive blocks of one content that share their fate: holders, uses and place among the idle ones.
  *
- * Owned by the prefix cache (kv/prefix.h), which says what an extent is a copy of; kv/evict.h keeps the idle ones in the
- * order in which they are taken. Invariant: every block of an extent has the same holders and the same age, and the last
- * block is taken first; so an extent is cut where a hit ends and eaten from its end.
+ * Owned by a prefix cache (kv/prefix.h, kv/radix.h), which says what an extent holds; kv/evict.h keeps the idle ones in the
+ * order in which they are taken. Invariant: every block of an extent has the same holders and, among hashed blocks, the same
+ * age, and the last block is taken first; so an extent is cut where a hit ends and eaten from its end. In a radix tree a node
+ * is one extent: it has no copies and no pieces, and its pieces' times are the tree's (seams).
  */
 #ifndef KVSIM_KV_EXTENT_H
 #define KVSIM_KV_EXTENT_H

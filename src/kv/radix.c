@@ -69,7 +69,8 @@ static void touch(struct kv_radix *radix, struct kv_node *node, int64_t now)
     }
 }
 
-// An entry of a sequence passes over the node: its first visit is no hit.
+// An entry of a sequence passes over the node. A piece begins with 0 hits, one that a chunk put in with -1: the visit with which
+// the prompt enters whole is not counted.
 static void note_entry(struct kv_radix *radix, struct kv_node *node, int64_t now, int32_t priority,
                        bool is_chunk)
 {
@@ -149,7 +150,6 @@ static struct kv_node *cut_at_end(struct kv_radix *radix, struct kv_node *node, 
     }
     touch(radix, node, now);
     node = cut_off(radix, node, at, ++radix->clock);
-    radix_of(node)->extent.age.last_release = radix->clock;
     return node;
 }
 

@@ -233,7 +233,7 @@ void stats_hist_merge(struct stats_hist *into, const struct stats_hist *from)
     into->sum_ticks += from->sum_ticks;
 }
 
-/* An octave's gain; the first and the last bucket that gained widen the range. */
+/* An octave's gain; what gained widens the range by the ends of its bucket. */
 static void octave_take_since(struct stats_hist *into, const uint64_t *now, uint64_t *before,
                               size_t first_bucket)
 {

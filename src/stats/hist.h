@@ -43,8 +43,8 @@ void stats_hist_add(struct stats_hist *hist, int64_t value_ns, uint64_t weight);
 void stats_hist_add_ramp(struct stats_hist *hist, int64_t first_ticks, int64_t delta_ticks,
                          uint64_t steps, uint64_t weight);
 void stats_hist_merge(struct stats_hist *into, const struct stats_hist *from);
-/* Adds to `into` what `now` gained since `before` was level with it, and brings `before` level. Both
- * of them bucketed: their extremes are those of buckets. */
+/* Adds to `into` what `now` gained since `before` was level with it, and brings `before` level.
+ * `into` and `before` are bucketed: their extremes are those of buckets. */
 void stats_hist_take_since(struct stats_hist *into, const struct stats_hist *now,
                            struct stats_hist *before);
 double stats_hist_mean_ns(const struct stats_hist *hist);               /* NaN when empty */
