@@ -293,6 +293,41 @@ bool store_is_absent(const struct store *store)
     return access(store->path, F_OK) != 0;
 }
 
+/*
+ * What an older kvsim stored is read as if a run had brought it up to date: in a copy in memory, for reading leaves the file as
+ * it is.
+ */
+static enum kvsim_status copy_to_memory(struct store *store, struct kvsim_error *err)
+{
+    sqlite3 *copy = NULL;
+    int rc = sqlite3_open(":memory:", &copy);
+    sqlite3_backup *backup =
+        rc == SQLITE_OK ? sqlite3_backup_init(copy, "main", store->db, "main") : NULL;
+    if (backup != NULL) {
+        sqlite3_backup_step(backup, -1);
+        rc = sqlite3_backup_finish(backup);
+    } else {
+        rc = SQLITE_NOMEM;
+    }
+    if (rc != SQLITE_OK) {
+        sqlite3_close(copy);
+        return store_fail(store, rc, err, "copy an older database");
+    }
+    sqlite3_close(store->db);
+    store->db = copy;
+    return KVSIM_OK;
+}
+
+static enum kvsim_status read_as_new(struct store *store, struct kvsim_error *err)
+{
+    int64_t version = 0;
+    enum kvsim_status status = store_query_int(store, "PRAGMA user_version", &version, err);
+    if (status != KVSIM_OK || version < 1 || version >= STORE_SCHEMA_VERSION)
+        return status;
+    status = copy_to_memory(store, err);
+    return status == KVSIM_OK ? store_schema_migrate(store, err) : status;
+}
+
 enum kvsim_status store_connect(struct store *store, struct kvsim_error *err)
 {
     if (store->db != NULL)
@@ -310,6 +345,10 @@ enum kvsim_status store_connect(struct store *store, struct kvsim_error *err)
     if (status == KVSIM_OK) {
         sqlite3_extended_result_codes(store->db, 1);
         sqlite3_busy_timeout(store->db, store->busy_timeout_ms);
+        if (store->mode == STORE_READ)
+            status = read_as_new(store, err);
+    }
+    if (status == KVSIM_OK) {
         status = store_exec(
             store,
             store->mode == STORE_READ ? "PRAGMA query_only = ON" : "PRAGMA foreign_keys = ON", err);

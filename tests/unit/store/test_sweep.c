@@ -266,8 +266,14 @@ START_TEST(an_older_database_is_read_and_brought_up_to_date)
     ck_assert_int_eq(store_load_sweep(store, "s0123456789ab", &back, &found, &err), KVSIM_OK);
     ck_assert(!found);
     record_sweep_free(&back);
+    struct record_run again;
+    record_run_init(&again);
+    ck_assert_msg(store_load_run(store, 1, &again, &err) == KVSIM_OK, "%s", err.message);
+    ck_assert_uint_eq(again.tiers.count, 0);
+    record_run_free(&again);
     store_close(store);
     ck_assert_int_eq(query("x.db", "PRAGMA user_version"), 1);
+    ck_assert_int_eq(query("x.db", "SELECT count(*) FROM sqlite_schema WHERE name = 'tier'"), 0);
 
     store = open_store("x.db", STORE_WRITE);
     make_sweep(&sweep);
