@@ -83,6 +83,7 @@ static void try_max_model_len(const struct kv_waterfall_inputs *inputs, int64_t 
     }
 }
 
+// The fewest ranks that start and, where those hold less than what is asked for, the fewest that hold it.
 static void try_tensor_parallel(const struct kv_waterfall_inputs *inputs,
                                 struct kv_waterfall_refusal *refusal)
 {
@@ -94,14 +95,17 @@ static void try_tensor_parallel(const struct kv_waterfall_inputs *inputs,
     // What was said of one GPU's weights holds for the number of ranks it was said of.
     if (inputs->weights_bytes.is_set)
         return;
+    bool has_one = false;
     for (uint32_t ranks = inputs->kv.tensor_parallel + 1; ranks <= most; ranks++) {
         changed.kv.tensor_parallel = ranks;
-        if (starts(&changed, &result)) {
-            char value[16];
-            snprintf(value, sizeof value, "%u", ranks);
-            keep(refusal, "tensor_parallel_size", value, &result);
+        if (!starts(&changed, &result) || (has_one && !result.fits_demand))
+            continue;
+        char value[16];
+        snprintf(value, sizeof value, "%u", ranks);
+        keep(refusal, "tensor_parallel_size", value, &result);
+        has_one = true;
+        if (result.fits_demand)
             return;
-        }
     }
 }
 

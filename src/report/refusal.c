@@ -38,7 +38,7 @@ static void print_rows(struct report_page *page, const struct report_refusal *re
 
 static void print_changes(struct report_page *page, const struct report_refusal *refusal)
 {
-    report_page_heading(page, "ANY ONE OF THESE CHANGES IS ENOUGH");
+    report_page_heading(page, "ANY ONE OF THESE CHANGES STARTS THE ENGINE");
     report_page_table_begin(page, "ll");
     for (size_t i = 0; i < refusal->change_count; i++) {
         const struct report_refusal_change *change = &refusal->changes[i];
