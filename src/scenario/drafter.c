@@ -191,9 +191,10 @@ static int64_t joint_bytes(const struct spec_model *drafter, enum method method,
 }
 
 static bool weigh(struct scenario_load *load, const struct kv_waterfall_inputs *inputs,
-                  const struct spec_model *drafter, enum method method,
+                  const struct spec_model *drafter, const struct speculative_opts *opts,
                   struct kv_waterfall_bytes *out)
 {
+    enum method method = (enum method)opts->method;
     struct spec_model layers = *drafter;
     struct spec_weights_options options = inputs->weights;
     struct kvsim_error err = {.status = KVSIM_OK};
@@ -207,7 +208,7 @@ static bool weigh(struct scenario_load *load, const struct kv_waterfall_inputs *
         layers.parameters_are_stated = false;
     }
     layers.vision.parameters = 0;
-    if (drafter->name != load->scenario->model.name)
+    if (!conf_is_null(opts->model)) // a checkpoint of its own
         options.quantization = "auto";
     if (spec_weights_bytes_per_gpu(&layers, &options, &bytes, &err) != KVSIM_OK)
         return scenario_fail_error(load->reader, load->opts.speculative, KEY, &err);
@@ -248,5 +249,5 @@ bool scenario_drafter_resolve(struct scenario_load *load, struct kv_waterfall_in
     if (!find_drafter(load, &opts, &drafter) || !add_groups(load, &drafter))
         return false;
     return memory->has_draft ||
-           weigh(load, inputs, &drafter, (enum method)opts.method, &inputs->draft);
+           weigh(load, inputs, &drafter, &opts, &inputs->draft);
 }
