@@ -164,8 +164,9 @@ static void add_mlp(struct cost_work *work, double tokens)
 
 /*
  * With expert parallelism the experts lie whole on tp * dp GPUs and each serves all replicas' tokens; without it every
- * GPU holds a slice of each expert. Time is that of the busiest rank (moe.h); `expert_padding_rows` stands for what
- * blocks waste.
+ * GPU holds a slice of each expert, one of tp: unlike spec_weights_bytes_per_gpu(), which cuts them over tp * dp, since
+ * the exchange that brings all replicas' tokens to such slices is not priced. Time is that of the busiest rank (moe.h);
+ * `expert_padding_rows` stands for what blocks waste.
  */
 static void add_experts(struct cost_work *work, double tokens)
 {
