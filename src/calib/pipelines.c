@@ -21,12 +21,14 @@ struct row {
 };
 
 /* Engine limits of the published runs: tokens of a step, sequences of a step. */
-static const double step_tokens = 8192, step_sequences = 2048;
+enum { STEP_TOKENS = 8192, STEP_SEQUENCES = 2048 };
 
 static enum kvsim_status load(const struct row *row, struct scenario **out, struct kvsim_error *err)
 {
-    char longest[32];
+    char longest[32], step_tokens[32], step_sequences[32];
     snprintf(longest, sizeof longest, "%lld", row->prompt + row->output);
+    snprintf(step_tokens, sizeof step_tokens, "%d", STEP_TOKENS);
+    snprintf(step_sequences, sizeof step_sequences, "%d", STEP_SEQUENCES);
     const struct scenario_override overrides[] = {
         {"model", row->texts[MODEL]},
         {"hardware", row->texts[HARDWARE]},
@@ -34,7 +36,8 @@ static enum kvsim_status load(const struct row *row, struct scenario **out, stru
         {"engine.quantization", row->texts[QUANTIZATION]},
         {"engine.kv_cache_dtype", row->texts[KV_DTYPE]},
         {"engine.max_model_len", longest},
-        {"engine.max_num_batched_tokens", "8192"},
+        {"engine.max_num_batched_tokens", step_tokens},
+        {"engine.max_num_seqs", step_sequences},
         {"engine.gpu_memory_utilization", "0.95"},
         {"cost.level", "datasheet"},
     };
@@ -55,8 +58,8 @@ static double sequences_of(const struct serve_config *config, const struct row *
     double prompt = (double)row->prompt, output = (double)row->output;
     double pool = (double)config->pool_blocks * (double)config->layout.block_tokens;
     double share = pool / (prompt + output / 2) / (double)row->stages;
-    double most = step_tokens / (1 + prompt / output);
-    return floor(fmax(1, fmin(share, fmin(most, step_sequences))));
+    double most = STEP_TOKENS / (1 + prompt / output);
+    return floor(fmax(1, fmin(share, fmin(most, STEP_SEQUENCES))));
 }
 
 static void shape_of(const struct row *row, double sequences, struct cost_shape *out)
