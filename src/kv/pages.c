@@ -145,6 +145,18 @@ static uint64_t grown_tokens(const struct page_need *need, uint64_t block_tokens
     return div_up(div_up(need->state_bytes, own), align) * align;
 }
 
+static enum kvsim_status check_block_tokens(double tokens, struct kvsim_error *err)
+{
+    if (tokens <= SPEC_KV_BLOCK_TOKENS_MAX)
+        return KVSIM_OK;
+    base_fail(err, KVSIM_ERR_SCENARIO,
+              "blocks of one size in bytes would hold %.0f tokens of some layers, more than %d",
+              tokens, SPEC_KV_BLOCK_TOKENS_MAX);
+    base_error_code(err, "block-tokens");
+    base_error_key(err, "model");
+    return KVSIM_ERR_SCENARIO;
+}
+
 // Blocks of one size in bytes: longer ones for layers with fewer bytes per token.
 static enum kvsim_status set_block_tokens(struct kv_pages *pages, uint64_t token_bytes,
                                           enum kv_unequal_pages unequal, struct kvsim_error *err)
@@ -157,8 +169,14 @@ static enum kvsim_status set_block_tokens(struct kv_pages *pages, uint64_t token
             (unequal == KV_UNEQUAL_REFUSED || (unequal == KV_UNEQUAL_LONGER && !is_longer)))
             return unequal_pages(err, token_bytes, kind->slot_bytes);
         kind->block_tokens = pages->block_tokens;
-        if (!is_equal && is_longer)
-            kind->block_tokens *= (uint32_t)(token_bytes / kind->slot_bytes);
+        if (is_equal || !is_longer)
+            continue;
+        uint64_t factor = token_bytes / kind->slot_bytes;
+        enum kvsim_status status =
+            check_block_tokens((double)pages->block_tokens * (double)factor, err);
+        if (status != KVSIM_OK)
+            return status;
+        kind->block_tokens *= (uint32_t)factor;
     }
     return KVSIM_OK;
 }
@@ -172,7 +190,15 @@ static enum kvsim_status make_hybrid(const struct spec_kv_layout *layout,
         return unequal_pages(err, 0, need.state_bytes);
     make_tables(pages);
     pages->is_hybrid = true;
-    pages->block_tokens = (uint32_t)grown_tokens(&need, layout->block_tokens, options);
+    uint64_t tokens = grown_tokens(&need, layout->block_tokens, options);
+    enum kvsim_status status = check_block_tokens((double)tokens, err);
+    double page_bytes = (double)tokens * (double)need.token_bytes;
+    if (status == KVSIM_OK)
+        status = spec_kv_check_bytes(page_bytes * pages->page_layer_count * layout->gpu_count,
+                                     "one block", "model", err);
+    if (status != KVSIM_OK)
+        return status;
+    pages->block_tokens = (uint32_t)tokens;
     pages->block_bytes_per_gpu = pages->block_tokens * need.token_bytes * pages->page_layer_count;
     pages->block_bytes = pages->block_bytes_per_gpu * layout->gpu_count;
     return set_block_tokens(pages, need.token_bytes, options->unequal, err);

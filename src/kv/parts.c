@@ -14,6 +14,7 @@ static struct kv_waterfall_bytes known_or_zero(const struct kv_waterfall_bytes *
         return *part;
     return (struct kv_waterfall_bytes){.claim = SPEC_ASSUMED, .source = "not known, taken as 0"};
 }
+
 enum kv_place kv_parts_place(const struct kv_waterfall_inputs *inputs, enum kv_part part)
 {
     enum kv_place place = inputs->sizing.place[part];
@@ -162,11 +163,13 @@ void kv_parts_share_with_states(const struct kv_waterfall_inputs *inputs, struct
     int64_t state_bytes = (int64_t)out->pages.state_bytes_per_gpu;
     if (share->den == 0 || state_bytes == 0)
         return;
+    out->has_state_slots = true;
     states->bytes = 0;
     base_i128 rest = kv_parts_share_bytes(inputs, parts, inputs->hardware->memory_bytes) -
                      kv_parts_placed_bytes(inputs, parts, KV_PLACE_AFTER);
     if (rest > 0)
-        out->state_slots = (int64_t)(rest * share->num / (share->num + share->den) / state_bytes);
+        out->state_share_bytes = (int64_t)(rest * share->num / (share->num + share->den));
+    out->state_slots = out->state_share_bytes / state_bytes;
     states->bytes = out->state_slots * state_bytes;
     states->source = "a share of what is left, in whole states";
 }

@@ -83,6 +83,7 @@ static const enum kv_waterfall_line part_lines[KV_PART_COUNT] = {
     [KV_PART_DRAFT] = KV_WF_DRAFT,
     [KV_PART_LORA] = KV_WF_LORA,
 };
+
 static int64_t blocks_of(const struct kv_pages *pages, int64_t available_bytes)
 {
     if (available_bytes <= 0)
@@ -115,6 +116,39 @@ static void set_tokens_by_concurrency(const struct kv_waterfall_inputs *inputs,
     out->kv_usable_tokens = (int64_t)(out->kv_usable_blocks * length / out->sequence_blocks);
 }
 
+// Whole numbers that stop at the largest one.
+static int64_t product_or_most(int64_t a, int64_t b)
+{
+    base_i128 product = (base_i128)a * b;
+    return product < INT64_MAX ? (int64_t)product : INT64_MAX;
+}
+
+static int64_t lower_bound_or_most(const struct spec_kv_layout *layout, int64_t tokens)
+{
+    double most = (double)layout->sequence_bytes + (double)layout->slot_bytes * (double)tokens;
+    return most <= SPEC_KV_BYTES_MAX ? (int64_t)spec_kv_lower_bound_bytes(layout, (uint64_t)tokens)
+                                     : INT64_MAX;
+}
+
+static void set_demand(const struct kv_waterfall_inputs *inputs, struct kv_waterfall *out)
+{
+    out->demand_lower_bound_bytes = (uint64_t)product_or_most(
+        inputs->demand_sequences, lower_bound_or_most(&out->layout, inputs->demand_tokens));
+    out->demand_blocks = product_or_most(
+        inputs->demand_sequences, kv_pages_sequence_blocks(&out->pages, inputs->demand_tokens));
+    out->fits_demand = out->demand_blocks <= out->kv_usable_blocks;
+}
+
+// Every sequence needs its state, whatever the blocks hold.
+static void limit_by_states(const struct kv_waterfall_inputs *inputs, struct kv_waterfall *out)
+{
+    if (!out->has_state_slots)
+        return;
+    if (out->state_slots < out->concurrency_guaranteed)
+        out->concurrency_guaranteed = out->state_slots;
+    out->fits_demand = out->fits_demand && inputs->demand_sequences <= out->state_slots;
+}
+
 static void set_concurrency(const struct kv_waterfall_inputs *inputs, struct kv_waterfall *out)
 {
     int64_t blocks = kv_pages_sequence_blocks(&out->pages, inputs->max_model_len);
@@ -130,18 +164,12 @@ static void set_concurrency(const struct kv_waterfall_inputs *inputs, struct kv_
         if (windows < out->concurrency_guaranteed)
             out->concurrency_guaranteed = windows;
     }
-    if (out->state_slots != 0 && out->state_slots < out->concurrency_guaranteed)
-        out->concurrency_guaranteed = out->state_slots;
     if (inputs->sizing.concurrency_by_tokens)
         out->max_concurrency = (double)out->kv_pool_tokens / (double)inputs->max_model_len;
     if (inputs->sizing.tokens_by_concurrency && blocks > 0)
         set_tokens_by_concurrency(inputs, out);
-    out->demand_lower_bound_bytes =
-        (uint64_t)inputs->demand_sequences *
-        spec_kv_lower_bound_bytes(&out->layout, (uint64_t)inputs->demand_tokens);
-    out->demand_blocks =
-        inputs->demand_sequences * kv_pages_sequence_blocks(&out->pages, inputs->demand_tokens);
-    out->fits_demand = out->demand_blocks <= out->kv_usable_blocks;
+    set_demand(inputs, out);
+    limit_by_states(inputs, out);
 }
 
 static bool pool_is_stated(const struct kv_waterfall_inputs *inputs)
@@ -340,6 +368,13 @@ static void check_pool(const struct kv_waterfall_inputs *inputs, struct kv_water
     }
 }
 
+// `state_bytes`: of one sequence on one GPU of the stage that the slots are of.
+static void check_states(struct kv_waterfall *out, uint64_t state_bytes)
+{
+    if (out->starts && out->has_state_slots && out->state_slots == 0)
+        refuse(out, KV_STAGE_KV_CACHE, "state_pool", (int64_t)state_bytes, out->state_share_bytes);
+}
+
 static enum kvsim_status fail_key(struct kvsim_error *err, const char *key, const char *code,
                                   const char *message)
 {
@@ -366,6 +401,66 @@ static enum kvsim_status check_inputs(const struct kv_waterfall_inputs *inputs,
     return KVSIM_OK;
 }
 
+static double stated_blocks(const struct kv_waterfall_inputs *inputs, const struct kv_pages *pages)
+{
+    double of_tokens =
+        (double)inputs->kv_cache_tokens / pages->block_tokens * (double)pages->table_count;
+    return fmax((double)inputs->num_gpu_blocks_override, of_tokens);
+}
+
+static double cells_bytes(const struct kv_waterfall_inputs *inputs,
+                          const struct spec_kv_layout *layout)
+{
+    enum { PAD_TOKENS_MAX = 1 << 12 };
+    const struct kv_cells_options *cells = &inputs->sizing.cells;
+    double streams = cells->parallel != 0 ? cells->parallel : 1;
+    double tokens = fmax((double)cells->ctx_tokens, (double)inputs->max_model_len * streams) +
+                    streams * fmax(cells->pad_tokens, PAD_TOKENS_MAX);
+    return tokens * (double)layout->slot_bytes + streams * (double)layout->sequence_bytes;
+}
+
+// The products of what was stated, before any is formed in whole numbers.
+static enum kvsim_status check_countable(const struct kv_waterfall_inputs *inputs,
+                                         const struct kv_waterfall *out, struct kvsim_error *err)
+{
+    const struct kv_pages *pages = &out->pages;
+    double block = (double)pages->block_bytes, gpus = out->layout.gpu_count;
+    double sequence = (double)kv_pages_sequence_blocks(pages, inputs->max_model_len) + 1 +
+                      (double)inputs->reserved_blocks;
+    double slots = (double)inputs->max_num_seqs + 1;
+    const struct {
+        double bytes;
+        const char *whose, *key;
+    } products[] = {
+        {sequence * block, "one sequence of max_model_len", "engine.max_model_len"},
+        {inputs->sizing.pool == KV_POOL_CELLS ? cells_bytes(inputs, &out->layout) : 0, "all cells",
+         "engine.max_model_len"},
+        {(stated_blocks(inputs, pages) + 1) * block, "the stated pool",
+         inputs->kv_cache_tokens != 0 ? "engine.kv_cache_tokens"
+                                      : "engine.num_gpu_blocks_override"},
+        {(double)inputs->kv_cache_memory_bytes * gpus, "the stated pools of all GPUs",
+         "engine.kv_cache_memory_bytes"},
+        {slots * (double)pages->state_bytes_per_gpu, "the states of max_num_seqs sequences",
+         "engine.max_num_seqs"},
+    };
+    enum kvsim_status status = KVSIM_OK;
+    for (size_t i = 0; status == KVSIM_OK && i < sizeof products / sizeof products[0]; i++)
+        status = spec_kv_check_bytes(products[i].bytes, products[i].whose, products[i].key, err);
+    return status;
+}
+
+static enum kvsim_status check_parts(const struct kv_parts *parts, const struct kv_waterfall *out,
+                                     struct kvsim_error *err)
+{
+    double bytes = 0;
+    for (int part = 0; part < KV_PART_COUNT; part++) {
+        if (part != KV_PART_BLOCK_TABLES) // are no more than 1e18, and of one GPU only
+            bytes += (double)parts->of[part].bytes;
+    }
+    return spec_kv_check_bytes(bytes * out->layout.gpu_count, "what lies beside the pool",
+                               "engine.memory", err);
+}
+
 // Without blocks there's nothing to size: a model of states alone, or one without layers.
 static enum kvsim_status make_layout(const struct kv_waterfall_inputs *inputs,
                                      struct kv_waterfall *out, struct kvsim_error *err)
@@ -389,8 +484,12 @@ static enum kvsim_status compute_stage(const struct kv_waterfall_inputs *inputs,
     enum kvsim_status status = check_inputs(inputs, err);
     if (status == KVSIM_OK)
         status = make_layout(inputs, out, err);
+    if (status == KVSIM_OK)
+        status = check_countable(inputs, out, err);
     if (status == KVSIM_OK && !stated)
         status = kv_parts_find(inputs, &out->pages, &parts, err);
+    if (status == KVSIM_OK && !stated)
+        status = check_parts(&parts, out, err);
     if (status == KVSIM_OK && !stated)
         kv_parts_share_with_states(inputs, &parts, out);
     if (status != KVSIM_OK)
@@ -409,14 +508,27 @@ static enum kvsim_status compute_stage(const struct kv_waterfall_inputs *inputs,
     if (!stated)
         check_card(inputs, &parts, out);
     check_pool(inputs, out);
+    check_states(out, out->pages.state_bytes_per_gpu);
     return KVSIM_OK;
 }
 
-// Every stage sizes its own pool, and the least number of blocks counts for all.
+// Pipeline stages have states of their own: a sequence runs when all have room for its part.
+static void limit_by_stage(const struct kv_waterfall_inputs *inputs, const struct kv_waterfall *at,
+                           struct kv_waterfall *out)
+{
+    out->has_state_slots = true;
+    out->state_slots = at->state_slots;
+    out->state_share_bytes = at->state_share_bytes;
+    limit_by_states(inputs, out);
+    check_states(out, at->pages.state_bytes_per_gpu);
+}
+
+// Every stage sizes its own pool, and the least number of blocks counts for all; so does that of states.
 static enum kvsim_status compute_stages(const struct kv_waterfall_inputs *inputs,
                                         struct kv_waterfall *out, struct kvsim_error *err)
 {
     struct kv_waterfall_inputs of_stage = *inputs;
+    struct kv_waterfall fewest_states = {0};
     int64_t available_bytes_all = 0, weights_bytes = 0, ranks = inputs->kv.tensor_parallel;
     for (uint32_t stage = 1; stage <= inputs->kv.pipeline_parallel; stage++) {
         struct kv_waterfall at;
@@ -429,9 +541,14 @@ static enum kvsim_status compute_stages(const struct kv_waterfall_inputs *inputs
         bool tighter = at.kv_pool_blocks < out->kv_pool_blocks ||
                        (at.kv_pool_blocks == out->kv_pool_blocks &&
                         at.kv_available_bytes_per_gpu < out->kv_available_bytes_per_gpu);
+        if (at.has_state_slots &&
+            (!fewest_states.has_state_slots || at.state_slots < fewest_states.state_slots))
+            fewest_states = at;
         if (stage == 1 || tighter)
             *out = at;
     }
+    if (fewest_states.has_state_slots)
+        limit_by_stage(inputs, &fewest_states, out);
     out->kv_available_bytes = available_bytes_all;
     out->weights_bytes = weights_bytes;
     out->stage_remainder_bytes = available_bytes_all - out->kv_pool_bytes;
@@ -453,8 +570,10 @@ enum kvsim_status kv_waterfall_make(const struct kv_waterfall_inputs *inputs,
 {
     enum kvsim_status status = kv_waterfall_compute(inputs, out, err);
     if (status == KVSIM_OK && out->refusal.stage != KV_STAGE_NONE) {
+        bool has_states = !out->has_state_slots || out->state_slots > 0; // no length does without
+        int64_t blocks = has_states ? out->kv_usable_blocks : 0;
         out->refusal.estimated_max_model_len =
-            kv_pages_longest_sequence(&out->pages, out->kv_usable_blocks, inputs->max_model_len);
+            kv_pages_longest_sequence(&out->pages, blocks, inputs->max_model_len);
         kv_waterfall_find_changes(inputs, out);
     }
     return status;

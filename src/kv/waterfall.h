@@ -170,8 +170,8 @@ enum kv_waterfall_stage {
     KV_STAGE_FREE_MEMORY, /* what others use leaves less than the budget */
     KV_STAGE_WEIGHTS,     /* the weights exceed the budget */
     KV_STAGE_PROFILE,     /* weights and run-time memory leave nothing for KV */
-    KV_STAGE_KV_CACHE,    /* one sequence of max_model_len does not fit the pool */
-    KV_STAGE_GRAPHS       /* graphs that are not charged don't fit beside the budget */
+    KV_STAGE_KV_CACHE, /* one sequence of max_model_len does not fit the pool, or its state its share */
+    KV_STAGE_GRAPHS /* graphs that are not charged don't fit beside the budget */
 };
 const char *kv_waterfall_stage_name(enum kv_waterfall_stage stage); /* "weights", "kv_cache", ... */
 
@@ -211,8 +211,10 @@ struct kv_waterfall {
     int64_t kv_available_bytes;             /* the same over all GPUs */
     int64_t kv_pool_blocks, kv_pool_tokens; /* as the engine prints them */
     int64_t kv_usable_blocks, kv_usable_tokens; /* without reserved blocks */
-    int64_t state_slots;      /* states outside the pool that fit at once; 0 = not counted apart */
-    int64_t kv_window_tokens; /* of windowed layers, where they have a pool of their own; else 0 */
+    bool has_state_slots; /* states have a share of the memory: how many fit is counted apart */
+    int64_t state_slots;  /* the share in whole states; of the stage with the fewest */
+    int64_t state_share_bytes; /* the share, per GPU */
+    int64_t kv_window_tokens;  /* of windowed layers, where they have a pool of their own; else 0 */
     int64_t kv_pool_bytes, kv_pool_bytes_per_gpu;
     int64_t kv_pool_blocks_low,
         kv_pool_blocks_high;        /* over the interval of the memory; equal when it is known */
@@ -225,8 +227,8 @@ struct kv_waterfall {
         stage_remainder_bytes; /* other stages' memory that the smallest stage's blocks leave unused */
     int64_t weights_bytes;     /* over all GPUs, 0 where not known */
     uint64_t demand_lower_bound_bytes; /* demand_sequences x lower bound of demand_tokens */
-    int64_t demand_blocks;
-    bool fits_demand; /* demand_blocks <= kv_usable_blocks */
+    int64_t demand_blocks; /* both at their largest number when more than can be counted */
+    bool fits_demand;      /* demand_blocks <= kv_usable_blocks */
 
     bool starts;
     bool startup_check_skipped;          /* would have been refused at KV_STAGE_KV_CACHE: warn */

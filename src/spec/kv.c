@@ -10,8 +10,8 @@ enum { DS_MLA_LATENT = 512, DS_MLA_ROPE = 64, DS_MLA_SCALES = 16 };
 // One fp8 index key and its fp32 scale per 128 elements, whatever the cache's dtype (DeepSeek-V3.2).
 enum { INDEX_ELEMENTS_PER_SCALE = 128, INDEX_SCALE_BYTES = 4 };
 
-// Any count above this is a mistake, and everything below fits in 64 bits when multiplied.
-enum { BLOCK_TOKENS_MAX = 1 << 24, PARALLEL_MAX = 1 << 16 };
+// More ranks than this are a mistake.
+enum { PARALLEL_MAX = 1 << 16 };
 
 /* What one token of one layer takes on one rank that holds `heads` of its heads. */
 struct token_bytes {
@@ -278,6 +278,30 @@ static enum kvsim_status make_slot(const struct spec_model *model,
     return status;
 }
 
+enum kvsim_status spec_kv_check_bytes(double bytes, const char *whose, const char *key,
+                                      struct kvsim_error *err)
+{
+    if (bytes <= SPEC_KV_BYTES_MAX)
+        return KVSIM_OK;
+    base_fail(err, KVSIM_ERR_SCENARIO, "%.3g bytes of %s are more than can be counted", bytes,
+              whose);
+    base_error_code(err, "uncountable-bytes");
+    base_error_key(err, key);
+    return KVSIM_ERR_SCENARIO;
+}
+
+// What the groups so far and this one take on all ranks: a block of each, or a sequence's states.
+static enum kvsim_status check_slot(const struct spec_kv_slot *slot,
+                                    const struct spec_kv_layout *layout, struct kvsim_error *err)
+{
+    double layers = (double)slot->layer_count * layout->gpu_count;
+    double block = (double)slot->layer_slot_bytes_per_gpu * slot->block_tokens * layers;
+    double state = (double)slot->layer_sequence_bytes_per_gpu * layers;
+    return spec_kv_check_bytes((double)layout->block_bytes + (double)layout->sequence_bytes +
+                                   block + state,
+                               "one block or state", "model", err);
+}
+
 static void add_slot(struct spec_kv_layout *layout, const struct spec_kv_slot *slot)
 {
     layout->groups[layout->group_count++] = *slot;
@@ -335,7 +359,7 @@ enum kvsim_status spec_kv_layout_make(const struct spec_model *model,
 {
     base_require(options->tensor_parallel >= 1 && options->tensor_parallel <= PARALLEL_MAX);
     base_require(options->pipeline_parallel >= 1 && options->pipeline_parallel <= PARALLEL_MAX);
-    base_require(options->block_tokens >= 1 && options->block_tokens <= BLOCK_TOKENS_MAX);
+    base_require(options->block_tokens >= 1 && options->block_tokens <= SPEC_KV_BLOCK_TOKENS_MAX);
     base_require(model->group_count <= SPEC_KV_GROUPS_MAX);
 
     *out = (struct spec_kv_layout){
@@ -352,6 +376,8 @@ enum kvsim_status spec_kv_layout_make(const struct spec_model *model,
     for (size_t i = 0; status == KVSIM_OK && i < model->group_count; i++) {
         struct spec_kv_slot slot;
         status = make_slot(model, &model->groups[i], options, out, &slot, err);
+        if (status == KVSIM_OK)
+            status = check_slot(&slot, out, err);
         if (status == KVSIM_OK)
             add_slot(out, &slot);
     }

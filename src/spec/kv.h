@@ -16,6 +16,14 @@
 
 #include <stdbool.h>
 
+/* Bytes are 64-bit integers: whoever multiplies them refuses what exceeds this. A block of more tokens is a mistake. */
+#define SPEC_KV_BYTES_MAX 4e18
+enum { SPEC_KV_BLOCK_TOKENS_MAX = 1 << 24 };
+
+/* KVSIM_ERR_SCENARIO at `key` when `bytes`, multiplied out in floating point, are more than can be counted: says whose. */
+enum kvsim_status spec_kv_check_bytes(double bytes, const char *whose, const char *key,
+                                      struct kvsim_error *err) KVSIM_MUST_CHECK;
+
 /* How elements are stored: b bytes per element plus scales per token and head. */
 struct spec_kv_format {
     const char *

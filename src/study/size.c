@@ -209,7 +209,9 @@ static int64_t guaranteed(const struct kv_waterfall *waterfall, int64_t tokens)
         return fitting < cells->slots ? fitting : cells->slots;
     }
     int64_t blocks = kv_pages_sequence_blocks(&waterfall->pages, tokens);
-    return blocks == 0 ? 0 : waterfall->kv_usable_blocks / blocks;
+    int64_t fitting = blocks == 0 ? 0 : waterfall->kv_usable_blocks / blocks;
+    bool states_are_fewer = waterfall->has_state_slots && waterfall->state_slots < fitting;
+    return states_are_fewer ? waterfall->state_slots : fitting;
 }
 
 static void fill_context(const struct serve_config *config, int64_t tokens, int64_t sequences,
@@ -238,6 +240,8 @@ static void fill_context(const struct serve_config *config, int64_t tokens, int6
         .concurrency_guaranteed = guaranteed(waterfall, tokens),
     };
     out->fits = is_cells ? sequences <= out->concurrency_guaranteed : allocated <= usable;
+    if (waterfall->has_state_slots && sequences > waterfall->state_slots)
+        out->fits = false;
     if (out->fits && !is_cells) {
         ledger.held_back_bytes = config->reserved_blocks * (int64_t)pages->block_bytes;
         ledger.free_bytes = usable - allocated;

@@ -21,17 +21,20 @@ static enum kvsim_status check_countable(const struct serve_config *config,
                                          const struct study_size_options *options,
                                          struct kvsim_diags *diags)
 {
-    const double most = 4e18;
+    const int64_t longest[] = {config->sched.max_model_len};
+    const int64_t *contexts = options->context_count != 0 ? options->contexts : longest;
+    size_t count = options->context_count != 0 ? options->context_count : 1;
+    double states = (double)config->waterfall.layout.sequence_bytes;
     const struct kv_pages *pages = &config->waterfall.pages;
     struct kvsim_error err = {.status = KVSIM_OK};
-    for (size_t i = 0; i < options->context_count; i++) {
-        int64_t blocks = kv_pages_sequence_blocks(pages, options->contexts[i]) + pages->table_count;
-        double bytes = (double)blocks * (double)pages->block_bytes * (double)options->sequences;
-        if (bytes < most)
+    for (size_t i = 0; i < count; i++) {
+        int64_t blocks = kv_pages_sequence_blocks(pages, contexts[i]) + pages->table_count;
+        double bytes = ((double)blocks * (double)pages->block_bytes + states) * (double)options->sequences;
+        if (bytes < SPEC_KV_BYTES_MAX)
             continue;
         base_fail(&err, KVSIM_ERR_USAGE,
                   "%lld sequences of %lld tokens are more bytes than can be counted",
-                  (long long)options->sequences, (long long)options->contexts[i]);
+                  (long long)options->sequences, (long long)contexts[i]);
         base_error_at(&err, "kvsim size", 0, 0);
         base_diags_add(diags, &err);
         return err.status;

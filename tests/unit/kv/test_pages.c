@@ -160,6 +160,45 @@ START_TEST(layers_with_fewer_bytes_get_longer_blocks)
 }
 END_TEST
 
+static void check_block_tokens_refused(const struct spec_model *model)
+{
+    struct spec_kv_layout layout = layout_of(model, 1, "bf16");
+    struct kv_pages pages;
+    struct kvsim_error err = {0};
+    struct kv_pages_options cut = {.hybrid = true, .unequal = KV_UNEQUAL_LONGER};
+    ck_assert_int_eq(kv_pages_make(&layout, &cut, &pages, &err), KVSIM_ERR_SCENARIO);
+    ck_assert_str_eq(err.code, "block-tokens");
+}
+
+// 16 tokens of 2^28 + 1 bytes are 2^32 + 16 of one byte: 16 when cut off at 32 bits, and 0 with 2^32 bytes.
+START_TEST(blocks_have_a_longest_length)
+{
+    struct spec_model model = {
+        .only_groups = true,
+        .group_count = 2,
+        .groups = {{.layer_count = 1, .stated_bytes_per_token = 1 << 20},
+                   {.kind = SPEC_KV_SLIDING,
+                    .window_tokens = 1024,
+                    .layer_count = 1,
+                    .stated_bytes_per_token = 1}},
+    };
+    struct spec_kv_layout layout = layout_of(&model, 1, "bf16");
+    struct kv_pages pages = pages_of(
+        &layout, (struct kv_pages_options){.hybrid = true, .unequal = KV_UNEQUAL_LONGER});
+    ck_assert_uint_eq(pages.kinds[1].block_tokens, 1 << 24);
+    const double wide[] = {(1 << 20) + 1, 268435457, 4294967296.0};
+    for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++) {
+        model.groups[0].stated_bytes_per_token = wide[i];
+        check_block_tokens_refused(&model);
+    }
+    // A state of 2^32 bytes beside one byte a token: as many tokens.
+    model.groups[0].stated_bytes_per_token = 1;
+    model.groups[1] = (struct spec_kv_group){
+        .kind = SPEC_KV_STATE, .layer_count = 1, .stated_bytes_per_sequence = UINT64_C(1) << 32};
+    check_block_tokens_refused(&model);
+}
+END_TEST
+
 // gpt-oss-20b with a head of one layer: 12 and 13 layers, so two tables of 13 (vllm/v1/core/kv_cache_utils.py names the case).
 START_TEST(a_drafter_joins_the_layers_that_are_like_its_own)
 {
@@ -219,7 +258,7 @@ START_TEST(tables_keep_a_place_for_blocks_that_windows_gave_back)
 }
 END_TEST
 
-CHECK_MAIN("kv.pages", one_kind_of_layer_needs_one_table, windows_have_tables_of_their_own,
+CHECK_MAIN("kv.pages", blocks_have_a_longest_length, one_kind_of_layer_needs_one_table, windows_have_tables_of_their_own,
            without_hybrid_tables_windows_keep_everything, nearly_equal_kinds_share_the_larger_page,
            attention_pages_grow_to_hold_a_state, without_hybrid_tables_states_lie_beside_the_pool,
            tables_keep_a_place_for_blocks_that_windows_gave_back,

@@ -128,7 +128,6 @@ START_TEST(states_beside_the_pool_are_a_line)
 }
 END_TEST
 
-// Qwen3-4B on an accelerator, logged: 26,954,181,529 B are 1,428 blocks of 128 tokens, 44.62 sequences of 4,096.
 // SGLang's mamba_full_memory_ratio: 0.9 bytes of states for one of tokens, in whole states.
 START_TEST(states_share_what_is_left_with_tokens)
 {
@@ -148,6 +147,108 @@ START_TEST(states_share_what_is_left_with_tokens)
 }
 END_TEST
 
+// A share of the memory that is smaller than one state: the blocks alone run nothing.
+START_TEST(a_share_below_one_state_starts_nothing)
+{
+    struct kv_waterfall_inputs in = inputs_of(&model_qwen35_27b);
+    const int64_t state = 153944064;
+    in.max_num_seqs = 1;
+    in.demand_sequences = in.demand_tokens = 1;
+    struct kv_waterfall alone = waterfall_of(&in);
+    ck_assert(!alone.has_state_slots && alone.fits_demand);
+    int64_t rest = alone.kv_available_bytes_per_gpu + state;
+    in.sizing.state_share = (struct base_rational){state, rest - state};
+    struct kv_waterfall one = waterfall_of(&in);
+    ck_assert(one.starts && one.fits_demand);
+    ck_assert_int_eq(one.state_slots, 1);
+    ck_assert_int_eq(one.concurrency_guaranteed, 1);
+    in.sizing.state_share = (struct base_rational){state - 1, rest - state + 1};
+    struct kv_waterfall none = waterfall_of(&in);
+    ck_assert(none.has_state_slots && !none.starts && !none.fits_demand);
+    ck_assert_int_eq(none.state_slots, 0);
+    ck_assert_int_eq(none.concurrency_guaranteed, 0);
+    ck_assert_int_gt(none.kv_usable_blocks, none.sequence_blocks);
+    ck_assert_str_eq(none.refusal.limit, "state_pool");
+    ck_assert_int_eq(none.refusal.needed_bytes, state);
+    ck_assert_int_eq(none.refusal.available_bytes, state - 1);
+    ck_assert_int_eq(none.refusal.estimated_max_model_len, 0);
+}
+END_TEST
+
+// 49 layers with states over two stages: 25 on the first, and a drafter on the last leaves that one fewer blocks.
+START_TEST(the_stage_with_the_fewest_states_counts)
+{
+    struct spec_model model = model_qwen35_27b;
+    model.layer_count = 65;
+    model.linear_layer_count = model.groups[1].layer_count = 49;
+    struct kv_waterfall_inputs in = inputs_of(&model);
+    in.kv.pipeline_parallel = 2;
+    in.weights_bytes = assumed_bytes(30 * GIB);
+    in.draft = assumed_bytes(512 * MIB);
+    in.sizing.state_share = (struct base_rational){9, 10};
+    struct kv_waterfall out = waterfall_of(&in);
+    const int64_t state = INT64_C(153944064) / 48 * 25;
+    int64_t rest = out.budget_bytes_per_gpu - 30 * GIB - row_bytes(&out, KV_WF_ACTIVATION) -
+                   row_bytes(&out, KV_WF_NON_TORCH);
+    ck_assert_int_eq(row_bytes(&out, KV_WF_DRAFT), 512 * MIB);
+    ck_assert_int_eq(row_bytes(&out, KV_WF_STATE_POOL) % (state / 25 * 24), 0);
+    ck_assert_int_eq(out.state_slots, rest * 9 / 19 / state);
+    ck_assert_int_le(out.concurrency_guaranteed, out.state_slots);
+}
+END_TEST
+
+static void check_uncountable(const struct kv_waterfall_inputs *in, const char *key)
+{
+    struct kv_waterfall out;
+    struct kvsim_error err = {0};
+    ck_assert_int_eq(kv_waterfall_make(in, &out, &err), KVSIM_ERR_SCENARIO);
+    ck_assert_str_eq(err.code, "uncountable-bytes");
+    ck_assert_str_eq(err.key, key);
+}
+
+START_TEST(what_64_bits_do_not_count_is_refused_with_its_key)
+{
+    struct spec_model model = {
+        .only_groups = true,
+        .group_count = 1,
+        .groups = {{.layer_count = 1, .stated_bytes_per_token = 4294967296.0}},
+    };
+    struct kv_waterfall_inputs in = inputs_of(&model);
+    in.num_gpu_blocks_override = 1000;
+    in.max_model_len = 900000000; // 3.9e18 bytes
+    ck_assert(!waterfall_of(&in).starts);
+    in.max_model_len = INT64_C(4000000000);
+    check_uncountable(&in, "engine.max_model_len");
+    in.max_model_len = 8192;
+    in.num_gpu_blocks_override = INT64_C(1) << 30;
+    check_uncountable(&in, "engine.num_gpu_blocks_override");
+    in.num_gpu_blocks_override = 0;
+    in.kv_cache_tokens = INT64_C(1) << 34;
+    check_uncountable(&in, "engine.kv_cache_tokens");
+    in.kv_cache_tokens = 0;
+    in.kv_cache_memory_bytes = INT64_C(1) << 62;
+    check_uncountable(&in, "engine.kv_cache_memory_bytes");
+    in.kv_cache_memory_bytes = INT64_C(1) << 50;
+    model.groups[1] = (struct spec_kv_group){
+        .kind = SPEC_KV_STATE, .layer_count = 1, .stated_bytes_per_sequence = UINT64_C(1) << 40};
+    model.group_count = 2;
+    in.max_num_seqs = 1 << 22;
+    check_uncountable(&in, "engine.max_num_seqs");
+    model.groups[1].layer_count = 1 << 23;
+    check_uncountable(&in, "model");
+    model.group_count = 1;
+    in.max_num_seqs = 256;
+    // A demand beyond all numbers is one that does not fit.
+    in.demand_sequences = INT64_C(1) << 40;
+    in.demand_tokens = INT64_C(1) << 40;
+    struct kv_waterfall out = waterfall_of(&in);
+    ck_assert(!out.fits_demand);
+    ck_assert_int_eq(out.demand_blocks, INT64_MAX);
+    ck_assert_uint_eq(out.demand_lower_bound_bytes, INT64_MAX);
+}
+END_TEST
+
+// Qwen3-4B on an accelerator, logged: 26,954,181,529 B are 1,428 blocks of 128 tokens, 44.62 sequences of 4,096.
 START_TEST(a_stated_pool_in_bytes)
 {
     struct spec_model model = {
@@ -304,7 +405,9 @@ START_TEST(the_smallest_stage_counts)
 }
 END_TEST
 
-CHECK_MAIN("kv.waterfall", the_smallest_stage_counts, the_parts_add_up_to_what_the_driver_shows,
+CHECK_MAIN("kv.waterfall", a_share_below_one_state_starts_nothing,
+           the_stage_with_the_fewest_states_counts,
+           what_64_bits_do_not_count_is_refused_with_its_key, the_smallest_stage_counts, the_parts_add_up_to_what_the_driver_shows,
            figures_are_those_that_engines_print, graphs_are_charged_or_lie_outside,
            block_tables_lie_outside_the_budget, ranks_share_weights_and_heads,
            overrides_replace_what_is_derived, unknown_parts_are_zero_and_say_so,
