@@ -175,23 +175,23 @@ START_TEST(a_share_below_one_state_starts_nothing)
 }
 END_TEST
 
-// 49 layers with states over two stages: 25 on the first, and a drafter on the last leaves that one fewer blocks.
+// 65 layers with states over two stages: 33 on the first, and a drafter on the last leaves that one fewer blocks.
 START_TEST(the_stage_with_the_fewest_states_counts)
 {
     struct spec_model model = model_qwen35_27b;
     model.layer_count = 65;
-    model.linear_layer_count = model.groups[1].layer_count = 49;
+    model.linear_layer_count = model.groups[1].layer_count = 65;
     struct kv_waterfall_inputs in = inputs_of(&model);
     in.kv.pipeline_parallel = 2;
     in.weights_bytes = assumed_bytes(30 * GIB);
     in.draft = assumed_bytes(512 * MIB);
     in.sizing.state_share = (struct base_rational){9, 10};
     struct kv_waterfall out = waterfall_of(&in);
-    const int64_t state = INT64_C(153944064) / 48 * 25;
+    const int64_t state = INT64_C(153944064) / 48 * 33;
     int64_t rest = out.budget_bytes_per_gpu - 30 * GIB - row_bytes(&out, KV_WF_ACTIVATION) -
                    row_bytes(&out, KV_WF_NON_TORCH);
     ck_assert_int_eq(row_bytes(&out, KV_WF_DRAFT), 512 * MIB);
-    ck_assert_int_eq(row_bytes(&out, KV_WF_STATE_POOL) % (state / 25 * 24), 0);
+    ck_assert_int_eq(row_bytes(&out, KV_WF_STATE_POOL) % (state / 33 * 32), 0);
     ck_assert_int_eq(out.state_slots, rest * 9 / 19 / state);
     ck_assert_int_le(out.concurrency_guaranteed, out.state_slots);
 }
