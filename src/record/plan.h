@@ -38,7 +38,7 @@ struct record_probe {
     bool is_overloaded,
         is_near;    /* is_near: near saturation, where overload may be hidden by chance */
     bool is_short;  /* too few requests for the load to build up: met says nothing */
-    double rounds;  /* the run's length over what one request, or session, takes; NaN: none ended */
+    double rounds;  /* the run's length over what one request, or session, takes; 0: none ended */
     double margin;  /* log of the worst figure over its bound; below 0 = met */
     int64_t run_id; /* 0: not stored */
     const struct record_target *targets; /* in the scenario's order */
@@ -50,7 +50,7 @@ struct record_probe {
 enum record_candidate_status {
     RECORD_CANDIDATE_OK,
     RECORD_CANDIDATE_NONE,        /* no load meets the targets */
-    RECORD_CANDIDATE_NOT_REACHED, /* every load that could be judged meets them: at least max_load */
+    RECORD_CANDIDATE_NOT_REACHED, /* where they break no run could tell: at least max_load */
     RECORD_CANDIDATE_REFUSED,
     RECORD_CANDIDATE_STATUS_COUNT
 };
@@ -65,16 +65,18 @@ struct record_candidate {
     double usd_per_gpu_hour; /* NaN: unknown */
 
     /* The highest load of the configuration with its own replicas. */
-    double max_load; /* the highest that a run met */
+    double max_load;    /* the highest that a run met */
+    double missed_load; /* not reached: the lowest above that misses a target; NaN: none was seen */
     double root, ci_low,
         ci_high;       /* the load at which the targets are just met, its interval; NaN: withheld */
     double half_width; /* of the interval, relative; NaN */
-    double sure_load;  /* met at the stated confidence; 0: nothing shows confidence */
-    double counted_load;  /* what sizes a demand: the sure one, or the highest where runs have no
+    const char *no_interval; /* why there is none; "" */
+    double sure_load;        /* met at the stated confidence; 0: nothing shows confidence */
+    double counted_load;     /* what sizes a demand: the sure one, or the highest where runs have no
                              spread to be sure by; 0: none */
-    double max_rate;      /* requests per second at the highest load */
-    int64_t replications; /* of the runs behind the answer */
-    const char *limit;    /* the target that breaks first, or "stability" */
+    double max_rate;         /* requests per second at the highest load */
+    int64_t replications;    /* of the runs behind the answer */
+    const char *limit;       /* the target that breaks first, or "stability" */
     const char *binding_limit; /* what binds there */
 
     /* For the demand. */

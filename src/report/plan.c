@@ -318,9 +318,7 @@ static void put_candidate_row(struct report_page *page, const struct record_plan
     report_page_cell(page, report_print_usd(candidate->usd_per_hour, text, sizeof text));
     report_page_cell(page, report_print_usd(candidate->usd_per_mtok_output, text, sizeof text));
     report_page_cell(page, report_print_share(candidate->headroom, text, sizeof text));
-    report_page_cell(page, candidate->status == RECORD_CANDIDATE_REFUSED ? "refused"
-                           : is_bound                                    ? "not reached"
-                                                                         : candidate->limit);
+    report_page_cell(page, report_plan_end(candidate));
 }
 
 static void put_candidates(struct report_page *page, const struct record_plan *plan)

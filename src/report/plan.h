@@ -24,9 +24,11 @@ void report_plan_page(FILE *out, enum report_style style, const struct record_pl
 enum { REPORT_MONTHS_MAX = 1200, REPORT_LOAD_BYTES = 96, REPORT_HEADROOM_BYTES = 256 };
 /* "16.2 requests/s", "64 clients", "2.3 x the trace's speed" */
 const char *report_plan_load(const struct record_plan *plan, double load, char *text, size_t bytes);
-/* "16.05 requests/s (95 % interval 15.92 to 16.24)", "not reached: at least 80 clients" */
+/* "16.05 requests/s (95 % interval 15.92 to 16.24)", "not reached: at least 80 clients", "at least 8 clients, below 16" */
 void report_plan_highest(const struct record_plan *plan, const struct record_candidate *candidate,
                          struct base_text *out);
+/* What breaks first, or why nothing is known of it: "not reached", "refused". */
+const char *report_plan_end(const struct record_candidate *candidate);
 /* That the interval is wider than was asked for; "" where it isn't. */
 const char *report_plan_imprecise(const struct record_plan *plan,
                                   const struct record_candidate *candidate, char *text,

@@ -71,7 +71,8 @@ static void put_sureness(struct report_html *html, const struct record_plan *pla
     const struct record_candidate *best = best_of(plan);
     char load[REPORT_LOAD_BYTES], imprecise[400];
     if (!is_reached(best))
-        report_html_paragraph(html, "", "The limit was not reached: %s.", best->reason);
+        report_html_paragraph(html, "", "The limit was not %s: %s.",
+                              isnan(best->missed_load) ? "reached" : "found", best->reason);
     if (best->sure_load > 0)
         report_html_paragraph(html, "", "Met at %.4g %% confidence: %s.", plan->confidence * 100,
                               report_plan_load(plan, best->sure_load, load, sizeof load));
@@ -309,9 +310,12 @@ static void put_caveats(struct report_html *html, const struct record_plan *plan
     put_item(html, best->replicas > 0 && !best->is_verified,
              "The number of replicas is calculated from what one carries; so many were not "
              "simulated together.");
-    put_item(html, !is_reached(best),
+    put_item(html, !is_reached(best) && isnan(best->missed_load),
              "The highest load: no run could tell where the targets break, only how far they are "
              "met.");
+    put_item(html, !is_reached(best) && !isnan(best->missed_load),
+             "The highest load: the runs between the highest that is met and the lowest that "
+             "misses a target are too short to tell.");
     put_item(
         html, plan->stages.count > 0,
         "Each stage of the profile is carried as a steady Poisson stream at its peak; how fast "

@@ -281,9 +281,7 @@ static void put_candidate_row(struct report_html *html, const struct record_plan
     put_usd(html, candidate->usd_per_hour);
     put_usd(html, candidate->usd_per_mtok_output);
     put_share(html, candidate->headroom);
-    report_html_cell(html, candidate->status == RECORD_CANDIDATE_REFUSED ? "refused"
-                           : is_bound                                    ? "not reached"
-                                                                         : candidate->limit);
+    report_html_cell(html, report_plan_end(candidate));
 }
 
 static void put_refusals(struct report_html *html, const struct record_plan *plan)

@@ -30,7 +30,8 @@ static void put_interval(struct report_json *json, const char *key, double low, 
 
 /*
  * max_rate is of requests per second, whatever the load was; max_concurrency, max_speedup and max_session_rate are the load
- * itself. Where the limit was not reached they are null, and *_at_least says how far the targets were seen to be met.
+ * itself. Where no run could tell the limit they are null; *_at_least says how far the targets were seen to be met, *_below
+ * from where on they were seen to be missed.
  */
 static void put_load(struct report_json *json, const struct record_plan *plan,
                      const struct record_candidate *candidate)
@@ -45,6 +46,8 @@ static void put_load(struct report_json *json, const struct record_plan *plan,
     put_interval(json, "max_rate_ci", candidate->ci_low * scale, candidate->ci_high * scale);
     report_json_real(json, "max_rate_at_confidence",
                      candidate->sure_load > 0 ? candidate->sure_load * scale : none);
+    snprintf(key, sizeof key, "max_%s_below", record_load_name(plan->load));
+    report_json_real(json, key, candidate->missed_load);
     if (plan->load == RECORD_LOAD_RATE)
         return;
     snprintf(key, sizeof key, "max_%s", record_load_name(plan->load));

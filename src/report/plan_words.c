@@ -24,6 +24,22 @@ void report_plan_values(const struct record_plan *plan, const struct record_cand
         base_text_printf(out, "%s%s %s", i == 0 ? "" : ", ", plan->axes[i], candidate->values[i]);
 }
 
+/* From below, from above where a run misses a target, or not at all. */
+static void put_bounds(const struct record_plan *plan, const struct record_candidate *candidate,
+                       struct base_text *out)
+{
+    char least[REPORT_LOAD_BYTES], below[REPORT_LOAD_BYTES];
+    report_plan_load(plan, candidate->max_load, least, sizeof least);
+    report_plan_load(plan, candidate->missed_load, below, sizeof below);
+    bool has_least = candidate->max_load > 0, has_below = !isnan(candidate->missed_load);
+    if (!has_below)
+        base_text_printf(out, has_least ? "not reached: at least %s" : "not reached", least);
+    else if (has_least)
+        base_text_printf(out, "at least %s, below %s", least, below);
+    else
+        base_text_printf(out, "below %s", below);
+}
+
 void report_plan_highest(const struct record_plan *plan, const struct record_candidate *candidate,
                          struct base_text *out)
 {
@@ -31,16 +47,22 @@ void report_plan_highest(const struct record_plan *plan, const struct record_can
     int digits = plan->load == RECORD_LOAD_CONCURRENCY ? 1 : 4;
     report_plan_load(plan, candidate->max_load, load, sizeof load);
     if (candidate->status == RECORD_CANDIDATE_NOT_REACHED)
-        base_text_printf(out, candidate->max_load > 0 ? "not reached: at least %s" : "not reached",
-                         load);
+        put_bounds(plan, candidate, out);
     else if (isnan(candidate->ci_low))
-        base_text_printf(out, "%s (no interval: %s)", load,
-                         candidate->replications < 2 ? "one replication"
-                                                     : "no slope tells how far it may lie off");
+        base_text_printf(out, "%s (no interval: %s)", load, candidate->no_interval);
     else
         base_text_printf(out, "%s (%.4g %% interval %s to %s)", load, plan->confidence * 100,
                          report_print_rounded(candidate->ci_low, digits, low, sizeof low),
                          report_print_rounded(candidate->ci_high, digits, high, sizeof high));
+}
+
+const char *report_plan_end(const struct record_candidate *candidate)
+{
+    if (candidate->status == RECORD_CANDIDATE_REFUSED)
+        return "refused";
+    if (candidate->status == RECORD_CANDIDATE_NOT_REACHED)
+        return isnan(candidate->missed_load) ? "not reached" : "not found";
+    return candidate->limit;
 }
 
 const char *report_plan_imprecise(const struct record_plan *plan,

@@ -126,6 +126,8 @@ static void init_candidate(struct record_candidate *candidate)
                                            .hardware = "",
                                            .limit = "",
                                            .binding_limit = "",
+                                           .no_interval = "",
+                                           .missed_load = none,
                                            .usd_per_gpu_hour = none,
                                            .root = none,
                                            .ci_low = none,
@@ -516,14 +518,18 @@ static enum kvsim_status show_run(const struct candidate_work *work, struct kvsi
     const struct record_candidate *best = work->search.candidate;
     struct study_probe_answer answer;
     struct study_probe_ask ask = {.load = best->max_load > 0 ? best->max_load : work->facts.start,
+                                  .replications = work->search.replications,
                                   .run = &plan->run};
-    if (best->is_verified) {
+    if (best->is_verified) { // by a run with the scenario's replications
         ask.load = plan->demand;
         ask.replicas = best->replicas;
+        ask.replications = 0;
     }
     enum kvsim_status status =
         study_probe(&work->search.base, &ask, &plan->arena, &answer, diags, err);
     plan->has_run = status == KVSIM_OK && !answer.is_refused;
+    if (plan->has_run && !answer.was_taken_up)
+        plan->runs_simulated++;
     return status;
 }
 

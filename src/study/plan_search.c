@@ -317,6 +317,20 @@ static enum kvsim_status sharpen(struct study_plan_search *search, struct bracke
     return status;
 }
 
+/* The highest load up to `most` whose run was surely met; 0: none. */
+static double find_surely_met(const struct study_plan_search *search, double most,
+                              int64_t replications)
+{
+    double sure = 0;
+    for (size_t i = 0; i < search->points.count; i++) {
+        const struct study_plan_point *point = &search->points.at[i];
+        if (point->is_met_surely && study_plan_is_carried(point) && point->load <= most &&
+            point->replicas == search->replicas && point->replications == replications)
+            sure = fmax(sure, point->load);
+    }
+    return sure;
+}
+
 /* The highest load that meets the targets at the stated confidence, shown by a run. */
 static enum kvsim_status find_sure_load(struct study_plan_search *search,
                                         const struct bracket *bracket, double root,
@@ -336,13 +350,8 @@ static enum kvsim_status find_sure_load(struct study_plan_search *search,
         if (!(load > 0) || (search->is_whole && load < 1))
             break;
     }
-    for (size_t i = 0; i < search->points.count; i++) {
-        const struct study_plan_point *point = &search->points.at[i];
-        if (point->is_met_surely && study_plan_is_carried(point) &&
-            point->load <= bracket->met.load && point->replicas == search->replicas &&
-            point->replications == bracket->met.replications)
-            sure = fmax(sure, point->load); // a higher one that was asked on the way may do
-    }
+    // A higher one that was asked on the way may do.
+    sure = fmax(sure, find_surely_met(search, bracket->met.load, bracket->met.replications));
     search->candidate->counted_load = bracket->met.has_spread ? sure : bracket->met.load;
     // Where nothing tells how far the root may lie from here, no confidence is claimed either.
     search->candidate->sure_load = isnan(search->candidate->ci_low) ? 0 : sure;
@@ -408,11 +417,26 @@ static void take_limit(struct study_plan_search *search, const struct bracket *b
     candidate->binding_limit = limit->kind == RECORD_TEXT ? limit->text : "";
 }
 
+/* Each of what half_width() needs, in the order of its being asked for. */
+static const char *why_no_interval(const struct study_plan_search *search,
+                                   const struct bracket *bracket)
+{
+    const struct record_probe *met = find_probe(search, &bracket->met);
+    if (bracket->met.replications < 2)
+        return "one replication";
+    if (met != NULL && met->target_count == 0)
+        return "no target is stated (slo), and overload has no margin";
+    if (isnan(bracket->met.standard_error))
+        return "the replications' figures have no spread to tell it by";
+    return "no slope tells how far it may lie off";
+}
+
 static void take_interval(struct study_plan_search *search, const struct bracket *bracket,
                           double root, double half)
 {
     struct record_candidate *candidate = search->candidate;
     candidate->root = root;
+    candidate->no_interval = isnan(half) ? why_no_interval(search, bracket) : "";
     if (isnan(half))
         return;
     // The bracket itself is part of what is not known.
@@ -426,7 +450,7 @@ static void take_interval(struct study_plan_search *search, const struct bracket
     }
 }
 
-/* Why no load was found that misses a target. */
+/* Why it was not found where the targets break. */
 static const char *why_not_reached(const struct study_plan_search *search,
                                    const struct bracket *bracket)
 {
@@ -446,12 +470,15 @@ static const char *why_not_reached(const struct study_plan_search *search,
         return base_arena_printf(arena,
                                  "a run of %.0f requests is too short for any load to build up; %s",
                                  requests, more);
+    if (!(last->rounds > 0))
+        return base_arena_printf(arena, "at %.4g %s none of a run's requests is answered",
+                                 last->load, record_load_unit(search->base.load));
     return base_arena_printf(arena,
                              "at %.4g %s a run of %.0f requests is too short for the load to build "
-                             "up: it lasts %.2g times as long as a %s takes, and at least %d are "
+                             "up: it lasts %.1f times as long as a %s takes, and at least %d are "
                              "needed; %s",
                              last->load, record_load_unit(search->base.load), requests,
-                             last->rounds,
+                             floor(last->rounds * 10) / 10, // never as many as are needed
                              search->base.load == RECORD_LOAD_SESSION_RATE ? "session" : "request",
                              (int)STUDY_ROUNDS_LEAST, more);
 }
@@ -477,19 +504,41 @@ static bool find_bound(const struct study_plan_search *search, double most,
     return is_found;
 }
 
-/* The targets are met wherever a run could tell: a bound from below, and no more. */
+/* The lowest load beyond the bracket's end whose run misses a target, whatever runs in between are too short for. */
+static const struct study_plan_point *find_missed(const struct study_plan_search *search,
+                                                  const struct bracket *bracket)
+{
+    const struct study_plan_point *found = NULL;
+    for (size_t i = 0; i < search->points.count && bracket->has_missed; i++) {
+        const struct study_plan_point *point = &search->points.at[i];
+        if (!point->is_met && point->replicas == search->replicas &&
+            point->load > bracket->missed.load && (found == NULL || point->load < found->load))
+            found = point;
+    }
+    return found;
+}
+
+/* What runs could tell is not enough for an answer: a bound from below, and one from above where a target was missed. */
 static void take_bound(struct study_plan_search *search, const struct bracket *bracket)
 {
     struct record_candidate *candidate = search->candidate;
     candidate->status = RECORD_CANDIDATE_NOT_REACHED;
     candidate->reason = why_not_reached(search, bracket);
     candidate->limit = candidate->binding_limit = "";
+    const struct study_plan_point *missed = find_missed(search, bracket);
+    const struct record_probe *probe = missed == NULL ? NULL : find_probe(search, missed);
+    if (probe != NULL) {
+        candidate->missed_load = probe->load;
+        candidate->reason =
+            base_arena_printf(&search->plan->arena, "at %.4g %s %s is missed, but %s", probe->load,
+                              record_load_unit(search->base.load), probe->worst, candidate->reason);
+    }
     struct study_plan_point bound = {.load = 0};
     if (!bracket->has_met || !find_bound(search, bracket->met.load, &bound))
         return;
     take_met(search, &bound);
-    bool is_enough = bound.is_met_surely || !bound.has_spread;
-    candidate->counted_load = is_enough ? bound.load : 0;
+    candidate->counted_load =
+        bound.has_spread ? find_surely_met(search, bound.load, bound.replications) : bound.load;
 }
 
 static enum kvsim_status finish(struct study_plan_search *search, struct bracket *bracket,

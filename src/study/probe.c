@@ -177,10 +177,15 @@ static double session_s(const struct workload_spec *workload, double request_s)
     return sum / weights;
 }
 
-/* The clients of a closed loop are there from the start; sessions come one by one. */
+/*
+ * The clients of a closed loop are there from the start; sessions come one by one. A run in which no request ended has not
+ * seen a single round.
+ */
 static double rounds_of(const struct workload_spec *workload, const struct record_run *run)
 {
     double request_s = record_get_real(run, RECORD_E2E_MEAN) / 1e3;
+    if (isnan(request_s))
+        return 0;
     double round_s = workload_is_closed_loop(workload) ? request_s : session_s(workload, request_s);
     return fmin(record_get_real(run, RECORD_DURATION_S) / round_s,
                 record_get_real(run, RECORD_REQUESTS));

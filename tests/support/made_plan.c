@@ -65,6 +65,8 @@ static struct record_candidate plain_candidate(void)
                                      .hardware = "h",
                                      .limit = "",
                                      .binding_limit = "",
+                                     .no_interval = "",
+                                     .missed_load = none,
                                      .base_replicas = 1,
                                      .gpus_per_replica = 2,
                                      .usd_per_gpu_hour = none,

@@ -124,6 +124,33 @@ START_TEST(a_limit_that_was_not_reached_is_a_bound)
     report_plan_csv(printed_begin(&printed), &plan);
     has(printed_end(&printed), "\nnot_reached,h,m,,16.2,,,,16.2,,,3,8,");
     printed_free(&printed);
+    plan.candidates[0].missed_load = 20;
+    report_plan_page(printed_begin(&printed), REPORT_TEXT, &plan);
+    text = printed_end(&printed);
+    has(text, "highest load within the targets: at least 16.20 requests/s, below 20 requests/s");
+    has(text, "not found");
+    printed_free(&printed);
+    report_plan_json(printed_begin(&printed), &plan);
+    has(printed_end(&printed), "\"max_rate_below\": 20,");
+    printed_free(&printed);
+    plan.candidates[0].max_load = 0;
+    report_plan_page(printed_begin(&printed), REPORT_TEXT, &plan);
+    has(printed_end(&printed), "highest load within the targets: below 20 requests/s");
+    printed_free(&printed);
+    record_plan_free(&plan);
+}
+END_TEST
+
+START_TEST(the_cause_of_a_missing_interval_is_carried)
+{
+    struct record_plan plan;
+    struct printed printed;
+    made_plan_init(&plan);
+    plan.candidates[0].ci_low = plan.candidates[0].ci_high = (double)NAN;
+    plan.candidates[0].no_interval = "a cause";
+    report_plan_page(printed_begin(&printed), REPORT_TEXT, &plan);
+    has(printed_end(&printed), "16.20 requests/s (no interval: a cause)");
+    printed_free(&printed);
     record_plan_free(&plan);
 }
 END_TEST
@@ -191,6 +218,7 @@ int main(void)
     return unit_run("report.plan",
                     (const TTest *const[]){
                         the_page_begins_with_the_answer, a_limit_that_was_not_reached_is_a_bound,
+                        the_cause_of_a_missing_interval_is_carried,
                         what_was_asked_and_not_reached_is_said, sessions_are_no_requests,
                         every_run_of_the_curve_is_shown, json_has_the_names_of_the_contract,
                         clients_are_told_beside_the_rate, NULL});

@@ -108,7 +108,14 @@ START_TEST(a_limit_that_was_not_reached)
     must_have("<div class=\"answer open\">\n<strong>Limit not reached: at least 16.20 requests/s.");
     must_have("The limit was not reached: too few requests.");
     must_have("too short to tell");
+    must_have("no run could tell where the targets break");
     ck_assert_ptr_null(strstr(page, "% confidence:"));
+    printed_free(&printed);
+    plan.candidates[0].missed_load = 20;
+    print_page(NULL);
+    must_have("<strong>Limit at least 16.20 requests/s, below 20 requests/s.");
+    must_have("The limit was not found: too few requests.");
+    ck_assert_ptr_null(strstr(page, "no run could tell"));
     teardown();
 }
 END_TEST

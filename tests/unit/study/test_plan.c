@@ -129,6 +129,7 @@ START_TEST(too_few_requests_reach_no_limit)
     ck_assert_double_ge(best()->max_load, 4);
     ck_assert_double_le(best()->max_load, 24);
     ck_assert_ptr_nonnull(strstr(best()->reason, "set run.requests to more"));
+    ck_assert(isnan(best()->missed_load));
     ck_assert(isnan(best()->ci_low));
     ck_assert_double_eq(best()->sure_load, 0);
     record_plan_free(&plan);
@@ -138,6 +139,117 @@ START_TEST(too_few_requests_reach_no_limit)
               &request);
     ck_assert_int_eq(best()->status, RECORD_CANDIDATE_NOT_REACHED);
     ck_assert_ptr_nonnull(strstr(best()->reason, "no target is stated"));
+    record_plan_free(&plan);
+}
+END_TEST
+
+static const struct record_probe *probe_at(double load)
+{
+    for (size_t i = 0; i < best()->probes.count; i++) {
+        const struct record_probe *probe = &best()->probes.at[i];
+        if (!(probe->load < load) && !(probe->load > load))
+            return probe;
+    }
+    ck_abort_msg("no run at %g", load);
+}
+
+/* Of 30 requests, 8/s miss the target, as do 4/s and 2/s; from about 1.4/s on a run is too short to be met. */
+static const char short_above[] = "run: {requests: 30, replications: 3, seed: 1}\n"
+                                  "slo: [\"queue mean <= 500 ms\"]\n";
+
+START_TEST(a_miss_above_runs_that_are_too_short_is_kept)
+{
+    struct study_plan_request request = usual();
+    must_make("{process: poisson, rate: 8/s}", short_above, &request);
+    ck_assert_int_eq(best()->status, RECORD_CANDIDATE_NOT_REACHED);
+    ck_assert_double_eq(best()->missed_load, 2);
+    ck_assert(!probe_at(2)->is_met);
+    ck_assert_ptr_nonnull(strstr(best()->reason, "at 2 requests/s queue mean <= 500 ms is missed, "
+                                                 "but at "));
+    ck_assert_double_gt(best()->max_load, 1);
+    ck_assert_double_lt(best()->max_load, 2);
+    // What is not enough is never said to be: this run lasts 9.97 times as long as a request takes.
+    ck_assert_ptr_nonnull(strstr(best()->reason, "it lasts 9.9 times"));
+    record_plan_free(&plan);
+}
+END_TEST
+
+START_TEST(a_bound_is_counted_where_it_is_surely_met)
+{
+    struct study_plan_request request = usual();
+    request.demand = 0.5;
+    request.demand_is_rate = true;
+    must_make("{process: poisson, rate: 8/s}", short_above, &request);
+    ck_assert(!probe_at(best()->max_load)->is_met_surely); // the bound itself is not
+    ck_assert_double_eq(best()->counted_load, 1);
+    ck_assert(probe_at(1)->is_met_surely);
+    ck_assert_int_eq(best()->replicas, 1);
+    ck_assert(best()->is_verified);
+    record_plan_free(&plan);
+}
+END_TEST
+
+START_TEST(requests_that_never_end_show_no_load)
+{
+    // Longer than the model may read: every one is turned away.
+    static const struct scenario_override longer = {.key = "workload.prompt_tokens",
+                                                    .value = "9000"};
+    struct study_plan_request request = usual();
+    request.overrides = &longer;
+    request.override_count = 1;
+    must_make(poisson, "run: {requests: 20, replications: 2}\n", &request);
+    ck_assert_int_eq(best()->status, RECORD_CANDIDATE_NOT_REACHED);
+    ck_assert_double_eq(best()->max_load, 0);
+    ck_assert_double_eq(best()->counted_load, 0);
+    ck_assert_ptr_nonnull(strstr(best()->reason, "none of a run's requests is answered"));
+    for (size_t i = 0; i < best()->probes.count; i++) {
+        ck_assert_double_eq(best()->probes.at[i].rounds, 0);
+        ck_assert(best()->probes.at[i].is_short);
+    }
+    record_plan_free(&plan);
+}
+END_TEST
+
+START_TEST(the_run_that_is_shown_is_the_one_behind_the_answer)
+{
+    struct study_plan_request request = usual();
+    request.half_width = 0.03; // more replications than the scenario has
+    request.run_wanted = true;
+    request.demand = 40; // too much to be simulated whole
+    request.demand_is_rate = true;
+    must_make(poisson, targets, &request);
+    ck_assert(!best()->is_verified);
+    ck_assert_int_gt(best()->replications, 3);
+    ck_assert(plan.has_run);
+    ck_assert_int_eq(plan.run.summary[RECORD_REPLICATIONS].integer, best()->replications);
+    ck_assert_uint_eq(plan.runs_simulated, best()->probes.count + 1); // nothing is stored here
+    record_plan_free(&plan);
+
+    request.demand = 0.7;
+    must_make(poisson, targets, &request);
+    ck_assert(best()->is_verified);
+    ck_assert_int_eq(plan.run.summary[RECORD_REPLICATIONS].integer, 3); // as the demand's was
+    record_plan_free(&plan);
+}
+END_TEST
+
+START_TEST(a_missing_interval_says_why)
+{
+    struct study_plan_request request = usual();
+    must_make(poisson, "run: {requests: 400, replications: 1}\nslo: [\"queue mean <= 200 ms\"]\n",
+              &request);
+    ck_assert_str_eq(best()->no_interval, "one replication");
+    record_plan_free(&plan);
+    request = usual();
+    must_make(poisson, "run: {requests: 200, replications: 3, seed: 1}\n", &request);
+    ck_assert_int_eq(best()->status, RECORD_CANDIDATE_OK);
+    ck_assert(isnan(best()->ci_low));
+    ck_assert_str_eq(best()->no_interval, "no target is stated (slo), and overload has no margin");
+    record_plan_free(&plan);
+    request = usual();
+    must_make(poisson, targets, &request);
+    ck_assert(!isnan(best()->ci_low));
+    ck_assert_str_eq(best()->no_interval, "");
     record_plan_free(&plan);
 }
 END_TEST
@@ -332,6 +444,9 @@ int main(void)
         (const TTest *const[]){
             the_answer_does_not_lean_on_where_the_search_began,
             several_replicas_carry_what_they_are_shown_to_carry, too_few_requests_reach_no_limit,
+            a_miss_above_runs_that_are_too_short_is_kept, a_bound_is_counted_where_it_is_surely_met,
+            requests_that_never_end_show_no_load,
+            the_run_that_is_shown_is_the_one_behind_the_answer, a_missing_interval_says_why,
             one_replication_is_sure_of_nothing, a_precision_out_of_reach_is_not_claimed,
             sessions_are_counted_as_such, a_demand_has_the_unit_of_the_arrivals,
             candidates_are_compared_under_one_demand, the_ends_lie_about_the_answer_itself,
