@@ -32,7 +32,8 @@ enum rng_purpose {
     RNG_ABORT,
     RNG_NOISE,
     RNG_SESSION,
-    RNG_INPUT, /* what a plan is not sure of */
+    RNG_INPUT,    /* what a plan is not sure of */
+    RNG_SEQUENCE, /* how many answers a request asks for, and the further ones' lengths */
 };
 
 uint64_t rng_key(uint64_t seed, uint32_t replication, enum rng_purpose purpose, uint64_t entity);

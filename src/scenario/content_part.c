@@ -22,12 +22,12 @@ static bool fail_of_trace(struct scenario_load *load, const struct conf_node *ma
 
 /* A key of a length or time, when it is stated. */
 static bool read_length(struct scenario_load *load, struct conf_node *map, const char *key,
-                        const char *path, bool is_time, struct rng_dist *out)
+                        const char *path, enum scenario_measure measure, struct rng_dist *out)
 {
     if (conf_is_null(conf_get(map, key)))
         return true;
     return scenario_length_read(load->reader, map, key,
-                                scenario_join(load->reader->arena, path, key), is_time, out);
+                                scenario_join(load->reader->arena, path, key), measure, out);
 }
 
 /* ---- shared texts ---- */
@@ -119,9 +119,10 @@ static bool read_shared(struct scenario_load *load, struct conf_node *node, cons
                                        .has_question = opts.question_len != NULL,
                                        .order = (enum workload_order)opts.order};
     bool ok = check_shared(load, node, path, &opts, shared) &&
-              read_length(load, node, "system_prompt_len", path, false, &shared->system_prompt) &&
-              read_length(load, node, "few_shot_len", path, false, &shared->few_shot) &&
-              read_length(load, node, "question_len", path, false, &shared->question) &&
+              read_length(load, node, "system_prompt_len", path, SCENARIO_TOKENS,
+                          &shared->system_prompt) &&
+              read_length(load, node, "few_shot_len", path, SCENARIO_TOKENS, &shared->few_shot) &&
+              read_length(load, node, "question_len", path, SCENARIO_TOKENS, &shared->question) &&
               read_popularity(load, node, &opts, path, shared);
     load->shared_count++;
     load->shared_texts += workload_shared_texts(shared);
@@ -159,10 +160,10 @@ static bool read_sessions(struct scenario_load *load, struct conf_node *node, co
                                            .end = (enum workload_session_end)opts.end};
     class->sessions = sessions;
     return check_tool_share(load, node, path, &opts) &&
-           read_length(load, node, "turns", path, false, &sessions->turns) &&
-           read_length(load, node, "prompt_growth", path, false, &sessions->growth) &&
-           read_length(load, node, "think_time", path, true, &sessions->think) &&
-           read_length(load, node, "tool_time", path, true, &sessions->tool);
+           read_length(load, node, "turns", path, SCENARIO_TOKENS, &sessions->turns) &&
+           read_length(load, node, "prompt_growth", path, SCENARIO_TOKENS, &sessions->growth) &&
+           read_length(load, node, "think_time", path, SCENARIO_SECONDS, &sessions->think) &&
+           read_length(load, node, "tool_time", path, SCENARIO_SECONDS, &sessions->tool);
 }
 
 bool scenario_content_read(struct scenario_load *load, struct conf_node *map, const char *path,

@@ -38,6 +38,10 @@ static const struct base_field workload_fields[] = {
      .max = 1,
      .def = "0",
      .help = "rank correlation of prompt and output (Gaussian copula)"},
+    {.key = "n",
+     .type = BASE_NODE,
+     WORKLOAD(n),
+     .help = "answers to each prompt, of lengths of their own (1): a number, or a distribution"},
     {.key = "classes",
      .type = BASE_NODE,
      WORKLOAD(classes),
@@ -69,7 +73,6 @@ static const struct base_field workload_fields[] = {
     {0},
 };
 static const struct base_field workload_later[] = {
-    LATER("n", "parallel samples are not simulated yet"),
     LATER("retry", "retries are not simulated yet"),
     {0},
 };
@@ -105,6 +108,7 @@ static const struct base_field class_fields[] = {
      CLASS(output_tokens),
      .help = "absent: the workload's"},
     {.key = "max_tokens", .type = BASE_NODE, CLASS(max_tokens), .help = "absent: the workload's"},
+    {.key = "n", .type = BASE_NODE, CLASS(n), .help = "absent: the workload's"},
     {.key = "correlation",
      .type = BASE_REAL,
      CLASS(correlation),
@@ -129,11 +133,6 @@ static const struct base_field class_fields[] = {
     {.key = "sessions", .type = BASE_NODE, CLASS(sessions), .help = "absent: the workload's"},
     {0},
 };
-static const struct base_field class_later[] = {
-    LATER("n", "parallel samples are not simulated yet"),
-    {0},
-};
-
 static const struct base_choice order_choices[] = {
     {"random", WORKLOAD_RANDOM, "each request picks its texts anew, groups by popularity"},
     {"cyclic", WORKLOAD_CYCLIC, "group after group, and again: the worst case of an LRU cache"},
@@ -392,11 +391,12 @@ static const struct base_choice distribution_choices[] = {
 
 static const struct base_field length_fields[] = {LENGTH_FIELDS(BASE_TOKENS), {0}};
 static const struct base_field time_fields[] = {LENGTH_FIELDS(BASE_TIME), {0}};
+static const struct base_field count_fields[] = {LENGTH_FIELDS(BASE_COUNT), {0}};
 
 const struct scenario_section scenario_workload_section = {
     "workload", workload_fields, workload_later, "who comes when, and how long"};
-const struct scenario_section scenario_class_section = {"workload.classes[]", class_fields,
-                                                        class_later, "a kind of request"};
+const struct scenario_section scenario_class_section = {"workload.classes[]", class_fields, NULL,
+                                                        "a kind of request"};
 const struct scenario_section scenario_timeout_section = {"workload.timeout", timeout_fields, NULL,
                                                           "the client's patience"};
 const struct scenario_section scenario_shared_section = {
@@ -409,3 +409,5 @@ const struct scenario_section scenario_length_section = {"workload.prompt_tokens
                                                          NULL, "a length: a number, or these keys"};
 const struct scenario_section scenario_time_section = {"workload.arrival.think_time", time_fields,
                                                        NULL, "a time: a value, or these keys"};
+const struct scenario_section scenario_count_section = {"workload.n", count_fields, NULL,
+                                                        "a count: a number, or these keys"};

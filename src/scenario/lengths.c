@@ -1,5 +1,5 @@
 /*
- * lengths.c - a number or a distribution of lengths (tokens) or times (seconds), compiled.
+ * lengths.c - a number or a distribution of lengths (tokens), times (seconds) or counts, compiled.
  */
 #include "scenario/parts.h"
 
@@ -15,7 +15,7 @@ struct length {
     struct conf_node *node;
     const char *path, *key;
     double scale; /* to the unit of the values: 1, or ns to s */
-    bool is_time;
+    enum scenario_measure measure;
 };
 
 struct bins {
@@ -28,14 +28,23 @@ enum { BINS_MAX = 1000000 };
 static bool read_number(const struct length *length, const struct conf_node *node,
                         enum base_unit unit, double *out)
 {
-    const struct base_field field = {
-        .key = length->key, .type = BASE_REAL, .unit = unit, .max = 1e18};
+    const struct base_field field = {.key = length->key,
+                                     .type = BASE_REAL,
+                                     .unit = unit,
+                                     .min = unit == BASE_COUNT ? 1 : 0,
+                                     .max = 1e18};
     return scenario_read_value(length->reader, node, &field, length->path, out);
+}
+
+static bool is_time(const struct length *length)
+{
+    return length->measure == SCENARIO_SECONDS;
 }
 
 static enum base_unit value_unit(const struct length *length)
 {
-    return length->is_time ? BASE_TIME : BASE_TOKENS;
+    static const enum base_unit units[] = {BASE_TOKENS, BASE_TIME, BASE_COUNT};
+    return units[length->measure];
 }
 
 static bool fail_bins(const struct length *length, const struct conf_node *node,
@@ -83,7 +92,7 @@ static bool add_point(const struct length *length, const struct conf_node *node,
     if (!first && value <= *before)
         return fail_bins(length, node, "the values of a cdf must rise");
     // Whole numbers after the one before, up to this one: [before + 1, value + 1).
-    double step = length->is_time ? 0.0 : 1.0;
+    double step = is_time(length) ? 0.0 : 1.0;
     struct rng_bin bin = {.low = first ? value : *before + step,
                           .high = first ? value : value + step,
                           .weight = share - *share_before};
@@ -220,7 +229,7 @@ static bool compile(const struct length *length, const struct rng_dist_options *
                     struct rng_dist *out)
 {
     struct kvsim_error err = {.status = KVSIM_OK};
-    if (rng_dist_init(out, options, !length->is_time, length->reader->arena, &err) == KVSIM_OK)
+    if (rng_dist_init(out, options, !is_time(length), length->reader->arena, &err) == KVSIM_OK)
         return true;
     const struct conf_node *at = conf_get(length->node, err.key);
     if (err.key[0] != '\0')
@@ -269,14 +278,15 @@ static bool compile_options(const struct length *length, const struct scenario_l
 static bool read_fixed(const struct length *length, struct rng_dist *out)
 {
     struct rng_dist_options options = {.kind = RNG_FIXED};
+    static const char *const units[] = {"tokens", "s", ""};
     double value;
     if (!read_number(length, length->node, value_unit(length), &value))
         return false;
     options.value = value * length->scale;
     char text[32];
     scenario_param_text(length->reader, length->path,
-                        base_print_real(options.value, text, sizeof text),
-                        length->is_time ? "s" : "tokens", length->node);
+                        base_print_real(options.value, text, sizeof text), units[length->measure],
+                        length->node);
     return compile(length, &options, out);
 }
 
@@ -291,17 +301,18 @@ static const char *shape_name(const struct base_field *fields, int kind)
 }
 
 bool scenario_length_read(struct scenario_reader *reader, struct conf_node *parent, const char *key,
-                          const char *path, bool is_time, struct rng_dist *out)
+                          const char *path, enum scenario_measure measure, struct rng_dist *out)
 {
-    const struct scenario_section *section =
-        is_time ? &scenario_time_section : &scenario_length_section;
+    static const struct scenario_section *const sections[] = {
+        &scenario_length_section, &scenario_time_section, &scenario_count_section};
+    const struct scenario_section *section = sections[measure];
     struct length length = {
         .reader = reader,
         .node = conf_get(parent, key),
         .path = path,
         .key = key,
-        .scale = is_time ? 1e-9 : 1.0,
-        .is_time = is_time,
+        .scale = measure == SCENARIO_SECONDS ? 1e-9 : 1.0,
+        .measure = measure,
     };
     if (length.node->kind == CONF_SCALAR)
         return read_fixed(&length, out);

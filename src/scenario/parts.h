@@ -82,7 +82,7 @@ struct scenario_runtime_opts {
 };
 
 struct scenario_workload_opts {
-    const struct conf_node *arrival, *prompt_tokens, *output_tokens, *max_tokens, *classes,
+    const struct conf_node *arrival, *prompt_tokens, *output_tokens, *max_tokens, *n, *classes,
         *timeout, *shared_prefix, *sessions;
     double correlation;
     int64_t abort_after_ns;
@@ -94,7 +94,7 @@ struct scenario_class_opts {
     double weight, correlation;
     int64_t priority, abort_after_ns;
     bool has_correlation, has_abort;
-    const struct conf_node *prompt_tokens, *output_tokens, *max_tokens, *timeout, *slo,
+    const struct conf_node *prompt_tokens, *output_tokens, *max_tokens, *n, *timeout, *slo,
         *shared_prefix, *sessions;
 };
 
@@ -180,7 +180,8 @@ struct scenario_load {
     struct kv_sizing sizing_rule;
     bool has_runtime;
     const char *trace_path;
-    const char *model_dtype; /* of the unquantized parts: bf16, fp16 */
+    uint32_t trace_sequences; /* the largest `n` of a row */
+    const char *model_dtype;  /* of the unquantized parts: bf16, fp16 */
     bool pool_is_stated;
     bool held_unwanted;
     uint64_t shared_count, shared_texts; /* descriptions of shared texts, and texts, so far */
@@ -227,8 +228,10 @@ bool scenario_content_read(struct scenario_load *load, struct conf_node *map, co
                            struct workload_class *out);
 /* With block and pool known. */
 void scenario_content_caveats(struct scenario_load *load);
+/* lengths.c: a number or a distribution, in tokens, in seconds or of things. */
+enum scenario_measure { SCENARIO_TOKENS, SCENARIO_SECONDS, SCENARIO_COUNT };
 bool scenario_length_read(struct scenario_reader *reader, struct conf_node *parent, const char *key,
-                          const char *path, bool is_time, struct rng_dist *out);
+                          const char *path, enum scenario_measure measure, struct rng_dist *out);
 /* run_part.c: run, slo, require, price, record, cluster. */
 bool scenario_run_read(struct scenario_load *load);
 bool scenario_slo_add(struct scenario_reader *reader, const struct conf_node *list,

@@ -45,8 +45,8 @@ extern const struct scenario_section scenario_top_section, scenario_cluster_sect
     scenario_speculative_section, scenario_tier_section, scenario_offload_section,
     scenario_workload_section, scenario_class_section, scenario_timeout_section,
     scenario_shared_section, scenario_popularity_section, scenario_sessions_section,
-    scenario_length_section, scenario_time_section, scenario_cost_section, scenario_host_section,
-    scenario_model_section, scenario_vision_section, scenario_group_section,
+    scenario_length_section, scenario_time_section, scenario_count_section, scenario_cost_section,
+    scenario_host_section, scenario_model_section, scenario_vision_section, scenario_group_section,
     scenario_hardware_section, scenario_link_section, scenario_pcie_section,
     scenario_tflops_section, scenario_all_reduce_section, scenario_sizing_section,
     scenario_reserve_section, scenario_runtime_section;

@@ -7,6 +7,7 @@
 #include "workload/arrivals.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -98,7 +99,7 @@ static bool compile_arrival(struct scenario_load *load, const struct workload_ar
     if (opts->think_time != NULL) {
         spec->has_think = true;
         if (!scenario_length_read(reader, arrival, "think_time", "workload.arrival.think_time",
-                                  true, &spec->think))
+                                  SCENARIO_SECONDS, &spec->think))
             return false;
     }
     if (opts->file == NULL)
@@ -184,7 +185,7 @@ static bool read_lengths(struct scenario_load *load, struct conf_node *map, cons
                                keys[i]);
             continue;
         }
-        ok = scenario_length_read(reader, map, keys[i], full, false, dists[i]) && ok;
+        ok = scenario_length_read(reader, map, keys[i], full, SCENARIO_TOKENS, dists[i]) && ok;
         *found[i] = true;
     }
     const struct conf_node *max = conf_get(map, "max_tokens");
@@ -193,11 +194,32 @@ static bool read_lengths(struct scenario_load *load, struct conf_node *map, cons
     out->has_max_tokens = !is_same(max);
     if (out->has_max_tokens)
         return scenario_length_read(reader, map, "max_tokens",
-                                    scenario_join(reader->arena, path, "max_tokens"), false,
-                                    &out->max_tokens) &&
+                                    scenario_join(reader->arena, path, "max_tokens"),
+                                    SCENARIO_TOKENS, &out->max_tokens) &&
                ok;
     scenario_param_text(reader, scenario_join(reader->arena, path, "max_tokens"), "same", "", max);
     return ok;
+}
+
+/* How many answers a request asks for, where a mapping states it. */
+static bool read_sequences(struct scenario_load *load, struct conf_node *map, const char *path,
+                           struct workload_class *out)
+{
+    struct scenario_reader *reader = load->reader;
+    const struct conf_node *node = conf_get(map, "n");
+    const char *full = scenario_join(reader->arena, path, "n");
+    if (conf_is_null(node))
+        return true;
+    if (!scenario_length_read(reader, map, "n", full, SCENARIO_COUNT, &out->sequences))
+        return false;
+    double largest = rng_dist_value(&out->sequences, 1 - 1e-9);
+    if (largest > WORKLOAD_SEQUENCES_MAX)
+        return scenario_fail(reader, node, full, "out-of-range",
+                             "'n' reaches %.0f: a request may ask for %d answers at most%s",
+                             largest, (int)WORKLOAD_SEQUENCES_MAX,
+                             node->kind == CONF_MAP ? " (cut the distribution with 'max')" : "");
+    out->has_sequences = true;
+    return true;
 }
 
 static bool check_has_lengths(struct scenario_load *load, const struct conf_node *at,
@@ -270,6 +292,7 @@ static bool read_class(struct scenario_load *load, struct conf_node *node, const
     if (opts.has_abort)
         class->abort_after_ns = opts.abort_after_ns;
     bool ok = read_lengths(load, node, path, class, &has_prompt, &has_output);
+    ok = read_sequences(load, node, path, class) && ok;
     ok = scenario_content_read(load, node, path, class) && ok;
     ok = check_has_lengths(load, node, path, class, has_prompt, has_output) && ok;
     if (opts.timeout != NULL)
@@ -320,6 +343,7 @@ bool scenario_workload_read(struct scenario_load *load)
                                     .abort_after_ns = opts.abort_after_ns};
     bool has_prompt = false, has_output = false;
     ok = read_lengths(load, map, "workload", &common, &has_prompt, &has_output) && ok;
+    ok = read_sequences(load, map, "workload", &common) && ok;
     ok = scenario_content_read(load, map, "workload", &common) && ok;
     if (opts.timeout != NULL)
         ok = read_timeout(reader, conf_get(map, "timeout"), "workload.timeout", &common) && ok;
@@ -412,11 +436,7 @@ static bool scan_trace(struct scenario_load *load)
     if (workload_trace_scan(load->trace_path, config->workload.hash_block_tokens, &info, &err) !=
         KVSIM_OK)
         return scenario_fail_error(load->reader, file, "workload.arrival.file", &err);
-    if (info.samples_max > 1)
-        return scenario_fail(load->reader, file, "workload.arrival.file", "unsupported-key",
-                             "a row of the trace has n = %u: parallel samples are not simulated "
-                             "by this version",
-                             info.samples_max);
+    load->trace_sequences = info.sequences_max;
     config->prompt_mean = info.prompt_mean;
     config->output_mean = info.output_mean;
     char text[32];
@@ -437,6 +457,28 @@ static bool scan_trace(struct scenario_load *load)
             "the trace states the content of prompts; without prefix caching it has no effect");
     param_reuse(load, &info);
     return true;
+}
+
+static double most_sequences(const struct scenario_load *load)
+{
+    const struct workload_spec *spec = &load->scenario->config.workload;
+    double most = load->trace_sequences;
+    for (size_t i = 0; i < spec->class_count; i++) {
+        const struct workload_class *class = &spec->classes[i];
+        if (class->has_sequences)
+            most = fmax(most, rng_dist_value(&class->sequences, 1 - 1e-9));
+    }
+    return most;
+}
+
+static void sequences_caveat(struct scenario_load *load)
+{
+    double most = most_sequences(load);
+    if (most > 1 && !load->scenario->config.sched.enable_prefix_caching)
+        scenario_caveat(load->reader, "sequences_without_cache",
+                        "requests ask for up to %.0f answers: without prefix caching each of them "
+                        "computes and holds the whole prompt by itself",
+                        most);
 }
 
 static bool is_priority_idle(const struct scenario_load *load)
@@ -519,5 +561,6 @@ bool scenario_workload_resolve(struct scenario_load *load)
         find_means(load);
         warn_long_prompts(load);
     }
+    sequences_caveat(load);
     return find_held_blocks(load);
 }

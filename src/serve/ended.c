@@ -1,6 +1,7 @@
 #include "serve/ended.h"
 
 #include "serve/segments.h"
+#include "serve/sequences.h"
 #include "serve/window.h"
 
 #include <inttypes.h>
@@ -8,6 +9,12 @@
 
 void serve_first_token(struct serve *serve, struct serve_request *request)
 {
+    if (request->parent != NULL) {
+        if (!serve_sequences_note_first_token(request)) {
+            return;
+        }
+        request = request->parent;
+    }
     // The first token ends the client's wait for it.
     if (des_event_is_queued(&request->limit_event) && request->asked.timeout_first_ns > 0) {
         des_heap_cancel(&serve->external, &request->limit_event);
@@ -18,7 +25,8 @@ void serve_first_token(struct serve *serve, struct serve_request *request)
 void serve_gap(struct serve *serve, struct serve_request *request, base_i128 gap_ticks)
 {
     if (request->seq.is_counted) {
-        struct stats_hist *itl = &serve->result->classes[request->seq.class_index].metric[SPEC_ITL];
+        struct stats_hist *itl =
+            &serve->result->classes[request->asked.class_index].metric[SPEC_ITL];
         stats_hist_add(itl, base_ticks_floor_ns(gap_ticks), 1);
     }
 }
@@ -29,7 +37,7 @@ struct figures {
 };
 
 static struct figures figures_of(const struct serve_request *request, base_i128 now,
-                                 int64_t outputs)
+                                 int64_t longest)
 {
     struct figures figures = {{-1, -1, -1, -1, -1}};
     int64_t arrival_ns = base_ticks_floor_ns(request->arrival_ticks);
@@ -40,10 +48,10 @@ static struct figures figures_of(const struct serve_request *request, base_i128 
     if (request->has_first_token) {
         figures.value[SPEC_TTFT] =
             base_ticks_floor_ns(request->first_token_ticks - request->arrival_ticks);
-        if (outputs > 1) {
+        if (longest > 1) {
             // (e2e - ttft) / (outputs - 1), as vllm/benchmarks/serve.py has it.
             figures.value[SPEC_TPOT] =
-                base_ticks_floor_ns((now - request->first_token_ticks) / (outputs - 1));
+                base_ticks_floor_ns((now - request->first_token_ticks) / (longest - 1));
         }
     }
     return figures;
@@ -54,7 +62,7 @@ static bool is_good(const struct serve *serve, const struct serve_request *reque
                     const struct figures *figures)
 {
     const struct serve_config *config = serve->config;
-    const char *class_name = config->workload.classes[request->seq.class_index].name;
+    const char *class_name = config->workload.classes[request->asked.class_index].name;
     for (size_t i = 0; i < config->slo_count; i++) {
         const struct spec_slo *slo = &config->slos[i];
         bool is_judged =
@@ -72,7 +80,7 @@ static void add_metrics(struct serve *serve, const struct serve_request *request
                         const struct figures *figures)
 {
     struct serve_result *result = serve->result;
-    struct serve_class_result *class_result = &result->classes[request->seq.class_index];
+    struct serve_class_result *class_result = &result->classes[request->asked.class_index];
     for (size_t m = 0; m < SPEC_METRIC_COUNT; m++) {
         if (m != SPEC_ITL && figures->value[m] >= 0) {
             stats_hist_add(&class_result->metric[m], figures->value[m], 1);
@@ -83,8 +91,8 @@ static void add_metrics(struct serve *serve, const struct serve_request *request
 }
 
 static void write_row(struct serve *serve, const struct serve_request *request, base_i128 now,
-                      enum record_outcome outcome, int64_t outputs, const struct figures *figures,
-                      bool good)
+                      enum record_outcome outcome, const struct serve_delivered *delivered,
+                      const struct figures *figures, bool good)
 {
     struct record_sink *sink = serve->sink;
     if (sink == NULL || serve->rows_recorded >= sink->request_limit) {
@@ -92,19 +100,21 @@ static void write_row(struct serve *serve, const struct serve_request *request, 
     }
     serve->rows_recorded++;
     char number[24];
-    snprintf(number, sizeof number, "%" PRIu64, request->seq.index);
+    snprintf(number, sizeof number, "%" PRIu64, request->asked.index);
     enum record_finish finish =
         outcome == RECORD_OUTCOME_COMPLETED
             ? (request->seq.stops_early ? RECORD_FINISH_STOP : RECORD_FINISH_LENGTH)
             : (outcome == RECORD_OUTCOME_REJECTED ? RECORD_FINISH_NONE : RECORD_FINISH_ABORT);
     struct record_request row = {
-        .index = request->seq.index,
+        .index = request->asked.index,
         .id = request->asked.id[0] != '\0' ? request->asked.id : number,
-        .class_name = serve->config->workload.classes[request->seq.class_index].name,
+        .class_name = serve->config->workload.classes[request->asked.class_index].name,
         .replica = request->replica != NULL ? request->replica->number : 0,
         .arrival_ns = base_ticks_floor_ns(request->arrival_ticks),
         .prompt_tokens = request->asked.prompt_tokens,
-        .output_tokens = outputs,
+        .output_tokens = delivered->longest,
+        .all_output_tokens = delivered->all,
+        .sequences = request->sequences != NULL ? request->asked.sequence_count : 1,
         .cached_tokens = request->seq.cached_tokens,
         .cached_tokens_total = request->seq.cached_total,
         .computed_tokens = request->seq.computed_total,
@@ -127,16 +137,16 @@ static void write_row(struct serve *serve, const struct serve_request *request, 
 }
 
 void serve_request_ended(struct serve *serve, struct serve_request *request, base_i128 now,
-                         enum record_outcome outcome, int64_t output_tokens)
+                         enum record_outcome outcome, const struct serve_delivered *delivered)
 {
     struct serve_result *result = serve->result;
-    struct serve_class_result *class_result = &result->classes[request->seq.class_index];
+    struct serve_class_result *class_result = &result->classes[request->asked.class_index];
     bool is_completed = outcome == RECORD_OUTCOME_COMPLETED;
-    struct figures figures = figures_of(request, now, output_tokens);
+    struct figures figures = figures_of(request, now, delivered->longest);
     bool good = is_completed && is_good(serve, request, &figures);
     des_heap_cancel(&serve->external, &request->limit_event);
     result->outcomes[outcome]++;
-    result->output_tokens += output_tokens;
+    result->output_tokens += delivered->all;
     result->recomputed_tokens += request->seq.recomputed_total;
     result->sojourn_ticks += now - request->arrival_ticks;
     *(is_completed ? &class_result->completed : &class_result->failed) += 1;
@@ -152,7 +162,20 @@ void serve_request_ended(struct serve *serve, struct serve_request *request, bas
             add_metrics(serve, request, &figures);
         }
     }
-    serve_window_note_end(serve, request, now, is_completed, good, output_tokens);
-    write_row(serve, request, now, outcome, output_tokens, &figures, good);
-    serve_follow_up(serve, request, now, is_completed, output_tokens);
+    serve_window_note_end(serve, request, now, is_completed, good, delivered->all);
+    write_row(serve, request, now, outcome, delivered, &figures, good);
+    serve_follow_up(serve, request, now, is_completed, delivered->first);
+}
+
+void serve_sequence_completed(struct serve *serve, struct serve_request *request, base_i128 now)
+{
+    int64_t outputs = request->seq.end_outputs;
+    if (request->parent != NULL) {
+        serve_sequences_note_completed(serve, request, now);
+    } else {
+        struct serve_delivered delivered = {outputs, outputs, outputs};
+        request->replica->in_flight--;
+        serve_request_ended(serve, request, now, RECORD_OUTCOME_COMPLETED, &delivered);
+    }
+    serve_request_free(serve, request);
 }

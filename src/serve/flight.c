@@ -1,8 +1,10 @@
 #include "serve/flight.h"
 
+#include "serve/sequences.h"
 #include "serve/serve_int.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 void serve_flight_release(struct serve_flight *flight)
 {
@@ -17,22 +19,41 @@ static struct record_list_item item_of(struct base_arena *texts, struct sched_se
 {
     const struct workload_request *asked = &serve_request_of(seq)->asked;
     const char *id = asked->id[0] != '\0' ? base_arena_copy(texts, asked->id)
-                                          : base_arena_printf(texts, "%" PRIu64, seq->index);
+                                          : base_arena_printf(texts, "%" PRIu64, asked->index);
     return (struct record_list_item){id, tokens};
+}
+
+// A request for several answers stands in a list once, its tokens summed.
+static bool was_merged(struct sched_seq *seq, struct record_list_item *items, size_t count,
+                       const struct record_list_item *item)
+{
+    bool has_siblings = serve_request_of(seq)->parent != NULL;
+    for (size_t i = 0; has_siblings && i < count; i++) {
+        if (strcmp(items[i].id, item->id) == 0) {
+            items[i].tokens += item->tokens;
+            return true;
+        }
+    }
+    return false;
 }
 
 static void list_add(struct serve_flight *flight, enum serve_list list, struct sched_seq *seq,
                      int64_t tokens)
 {
     struct record_list_item item = item_of(&flight->texts, seq, tokens);
-    base_vec_push(&flight->lists[list], item);
+    if (!was_merged(seq, flight->lists[list].at, flight->lists[list].count, &item)) {
+        base_vec_push(&flight->lists[list], item);
+    }
 }
 
 void serve_flight_note_thrown_out(struct serve_replica *replica, const struct sched_plan *plan)
 {
     for (size_t i = 0; i < plan->victims.count; i++) {
-        struct record_list_item item = item_of(&replica->thrown_out_texts, plan->victims.at[i], 0);
-        base_vec_push(&replica->thrown_out, item);
+        struct sched_seq *seq = plan->victims.at[i];
+        struct record_list_item item = item_of(&replica->thrown_out_texts, seq, 0);
+        if (!was_merged(seq, replica->thrown_out.at, replica->thrown_out.count, &item)) {
+            base_vec_push(&replica->thrown_out, item);
+        }
     }
 }
 
@@ -105,9 +126,28 @@ void serve_flight_begin_row(struct serve_replica *replica, struct serve_flight *
     base_arena_init(&replica->thrown_out_texts);
 }
 
+// True when no sequence of its client is left after this one of the step's last tokens.
+static bool ends_its_request(const struct sched_seqs *finals, size_t at)
+{
+    const struct serve_request *parent = serve_request_of(finals->at[at])->parent;
+    if (parent == NULL) {
+        return true;
+    }
+    uint32_t ended = 0;
+    for (size_t i = 0; i <= at; i++) {
+        ended += serve_request_of(finals->at[i])->parent == parent ? 1 : 0;
+    }
+    return ended == serve_sequences_left(parent);
+}
+
 void serve_flight_note_finished(struct serve_flight *flight)
 {
-    list_all(flight, SERVE_FINISHED, &flight->plan.finals);
+    const struct sched_seqs *finals = &flight->plan.finals;
+    for (size_t i = 0; i < finals->count; i++) {
+        if (ends_its_request(finals, i)) {
+            list_add(flight, SERVE_FINISHED, finals->at[i], 0);
+        }
+    }
 }
 
 void serve_flight_write_row(struct serve_replica *replica, struct serve_flight *flight)

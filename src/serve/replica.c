@@ -142,9 +142,6 @@ void serve_replica_enqueue(struct serve_replica *replica, struct serve_request *
     if (replica->tally.waiting == 0) {
         replica->tally.wait_cause = SERVE_WAIT_STEP;
     }
-    replica->requests++;
-    replica->in_flight++;
-    request->replica = replica;
     request->phase = SERVE_QUEUED;
     request->mark_ticks = now;
     sched_enqueue(&replica->sched, &request->seq);
@@ -207,10 +204,7 @@ static void finish(struct serve_replica *replica, struct serve_request *request,
         uncount_member(&replica->next->plan, &request->seq);
     }
     sched_finish(&replica->sched, &request->seq, true, replica->next != NULL);
-    replica->in_flight--;
-    serve_request_ended(replica->serve, request, now, RECORD_OUTCOME_COMPLETED,
-                        request->seq.end_outputs);
-    serve_request_free(replica->serve, request);
+    serve_sequence_completed(replica->serve, request, now);
 }
 
 void serve_replica_complete(struct serve_replica *replica)
@@ -638,6 +632,5 @@ int64_t serve_replica_give_up(struct serve_replica *replica, struct serve_reques
     }
     request->next = *at;
     *at = request;
-    replica->in_flight--;
     return outputs;
 }

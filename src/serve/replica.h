@@ -67,7 +67,7 @@ struct serve_replica {
     struct des_event boundary_event; /* the end of the running step */
     struct des_event turn_event;     /* a turn at this instant, after arrivals */
     struct serve_request *given_up;  /* to be taken out at the next turn */
-    int64_t in_flight;               /* for the router */
+    int64_t in_flight;               /* clients' requests, for the router */
     uint64_t steps, requests, preemptions;
     /* With --steps: ids thrown out since the last row, turns that scheduled nothing included. */
     struct {
@@ -98,7 +98,7 @@ void serve_replica_turn(struct serve_replica *replica, base_i128 now, base_i128 
 /* A turn at `at`, or at the one before it that is pending. Replicas go by number where they meet: who began a stretch
  * first is no part of the result. */
 void serve_replica_push_turn(struct serve_replica *replica, base_i128 at);
-/* The client of `request` is gone; returns the outputs delivered so far. */
+/* The client of the sequence `request` is gone; returns the outputs delivered so far. */
 int64_t serve_replica_give_up(struct serve_replica *replica, struct serve_request *request,
                               base_i128 now);
 

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 struct serve_replica;
+struct serve_sequences;
 
 /* Where its time goes at the moment. */
 enum serve_phase { SERVE_QUEUED, SERVE_PREFILLING, SERVE_DECODING, SERVE_THROWN_OUT };
@@ -20,8 +21,14 @@ enum serve_phase { SERVE_QUEUED, SERVE_PREFILLING, SERVE_DECODING, SERVE_THROWN_
 enum { SERVE_WAIT_STEP = RECORD_WAIT_STEP - RECORD_WAIT_KV_POOL, SERVE_WAIT_CAUSES };
 enum { SERVE_DECODE_CAUSES = RECORD_CAUSE_COUNT - RECORD_OTHERS_PREFILL };
 
+/*
+ * A client's request, and as a rule the one sequence that the engine makes of it. A request for several answers stands for
+ * its client alone: the engine has one of these for each answer, its `parent` the client's (sequences.h).
+ */
 struct serve_request {
-    struct sched_seq seq; /* first: the scheduler's handle is the request */
+    struct sched_seq seq;              /* first: the scheduler's handle is the request */
+    struct serve_request *parent;      /* of one answer among several; else NULL */
+    struct serve_sequences *sequences; /* of a request for several; else NULL; owned */
     struct serve_replica *replica;
     struct serve_request *all_prev, *all_next; /* every request that is known and has not ended */
     struct serve_request

@@ -2,6 +2,7 @@
 
 #include "serve/ended.h"
 #include "serve/segments.h"
+#include "serve/sequences.h"
 #include "serve/serve_int.h"
 #include "serve/window.h"
 
@@ -56,7 +57,8 @@ static void keep_runs(const struct serve *serve, struct serve_request *request)
     asked->runs = runs;
 }
 
-static void post_arrival(struct serve *serve, const struct workload_request *asked, base_i128 at)
+static inline struct serve_request *new_request(struct serve *serve,
+                                                const struct workload_request *asked)
 {
     struct serve_request *request = base_pool_take(&serve->requests);
     request->all_next = serve->all;
@@ -69,6 +71,20 @@ static void post_arrival(struct serve *serve, const struct workload_request *ask
     keep_runs(serve, request);
     des_event_init(&request->arrival_event, DES_ARRIVAL);
     des_event_init(&request->limit_event, DES_ABORT);
+    return request;
+}
+
+struct serve_request *serve_request_new(struct serve *serve, const struct workload_request *asked)
+{
+    return new_request(serve, asked);
+}
+
+static void post_arrival(struct serve *serve, const struct workload_request *asked, base_i128 at)
+{
+    struct serve_request *request = new_request(serve, asked);
+    if (asked->sequence_count > 1) {
+        serve_sequences_keep(request);
+    }
     des_heap_push(&serve->external, &request->arrival_event, at);
 }
 
@@ -135,12 +151,12 @@ static bool is_refused_on_arrival(const struct serve *serve, const struct worklo
             asked->prompt_tokens > options->max_model_len - asked->max_tokens);
 }
 
-static void fill_seq(const struct serve *serve, struct serve_request *request)
+static void fill_seq(struct serve *serve, struct serve_request *request)
 {
     const struct workload_request *asked = &request->asked;
     struct sched_seq *seq = &request->seq;
     int64_t room = serve->config->sched.max_model_len - asked->prompt_tokens;
-    seq->index = asked->index;
+    seq->index = serve->sequences++;
     seq->arrival_ns = base_ticks_floor_ns(request->arrival_ticks);
     seq->priority = asked->priority;
     seq->class_index = asked->class_index;
@@ -172,8 +188,7 @@ static void fill_content(struct serve_request *request)
         runs[0] = (struct spec_token_run){own_token_ids(asked->index, 0), asked->prompt_tokens};
         prompt_runs = 1;
     }
-    int64_t answer =
-        asked->answer_first != 0 ? asked->answer_first : own_token_ids(asked->index, 1);
+    int64_t answer = asked->answer_first != 0 ? asked->answer_first : own_token_ids(seq->index, 1);
     runs[prompt_runs] = (struct spec_token_run){answer, seq->end_outputs};
     seq->cache.content =
         (struct kv_content){runs, prompt_runs + 1, asked->prompt_tokens + seq->end_outputs};
@@ -182,6 +197,7 @@ static void fill_content(struct serve_request *request)
 void serve_request_free(struct serve *serve, struct serve_request *request)
 {
     base_free(request->content_runs);
+    base_free(request->sequences);
     base_vec_free(&request->seq.cache.holds);
     base_vec_free(&request->seq.offload.keys);
     *(request->all_prev != NULL ? &request->all_prev->all_next : &serve->all) = request->all_next;
@@ -191,23 +207,40 @@ void serve_request_free(struct serve *serve, struct serve_request *request)
     base_pool_give(&serve->requests, request);
 }
 
+static inline void enter_sequence(struct serve *serve, struct serve_request *request, base_i128 now)
+{
+    fill_seq(serve, request);
+    if (serve->config->sched.enable_prefix_caching) {
+        fill_content(request);
+    }
+    serve_replica_enqueue(request->replica, request, now);
+}
+
+void serve_sequence_enter(struct serve *serve, struct serve_request *request, base_i128 now)
+{
+    enter_sequence(serve, request, now);
+}
+
 static void enter(struct serve *serve, struct serve_request *request, base_i128 now)
 {
     request->arrival_ticks = now;
     request->asked.index = serve->arrived++;
     serve_window_note_arrival(serve, request, now);
-    fill_seq(serve, request);
-    if (serve->config->sched.enable_prefix_caching) {
-        fill_content(request);
-    }
     if (is_refused_on_arrival(serve, &request->asked)) {
         request->mark_ticks = now;
-        serve_request_ended(serve, request, now, RECORD_OUTCOME_REJECTED, 0);
+        struct serve_delivered nothing = {0};
+        serve_request_ended(serve, request, now, RECORD_OUTCOME_REJECTED, &nothing);
         serve_request_free(serve, request);
         return;
     }
-    struct serve_replica *replica = route(serve);
-    serve_replica_enqueue(replica, request, now);
+    struct serve_replica *replica = request->replica = route(serve);
+    replica->requests++;
+    replica->in_flight++;
+    if (request->sequences != NULL) {
+        serve_sequences_enter(serve, request, now);
+    } else {
+        enter_sequence(serve, request, now);
+    }
     serve_push_limit(serve, request);
     if (serve_replica_is_idle(replica)) {
         serve_replica_push_turn(replica, now);
@@ -290,8 +323,18 @@ static void on_limit(struct serve *serve, struct serve_request *request, base_i1
     enum record_outcome outcome;
     next_limit_ns(request, &outcome);
     struct serve_replica *replica = request->replica;
-    int64_t outputs = serve_replica_give_up(replica, request, now);
-    serve_request_ended(serve, request, now, outcome, outputs);
+    struct serve_delivered delivered;
+    if (request->sequences != NULL) {
+        serve_sequences_give_up(request, now, &delivered);
+    } else {
+        int64_t outputs = serve_replica_give_up(replica, request, now);
+        delivered = (struct serve_delivered){outputs, outputs, outputs};
+    }
+    replica->in_flight--;
+    serve_request_ended(serve, request, now, outcome, &delivered);
+    if (request->sequences != NULL) {
+        serve_request_free(serve, request);
+    }
     if (serve_replica_is_idle(replica)) {
         serve_replica_push_turn(replica, now);
     }

@@ -27,7 +27,8 @@ struct serve {
     struct des_event sample_event, close_event; /* both of sampling priority: they change nothing */
 
     uint64_t arrived, sample_count, rows_recorded;
-    int64_t in_flight; /* arrived, not ended */
+    uint64_t sequences; /* that arrived: as many as requests, where each has one */
+    int64_t in_flight;  /* arrived, not ended */
     base_i128 in_flight_since;
     struct serve_request *held_head, *held_tail; /* waiting for max_concurrency */
     bool source_is_dry;
@@ -48,10 +49,24 @@ struct serve {
     struct stats_hist *gaps_before; /* [class_count]: gaps at the last segment's end */
 };
 
+/* Tokens that a client has got. */
+struct serve_delivered {
+    int64_t all;     /* of all its answers */
+    int64_t longest; /* of the one that has most */
+    int64_t first;   /* of the first: a session goes on with that one */
+};
+
 /* Called by replicas. */
 void serve_first_token(struct serve *serve, struct serve_request *request);
 void serve_gap(struct serve *serve, struct serve_request *request, base_i128 gap_ticks);
+/* A sequence has delivered its whole answer; the request is given back, and its client's with it when it was the last. */
+void serve_sequence_completed(struct serve *serve, struct serve_request *request, base_i128 now);
+/* What the client sees: outcome, metrics, row; and what follows upon that. */
 void serve_request_ended(struct serve *serve, struct serve_request *request, base_i128 now,
-                         enum record_outcome outcome, int64_t output_tokens);
+                         enum record_outcome outcome, const struct serve_delivered *delivered);
+/* A request that is known from now on, blank but for what was asked. */
+struct serve_request *serve_request_new(struct serve *serve, const struct workload_request *asked);
+/* Into its replica's queue, as a sequence of its own. */
+void serve_sequence_enter(struct serve *serve, struct serve_request *request, base_i128 now);
 
 #endif

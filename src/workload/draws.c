@@ -64,3 +64,41 @@ void workload_draws_lengths(const struct workload_draws *draws, uint64_t address
     request->output_tokens = (int64_t)rng_dist_value(&class->output, u_output);
     workload_draws_max_tokens(draws, address, request);
 }
+
+/* Streams of one class: how many sequences, then one a further sequence. */
+static uint64_t sequence_key(const struct workload_draws *draws, uint32_t class_index,
+                             uint64_t sequence)
+{
+    return rng_key(draws->seed, draws->replication, RNG_SEQUENCE,
+                   (uint64_t)class_index * WORKLOAD_SEQUENCES_MAX + sequence);
+}
+
+uint32_t workload_draws_sequence_count(const struct workload_draws *draws, uint64_t address,
+                                       uint32_t class_index)
+{
+    const struct workload_class *class = &draws->spec->classes[class_index];
+    double count;
+
+    if (!class->has_sequences)
+        return 1;
+    count = rng_dist_value(&class->sequences,
+                           rng_uniform(sequence_key(draws, class_index, 0), address));
+    return count < WORKLOAD_SEQUENCES_MAX ? (uint32_t)count : WORKLOAD_SEQUENCES_MAX;
+}
+
+void workload_draws_sequence_outputs(const struct workload_draws *draws, uint64_t address,
+                                     const struct workload_request *request, int64_t *out)
+{
+    uint32_t index = request->class_index;
+    const struct workload_class *class = &draws->spec->classes[index];
+    double u_prompt = rng_uniform(draws->prompt_keys[index], address);
+
+    out[0] = request->output_tokens;
+    for (uint32_t i = 1; i < request->sequence_count; i++) {
+        double u_output = rng_uniform(sequence_key(draws, index, i), address), ignored;
+
+        if (class->correlation != 0.0)
+            rng_correlate(class->correlation, u_prompt, u_output, &ignored, &u_output);
+        out[i] = (int64_t)rng_dist_value(&class->output, u_output);
+    }
+}

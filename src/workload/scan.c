@@ -48,8 +48,8 @@ enum kvsim_status workload_trace_scan(const char *path, int64_t hash_block_token
         prompts += row.prompt_tokens;
         outputs += row.output_tokens;
         count_ids(out, &seen, &row);
-        if (row.sequence_count > out->samples_max)
-            out->samples_max = row.sequence_count;
+        if (row.sequence_count > out->sequences_max)
+            out->sequences_max = row.sequence_count;
         if (row.prompt_tokens > out->prompt_max)
             out->prompt_max = row.prompt_tokens;
         if (row.output_tokens > out->output_max)
@@ -87,6 +87,7 @@ static void add_held(struct held *held, const struct workload_request *request,
                      uint32_t block_tokens, int64_t max_model_tokens)
 {
     int64_t prompt = request->prompt_tokens, output = request->output_tokens;
+    base_i128 blocks;
 
     if (request->max_tokens > 0 && output > request->max_tokens)
         output = request->max_tokens;
@@ -94,8 +95,12 @@ static void add_held(struct held *held, const struct workload_request *request,
         output = max_model_tokens - prompt;
     if (prompt <= 0 || output <= 0) /* refused on arrival */
         return;
-    held->block_tokens_held +=
-        ceil_sum(prompt + output - 1, block_tokens) - ceil_sum(prompt - 1, block_tokens);
+    blocks = ceil_sum(prompt + output - 1, block_tokens) - ceil_sum(prompt - 1, block_tokens);
+    if (request->sequence_count > 1) {
+        blocks *= request->sequence_count;
+        output *= request->sequence_count;
+    }
+    held->block_tokens_held += blocks;
     held->outputs += output;
 }
 
@@ -126,6 +131,16 @@ struct sample {
     uint64_t turn_count;
 };
 
+static void draw_sequence_count(struct sample *sample, uint64_t address)
+{
+    struct workload_request *request = &sample->request;
+
+    request->sequence_count = 1;
+    if (sample->draws.spec->classes[request->class_index].has_sequences)
+        request->sequence_count =
+            workload_draws_sequence_count(&sample->draws, address, request->class_index);
+}
+
 static void sample_begin(struct sample *sample)
 {
     struct workload_request *request = &sample->request;
@@ -137,6 +152,7 @@ static void sample_begin(struct sample *sample)
     request->class_index = workload_draws_class(&sample->draws, address);
     workload_draws_lengths(&sample->draws, address, request);
     workload_draws_beginning(&sample->draws, address, request, sample->runs);
+    draw_sequence_count(sample, address);
     sample->turn_count = 1;
     if (sample->draws.spec->classes[request->class_index].sessions != NULL)
         sample->turn_count =
@@ -165,6 +181,7 @@ static bool sample_turn(struct sample *sample)
     request->session_turn++;
     workload_draws_lengths(&sample->draws, address, request);
     workload_draws_turn(&sample->draws, address, &ended, request, sample->runs);
+    draw_sequence_count(sample, address);
     return spec->max_context_tokens == 0 || request->prompt_tokens < spec->max_context_tokens;
 }
 

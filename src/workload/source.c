@@ -12,8 +12,13 @@ struct workload_source {
     uint64_t beginnings;   /* requests that follow no other */
     int64_t *text_lengths; /* the longest part of each shared text that was sent */
     bool has_sessions;
+    bool has_sequences; /* some class asks for several answers */
     bool is_finished;
     struct spec_token_run runs[WORKLOAD_RUNS]; /* content of the request that was given last */
+    struct {
+        int64_t *at;
+        size_t count, capacity;
+    } outputs; /* of its sequences, where they are several */
 };
 
 bool workload_is_closed_loop(const struct workload_spec *spec)
@@ -25,6 +30,15 @@ static bool has_sessions(const struct workload_spec *spec)
 {
     for (size_t i = 0; i < spec->class_count; i++) {
         if (spec->classes[i].sessions != NULL)
+            return true;
+    }
+    return false;
+}
+
+static bool has_sequences(const struct workload_spec *spec)
+{
+    for (size_t i = 0; i < spec->class_count; i++) {
+        if (spec->classes[i].has_sequences)
             return true;
     }
     return false;
@@ -97,6 +111,7 @@ enum kvsim_status workload_source_open(const struct workload_spec *spec, uint64_
     *out = NULL;
     source->spec = spec;
     source->has_sessions = has_sessions(spec);
+    source->has_sequences = has_sequences(spec);
     if (text_count(spec) > 0)
         source->text_lengths = base_alloc(base_mul_size(text_count(spec), sizeof(int64_t)));
     source->ops = ops_of(spec);
@@ -120,6 +135,7 @@ void workload_source_close(struct workload_source *source)
         source->ops->release(source->state);
     base_arena_release(&source->arena);
     base_free(source->text_lengths);
+    base_vec_free(&source->outputs);
     base_free(source);
 }
 
@@ -140,6 +156,31 @@ static struct workload_request blank_request(const struct workload_source *sourc
                                      .priority = WORKLOAD_PRIORITY_NONE};
 }
 
+/* Answers to one prompt: each has a length of its own, unless the trace or the limit says it. */
+static void draw_sequences(struct workload_source *source, struct workload_request *request,
+                           uint64_t address, bool is_drawn)
+{
+    if (request->sequence_count == 0)
+        request->sequence_count =
+            workload_draws_sequence_count(&source->draws, address, request->class_index);
+    if (request->sequence_count == 1 || !is_drawn || source->spec->ignore_eos)
+        return;
+    source->outputs.count = 0;
+    while (source->outputs.count < request->sequence_count)
+        base_vec_push(&source->outputs, 0);
+    workload_draws_sequence_outputs(&source->draws, address, request, source->outputs.at);
+    request->sequence_outputs = source->outputs.at;
+}
+
+static void fill_sequences(struct workload_source *source, struct workload_request *request,
+                           uint64_t address, bool is_drawn)
+{
+    if (source->has_sequences)
+        draw_sequences(source, request, address, is_drawn);
+    else if (request->sequence_count == 0)
+        request->sequence_count = 1;
+}
+
 /* Priority and what the class says of patience. */
 static void complete(const struct workload_source *source, struct workload_request *request)
 {
@@ -148,8 +189,6 @@ static void complete(const struct workload_source *source, struct workload_reque
 
     if (request->priority == WORKLOAD_PRIORITY_NONE)
         request->priority = class->priority;
-    if (request->sequence_count == 0)
-        request->sequence_count = 1;
     if (spec->ignore_eos)
         request->output_tokens = request->max_tokens;
     request->abort_after_ns = class->abort_after_ns;
@@ -161,10 +200,11 @@ static void complete(const struct workload_source *source, struct workload_reque
 static void begin(struct workload_source *source, struct workload_request *request)
 {
     uint64_t address = address_of(source, request);
+    bool is_drawn = request->output_tokens == 0;
 
     if (request->class_index == WORKLOAD_CLASS_NONE)
         request->class_index = workload_draws_class(&source->draws, address);
-    if (request->output_tokens == 0) {
+    if (is_drawn) {
         workload_draws_lengths(&source->draws, address, request);
         workload_draws_beginning(&source->draws, address, request, source->runs);
         if (source->text_lengths != NULL)
@@ -172,6 +212,7 @@ static void begin(struct workload_source *source, struct workload_request *reque
     } else if (request->max_tokens == 0) {
         workload_draws_max_tokens(&source->draws, address, request);
     }
+    fill_sequences(source, request, address, is_drawn);
     complete(source, request);
     source->beginnings++;
 }
@@ -254,6 +295,7 @@ enum kvsim_status workload_done(struct workload_source *source, const struct wor
 
         out->arrival_ns = ended->at_ns;
         status = workload_add_gap(&out->arrival_ns, gap_s * WORKLOAD_NS_PER_S, err);
+        fill_sequences(source, out, address, true);
         complete(source, out);
     } else if (source->ops->done != NULL) {
         *out = blank_request(source);

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #define LENGTH_MAX WORKLOAD_LENGTH_MAX
-#define SEQUENCES_MAX 1024
 
 enum time_kind { TIME_SECONDS, TIME_MILLISECONDS, TIME_WALL };
 
@@ -456,7 +455,7 @@ static enum kvsim_status read_extras(const struct workload_trace *trace, struct 
                                      struct kvsim_error *err)
 {
     const struct columns *columns = &trace->columns;
-    int64_t priority = WORKLOAD_PRIORITY_NONE, sequences = 1;
+    int64_t priority = WORKLOAD_PRIORITY_NONE, sequences = 0;
     enum kvsim_status status = read_id(trace, row, err);
 
     row->max_tokens = 0;
@@ -464,7 +463,7 @@ static enum kvsim_status read_extras(const struct workload_trace *trace, struct 
         status = read_optional(trace, columns->priority, WORKLOAD_PRIORITY_NONE + 1, INT32_MAX,
                                &priority, err);
     if (status == KVSIM_OK)
-        status = read_optional(trace, columns->n, 1, SEQUENCES_MAX, &sequences, err);
+        status = read_optional(trace, columns->n, 1, WORKLOAD_SEQUENCES_MAX, &sequences, err);
     if (status == KVSIM_OK)
         status = read_optional(trace, columns->max_tokens, 1, LENGTH_MAX, &row->max_tokens, err);
     row->priority = (int32_t)priority;

@@ -22,16 +22,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WORKLOAD_ID_BYTES = 40, WORKLOAD_CLASSES_MAX = 64 };
+enum { WORKLOAD_ID_BYTES = 40, WORKLOAD_CLASSES_MAX = 64, WORKLOAD_SEQUENCES_MAX = 1024 };
 
 struct workload_request {
     uint64_t index; /* 0, 1, ... in order of arrival */
     int64_t arrival_ns;
-    int64_t prompt_tokens;   /* 0 is possible in a trace: the engine rejects it */
-    int64_t output_tokens;   /* what the model would write before it stops by itself */
-    int64_t max_tokens;      /* what the client allows; == output_tokens by default */
-    int32_t priority;        /* low first */
-    uint32_t sequence_count; /* `n` of a trace row: answers sampled in parallel; else 1 */
+    int64_t prompt_tokens; /* 0 is possible in a trace: the engine rejects it */
+    int64_t output_tokens; /* what the model would write before it stops by itself */
+    int64_t max_tokens;    /* what the client allows; == output_tokens by default */
+    int32_t priority;      /* low first */
+    uint32_t
+        sequence_count; /* `n`: answers to the one prompt, each a sequence of its own; 0 is 1 */
     uint32_t class_index;
     uint32_t client;       /* closed loop: which client; open sessions: which session; else 0 */
     uint64_t turn;         /* closed loop: its how-manieth request; open sessions: session_turn */
@@ -40,6 +41,8 @@ struct workload_request {
         beginning; /* which of the run's beginnings (requests that follow no other) it belongs to */
     int64_t abort_after_ns, timeout_first_ns, timeout_total_ns; /* after arrival; 0 = none */
     char id[WORKLOAD_ID_BYTES];                                 /* the trace's own, or "" */
+    /* output_tokens of each of several sequences, the first one's first, valid until the next call; NULL: all the same. */
+    const int64_t *sequence_outputs;
     /* Content of the prompt where it is known: runs of token ids, valid until the next call; NULL: shared with nobody. */
     const struct spec_token_run *runs;
     size_t run_count;
@@ -91,8 +94,9 @@ struct workload_class {
     const char *name;
     double weight;
     int32_t priority;
-    struct rng_dist prompt, output, max_tokens;
+    struct rng_dist prompt, output, max_tokens, sequences;
     bool has_max_tokens; /* false: same as output */
+    bool has_sequences;  /* false: one answer each */
     double correlation;  /* Gaussian copula between prompt and output */
     int64_t abort_after_ns, timeout_first_ns, timeout_total_ns; /* 0 = none */
     const struct workload_shared *shared;                       /* NULL: prompts share nothing */
@@ -192,7 +196,7 @@ struct workload_trace_info {
     double prompt_mean, output_mean;
     int64_t prompt_max, output_max;
     bool has_class, has_session, has_content;
-    uint32_t samples_max; /* the largest `n` of a row */
+    uint32_t sequences_max; /* the largest `n` of a row */
     /* Of rows with hash_ids: ids in all, and those of a leading run of ids that earlier rows have
      * had: what a cache that forgets nothing and keeps partial blocks too would find. */
     int64_t id_count, seen_id_count, distinct_id_count;

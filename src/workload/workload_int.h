@@ -79,6 +79,14 @@ void workload_draws_lengths(const struct workload_draws *draws, uint64_t address
 void workload_draws_max_tokens(const struct workload_draws *draws, uint64_t address,
                                struct workload_request *request);
 
+/* How many answers a request of class_index asks for; 1 unless its class says otherwise. */
+uint32_t workload_draws_sequence_count(const struct workload_draws *draws, uint64_t address,
+                                       uint32_t class_index);
+/* The answers' lengths of a request that workload_draws_lengths() has filled: the first is output_tokens, the others are
+ * drawn as that one was, by themselves. `out` has room for sequence_count of them. */
+void workload_draws_sequence_outputs(const struct workload_draws *draws, uint64_t address,
+                                     const struct workload_request *request, int64_t *out);
+
 /* Where the random numbers of a client's or session's turn lie. */
 static inline uint64_t workload_address(uint32_t client, uint64_t turn)
 {
@@ -140,9 +148,9 @@ struct workload_row {
     uint64_t number; /* from 0, rows of failed requests counted too */
     int64_t at_ns;
     int64_t prompt_tokens, output_tokens;
-    int64_t max_tokens; /* 0 = not stated */
-    uint32_t sequence_count;
-    int32_t priority; /* or WORKLOAD_PRIORITY_NONE */
+    int64_t max_tokens;      /* 0 = not stated */
+    uint32_t sequence_count; /* 0 = not stated */
+    int32_t priority;        /* or WORKLOAD_PRIORITY_NONE */
     const char *id, *class_name;
     struct spec_token_run *runs; /* content of the prompt */
     size_t run_count;            /* 0: not stated */

@@ -318,8 +318,8 @@ static void draw_limits(const struct draft *draft, struct ref_request_in *reques
     }
 }
 
-/* Either a list of arrivals, not in order, or chains of requests, one per client. */
-static void draw_arrival(const struct draft *draft, int64_t index, int64_t clients,
+/* Either a list of arrivals, not in order, or chains of requests, one per client: this is the `number`th of all clients. */
+static void draw_arrival(const struct draft *draft, int64_t index, int64_t number, int64_t clients,
                          int64_t last_of_client[])
 {
     uint64_t *state = draft->state;
@@ -328,8 +328,8 @@ static void draw_arrival(const struct draft *draft, int64_t index, int64_t clien
         request->arrival_ns = one_in(state, 3) ? 0 : draw_time(draft, 25);
         return;
     }
-    const int64_t client = index < clients ? index : draw(state, 0, clients - 1);
-    request->after = index < clients ? -1 : last_of_client[client];
+    const int64_t client = number < clients ? number : draw(state, 0, clients - 1);
+    request->after = number < clients ? -1 : last_of_client[client];
     last_of_client[client] = index;
     request->arrival_ns = one_in(state, 2) ? 0 : draw_time(draft, 4);
 }
@@ -343,7 +343,7 @@ static void draw_content(const struct draft *draft, int64_t index)
     int64_t left = request->prompt_tokens;
     int64_t count = 0;
     if (index > 0 && one_in(state, 3)) {
-        const int64_t earlier = draw(state, 0, index - 1);
+        const int64_t earlier = ref_first_answer(draft->input, draw(state, 0, index - 1));
         const struct ref_request_in *before = &draft->input->requests[earlier];
         const int64_t old = before->range_count > 0 ? min64(before->ranges[0].count, left) : 0;
         if (old > 0) {
@@ -372,17 +372,40 @@ static void draw_content(const struct draft *draft, int64_t index)
     request->range_count = count;
 }
 
+/* Another answer to the request before, of a length of its own. */
+static void draw_sibling(const struct draft *draft, int64_t index)
+{
+    const struct ref_request_in *before = &draft->input->requests[index - 1];
+    struct ref_request_in *request = &draft->input->requests[index];
+    *request = *before;
+    snprintf(request->id, sizeof(request->id), "r%02lld", (long long)index);
+    request->is_sibling = true;
+    request->after = -1;
+    if (has(draft, RANDOM_EOS)) {
+        request->output_tokens = draw(draft->state, 1, request->max_tokens + 1);
+    }
+    request->ranges = before->ranges != NULL ? ref_alloc(3, sizeof(*request->ranges)) : NULL;
+    for (int64_t i = 0; i < request->range_count; i++) {
+        request->ranges[i] = before->ranges[i];
+    }
+}
+
 static void draw_requests(const struct draft *draft)
 {
     uint64_t *state = draft->state;
     struct ref_input *input = draft->input;
-    input->request_count =
-        draw(state, 2, has(draft, RANDOM_EVICTION) || has(draft, RANDOM_RADIX) ? 24 : 12);
+    const bool is_long =
+        has(draft, RANDOM_EVICTION) || has(draft, RANDOM_RADIX) || has(draft, RANDOM_SEQUENCES);
+    input->request_count = draw(state, 2, is_long ? 24 : 12);
     input->requests = ref_alloc((size_t)input->request_count, sizeof(*input->requests));
     const int64_t clients = min64(draw(state, 1, 5), input->request_count);
-    int64_t last_of_client[5] = {0};
+    int64_t last_of_client[5] = {0}, number = 0;
     for (int64_t i = 0; i < input->request_count; i++) {
         struct ref_request_in *request = &input->requests[i];
+        if (i > 0 && has(draft, RANDOM_SEQUENCES) && one_in(state, 2)) {
+            draw_sibling(draft, i);
+            continue;
+        }
         ref_request_defaults(request);
         snprintf(request->id, sizeof(request->id), "r%02lld", (long long)i);
         request->class_index = has(draft, RANDOM_CLASSES) ? draw(state, 0, 2) : 0;
@@ -391,7 +414,7 @@ static void draw_requests(const struct draft *draft)
         request->priority = ranked ? draw(state, 0, 2) : 0;
         request->prompt_tokens = draw_prompt_tokens(draft, request->class_index);
         draw_output(draft, request);
-        draw_arrival(draft, i, clients, last_of_client);
+        draw_arrival(draft, i, number++, clients, last_of_client);
         if (has(draft, RANDOM_ABORTS)) {
             draw_limits(draft, request);
         }

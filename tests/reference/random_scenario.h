@@ -39,6 +39,7 @@ enum random_feature {
     RANDOM_EVICTION = 1u << 17,   /* beside RANDOM_CACHE: any order of eviction but lru */
     RANDOM_COMPACTION = 1u << 19, /* beside RANDOM_ORCA: contiguous reservations that are moved */
     RANDOM_RADIX = 1u << 21,      /* beside RANDOM_CACHE: a radix tree, any order of eviction */
+    RANDOM_SEQUENCES = 1u << 23,  /* requests for several answers */
     RANDOM_TABLES =
         1u << 20 /* several block tables: full, windows, chunks; without a cache also states and
                                 windows that the engine ignores */

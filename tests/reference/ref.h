@@ -25,6 +25,9 @@
  * waiting list and its blocks are freed. Results that arrive in between, or later from a batch in
  * flight, are dropped.
  *
+ * Answers. A request whose client asked for several answers is as many requests of the engine (is_sibling). In the lists of
+ * a step each of them stands by itself, but for `finished`: there the first of them stands, once, when all have ended.
+ *
  * Sources: docs/sources.md.
  */
 #ifndef KVSIM_TESTS_REFERENCE_REF_H
@@ -219,6 +222,10 @@ struct ref_request_in {
     int64_t class_index;   /* carried along only */
     int64_t abort_ns, timeout_ns,
         first_token_timeout_ns; /* after the arrival, above 0; REF_NEVER = none */
+    /* Another answer to the request before it in the list (which may be one itself): the engine's own request, of the same
+     * prompt, limits and priority, that comes right behind it. The client has one request: all go when it gives up, and it
+     * is answered when the last one is. Only output_tokens differs; arrival_ns and after mean nothing here. */
+    bool is_sibling;
 };
 
 struct ref_input {
@@ -277,6 +284,7 @@ struct ref_step {
     int64_t running_end, free_blocks_end; /* when the results are in, before the next decision */
 };
 
+/* Of one of several answers: outcome, arrival and finish are the client's, the rest is its own. */
 struct ref_request_out {
     enum ref_outcome outcome;
     enum ref_finish finish;

@@ -236,6 +236,13 @@ struct ref_turn {
 int64_t ref_ceil_div(int64_t a, int64_t b);
 int64_t ref_step_ticks(const struct ref_input *input, const struct ref_shape *shape);
 
+/* The first of the answers to the same client, and the end of them. */
+int64_t ref_first_answer(const struct ref_input *input, int64_t index);
+int64_t ref_end_of_answers(const struct ref_input *input, int64_t index);
+
+/* True when `a` is served first under priority. */
+bool ref_goes_before(const struct ref_request *a, const struct ref_request *b);
+
 /* Tokens of a request: prompt and delivered outputs. */
 int64_t ref_request_tokens(const struct ref_request *request);
 
@@ -259,7 +266,8 @@ void ref_waiting_remove(struct ref_state *state, const struct ref_request *reque
 void ref_request_release(struct ref_state *state, struct ref_request *request, bool has_ended);
 
 /* The id of the token at a position. */
-int64_t ref_request_token(const struct ref_request *request, int64_t position);
+int64_t ref_request_token(const struct ref_state *state, const struct ref_request *request,
+                          int64_t position);
 
 /* Blocks that a running request may take. */
 int64_t ref_free_blocks(const struct ref_state *state);

@@ -241,11 +241,12 @@ int64_t ref_tree_idle(const struct ref_state *state)
 
 /* ---- requests ---- */
 
-static int64_t *tokens_of(const struct ref_request *request, int64_t count)
+static int64_t *tokens_of(const struct ref_state *state, const struct ref_request *request,
+                          int64_t count)
 {
     int64_t *tokens = ref_alloc((size_t)count, sizeof(*tokens));
     for (int64_t i = 0; i < count; i++) {
-        tokens[i] = ref_request_token(request, i);
+        tokens[i] = ref_request_token(state, request, i);
     }
     return tokens;
 }
@@ -253,7 +254,7 @@ static int64_t *tokens_of(const struct ref_request *request, int64_t count)
 int64_t ref_tree_lookup(struct ref_state *state, struct ref_request *request, int64_t most)
 {
     const int64_t count = most * state->engine->block_size;
-    int64_t *tokens = tokens_of(request, count);
+    int64_t *tokens = tokens_of(state, request, count);
     request->found.count = 0;
     request->node = match(state, tokens, count, &request->found);
     free(tokens);
@@ -288,7 +289,7 @@ static void enter(struct ref_state *state, struct ref_request *request, int64_t 
                   bool is_chunk)
 {
     const int64_t page = state->engine->block_size;
-    int64_t *tokens = tokens_of(request, pages * page);
+    int64_t *tokens = tokens_of(state, request, pages * page);
     struct ref_list *blocks = &request->blocks[0];
     const int64_t there =
         insert(state, tokens, pages * page, blocks->at, request->in->priority, is_chunk) / page;
@@ -330,7 +331,7 @@ void ref_tree_leave(struct ref_state *state, struct ref_request *request, bool h
     int64_t kept = request->in_tree, there = request->in_tree;
     if (has_ended) {
         kept = request->hashed_tokens / page;
-        int64_t *tokens = tokens_of(request, kept * page);
+        int64_t *tokens = tokens_of(state, request, kept * page);
         there = insert(state, tokens, kept * page, blocks->at, request->in->priority, false) / page;
         free(tokens);
     }

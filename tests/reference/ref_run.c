@@ -29,34 +29,47 @@ static void post_arrival(struct ref_state *state, struct ref_request *request, r
 static void post_followers(struct ref_state *state, int64_t index)
 {
     for (int64_t i = 0; i < state->input->request_count; i++) {
-        if (state->requests[i].in->after == index) {
+        if (state->requests[i].in->after == index && !state->requests[i].in->is_sibling) {
             post_arrival(state, &state->requests[i], state->now);
         }
     }
 }
 
-/* The client's side of the end of a request. */
+/* The client's side of the end of a request, with all its answers. */
 static void conclude(struct ref_state *state, struct ref_request *request, enum ref_outcome outcome)
 {
-    request->out->outcome = outcome;
-    request->out->finish_ticks = state->now;
-    request->out->finish_ns = to_ns(state->now);
-    request->out->output_tokens = request->outputs;
+    const int64_t end = ref_end_of_answers(state->input, request->index);
+    for (int64_t i = request->index; i < end; i++) {
+        struct ref_request_out *out = state->requests[i].out;
+        out->outcome = outcome;
+        out->finish_ticks = state->now;
+        out->finish_ns = to_ns(state->now);
+        out->output_tokens = state->requests[i].outputs;
+    }
     post_followers(state, request->index);
 }
 
 static void arrive(struct ref_state *state, struct ref_request *request)
 {
-    request->out->arrival_ticks = state->now;
-    request->out->arrival_ns = to_ns(state->now);
-    request->out->arrival_order = state->arrivals++;
-    if (request->in->prompt_tokens == 0 ||
-        request->in->prompt_tokens >= state->engine->max_model_len) {
-        request->where = REF_OVER;
-        conclude(state, request, REF_REJECTED);
-        return;
+    const bool is_refused = request->in->prompt_tokens == 0 ||
+                            request->in->prompt_tokens >= state->engine->max_model_len;
+    const int64_t end = ref_end_of_answers(state->input, request->index);
+    for (int64_t i = request->index; i < end; i++) {
+        struct ref_request *answer = &state->requests[i];
+        answer->due_ticks = request->due_ticks;
+        answer->out->arrival_ticks = state->now;
+        answer->out->arrival_ns = to_ns(state->now);
+        answer->out->arrival_order = state->arrivals;
+        if (is_refused) {
+            answer->where = REF_OVER;
+        } else {
+            ref_waiting_put(state, answer, false);
+        }
     }
-    ref_waiting_put(state, request, false);
+    state->arrivals++;
+    if (is_refused) {
+        conclude(state, request, REF_REJECTED);
+    }
 }
 
 /* The posted request that arrives first, or NULL. */
@@ -107,14 +120,30 @@ static void limit_consider(struct limit *limit, ref_i128 base, int64_t after_ns,
     }
 }
 
+/* True while the engine works on it and somebody listens. */
+static bool is_wanted(const struct ref_request *request)
+{
+    return (request->where == REF_WAITING || request->where == REF_RUNNING) && !request->gone;
+}
+
 /* When a client gives up, as things stand. */
-static struct limit limit_of(const struct ref_request *request)
+static struct limit limit_of(const struct ref_state *state, const struct ref_request *request)
 {
     struct limit limit = {.exists = false};
-    if ((request->where != REF_WAITING && request->where != REF_RUNNING) || request->gone) {
+    bool any_wanted = false;
+    int64_t outputs = 0;
+    if (request->in->is_sibling) {
+        return limit; // the first one's stands for all
+    }
+    const int64_t end = ref_end_of_answers(state->input, request->index);
+    for (int64_t i = request->index; i < end; i++) {
+        any_wanted = any_wanted || is_wanted(&state->requests[i]);
+        outputs += state->requests[i].outputs;
+    }
+    if (!any_wanted) {
         return limit;
     }
-    if (request->outputs == 0) {
+    if (outputs == 0) {
         limit_consider(&limit, request->due_ticks, request->in->first_token_timeout_ns,
                        REF_TIMED_OUT);
     }
@@ -129,7 +158,7 @@ static struct ref_request *next_abort(const struct ref_state *state)
     struct ref_request *first = NULL;
     for (int64_t i = 0; i < state->input->request_count; i++) {
         struct ref_request *request = &state->requests[i];
-        const struct limit limit = limit_of(request);
+        const struct limit limit = limit_of(state, request);
         if (limit.exists && limit.at <= state->now &&
             (first == NULL || request->out->arrival_order < first->out->arrival_order)) {
             first = request;
@@ -142,8 +171,11 @@ static bool take_aborts(struct ref_state *state)
 {
     bool any = false;
     for (struct ref_request *request; (request = next_abort(state)) != NULL; any = true) {
-        const struct limit limit = limit_of(request);
-        request->gone = true;
+        const struct limit limit = limit_of(state, request);
+        const int64_t end = ref_end_of_answers(state->input, request->index);
+        for (int64_t i = request->index; i < end; i++) {
+            state->requests[i].gone = is_wanted(&state->requests[i]);
+        }
         conclude(state, request, limit.outcome);
     }
     return any;
@@ -211,10 +243,17 @@ static void finish(struct ref_state *state, struct ref_request *request, struct 
     leave_list(state, request);
     ref_request_release(state, request, true);
     request->where = REF_OVER;
-    conclude(state, request, REF_COMPLETED);
+    const int64_t first = ref_first_answer(state->input, request->index);
+    const int64_t end = ref_end_of_answers(state->input, first);
+    for (int64_t i = first; i < end; i++) {
+        if (state->requests[i].where != REF_OVER) {
+            return; // other answers are still to come
+        }
+    }
+    conclude(state, &state->requests[first], REF_COMPLETED);
     step->finished =
         ref_resize(step->finished, (size_t)step->finished_count + 1, sizeof(*step->finished));
-    step->finished[step->finished_count++] = request->index;
+    step->finished[step->finished_count++] = first;
 }
 
 static void deliver_token(struct ref_state *state, const struct ref_batch_item *item,
@@ -445,7 +484,7 @@ static bool find_next(const struct ref_state *state, ref_i128 *at)
         any = true;
     }
     for (int64_t i = 0; i < state->input->request_count; i++) {
-        const struct limit limit = limit_of(&state->requests[i]);
+        const struct limit limit = limit_of(state, &state->requests[i]);
         if (limit.exists && (!any || limit.at < *at)) {
             *at = limit.at;
             any = true;
@@ -492,7 +531,7 @@ static bool request_makes_sense(const struct ref_input *input, int64_t index)
     }
     return in->prompt_tokens >= 0 && (in->range_count == 0 || sum == in->prompt_tokens) &&
            in->output_tokens >= 1 && in->max_tokens >= 1 && in->arrival_ns >= 0 &&
-           in->after >= -1 && in->after < index &&
+           in->after >= -1 && in->after < index && !(index == 0 && in->is_sibling) &&
            (in->abort_ns == REF_NEVER || in->abort_ns > 0) &&
            (in->timeout_ns == REF_NEVER || in->timeout_ns > 0) &&
            (in->first_token_timeout_ns == REF_NEVER || in->first_token_timeout_ns > 0);
@@ -550,7 +589,7 @@ static void begin(struct ref_state *state, const struct ref_input *input, struct
                                                  .first_token_ns = REF_NEVER,
                                                  .finish_ns = REF_NEVER,
                                                  .arrival_order = -1};
-        if (request->in->after < 0) {
+        if (request->in->after < 0 && !request->in->is_sibling) {
             post_arrival(state, request, 0);
         }
     }
@@ -572,10 +611,11 @@ static void sum_up(struct ref_state *state)
     ref_tier_end(state);
     for (int64_t i = 0; i < output->request_count; i++) {
         const struct ref_request_out *out = &output->requests[i];
-        totals->finished += out->outcome == REF_COMPLETED;
-        totals->rejected += out->outcome == REF_REJECTED;
-        totals->timed_out += out->outcome == REF_TIMED_OUT;
-        totals->aborted += out->outcome == REF_ABORTED;
+        const bool is_client = !state->input->requests[i].is_sibling;
+        totals->finished += is_client && out->outcome == REF_COMPLETED;
+        totals->rejected += is_client && out->outcome == REF_REJECTED;
+        totals->timed_out += is_client && out->outcome == REF_TIMED_OUT;
+        totals->aborted += is_client && out->outcome == REF_ABORTED;
         totals->output_tokens += out->output_tokens;
         totals->computed_tokens += out->computed_tokens;
         totals->recomputed_tokens += out->recomputed_tokens;

@@ -31,14 +31,32 @@ int64_t ref_request_in_flight(const struct ref_state *state, const struct ref_re
     return tokens;
 }
 
+int64_t ref_first_answer(const struct ref_input *input, int64_t index)
+{
+    while (input->requests[index].is_sibling) {
+        index--;
+    }
+    return index;
+}
+
+int64_t ref_end_of_answers(const struct ref_input *input, int64_t index)
+{
+    do {
+        index++;
+    } while (index < input->request_count && input->requests[index].is_sibling);
+    return index;
+}
+
 /* ---- queue ---- */
 
-static bool goes_before(const struct ref_request *a, const struct ref_request *b)
+bool ref_goes_before(const struct ref_request *a, const struct ref_request *b)
 {
     if (a->in->priority != b->in->priority) {
         return a->in->priority < b->in->priority;
     }
-    return a->out->arrival_order < b->out->arrival_order;
+    return a->out->arrival_order != b->out->arrival_order
+               ? a->out->arrival_order < b->out->arrival_order
+               : a->index < b->index;
 }
 
 void ref_waiting_put(struct ref_state *state, struct ref_request *request, bool front)
@@ -47,7 +65,7 @@ void ref_waiting_put(struct ref_state *state, struct ref_request *request, bool 
     if (state->engine->policy == REF_PRIORITY) {
         place = 0;
         while (place < state->waiting.count &&
-               goes_before(&state->requests[state->waiting.at[place]], request)) {
+               ref_goes_before(&state->requests[state->waiting.at[place]], request)) {
             place++;
         }
     }
@@ -65,7 +83,8 @@ void ref_waiting_remove(struct ref_state *state, const struct ref_request *reque
 /* ---- content ---- */
 
 /* Prompts without stated content get negative ids. */
-int64_t ref_request_token(const struct ref_request *request, int64_t position)
+int64_t ref_request_token(const struct ref_state *state, const struct ref_request *request,
+                          int64_t position)
 {
     const struct ref_request_in *in = request->in;
     if (position >= in->prompt_tokens) {
@@ -77,7 +96,7 @@ int64_t ref_request_token(const struct ref_request *request, int64_t position)
         }
         position -= in->ranges[i].count;
     }
-    return -1 - position - 1000000 * (request->index + 1);
+    return -1 - position - 1000000 * (ref_first_answer(state->input, request->index) + 1);
 }
 
 void ref_request_chain(struct ref_state *state, struct ref_request *request, int64_t count)
@@ -87,7 +106,7 @@ void ref_request_chain(struct ref_state *state, struct ref_request *request, int
     while (request->links.count < count) {
         const int64_t block = request->links.count;
         for (int64_t i = 0; i < size; i++) {
-            tokens[i] = ref_request_token(request, block * size + i);
+            tokens[i] = ref_request_token(state, request, block * size + i);
         }
         const int64_t parent = block > 0 ? request->links.at[block - 1] : -1;
         ref_list_push(&request->links, ref_pool_link(&state->pool, parent, tokens));

@@ -566,12 +566,6 @@ static enum admission try_admit(struct ref_state *state, struct ref_turn *turn,
                : admit(state, turn, request, offer);
 }
 
-static bool is_better(const struct ref_request *a, const struct ref_request *b)
-{
-    return a->in->priority != b->in->priority ? a->in->priority < b->in->priority
-                                              : a->out->arrival_order < b->out->arrival_order;
-}
-
 /* Who is looked at next: those set aside come first (fcfs), or the most urgent of all; -1 when all were. */
 static int64_t next_candidate(const struct ref_state *state, const struct ref_list *passed_over)
 {
@@ -583,7 +577,7 @@ static int64_t next_candidate(const struct ref_state *state, const struct ref_li
             continue;
         }
         if (best < 0 || (state->engine->policy == REF_PRIORITY &&
-                         is_better(&state->requests[index], &state->requests[best]))) {
+                         ref_goes_before(&state->requests[index], &state->requests[best]))) {
             best = index;
         }
     }

@@ -1,5 +1,6 @@
 #include "support/engine_run.h"
 
+#include "reference/ref_int.h"
 #include "sched/sched.h"
 #include "support/result_compare.h"
 
@@ -59,17 +60,25 @@ struct list_source {
     const struct ref_input *input;
     int64_t *order; /* requests that follow none, by arrival, ties as listed */
     int64_t count, at;
+    int64_t *outputs; /* of one request's answers */
 };
 
-static void fill_request(const struct ref_input *input, int64_t index, int64_t arrival_ns,
+static void fill_request(const struct list_source *source, int64_t index, int64_t arrival_ns,
                          struct workload_request *out)
 {
+    const struct ref_input *input = source->input;
     const struct ref_request_in *in = &input->requests[index];
+    const int64_t end = ref_end_of_answers(input, index);
+    for (int64_t i = index; i < end; i++) {
+        source->outputs[i - index] = input->requests[i].output_tokens;
+    }
     *out = (struct workload_request){.arrival_ns = arrival_ns,
                                      .prompt_tokens = in->prompt_tokens,
                                      .output_tokens = in->output_tokens,
                                      .max_tokens = in->max_tokens,
                                      .priority = (int32_t)in->priority,
+                                     .sequence_count = (uint32_t)(end - index),
+                                     .sequence_outputs = source->outputs,
                                      .client = (uint32_t)index};
     out->abort_after_ns = in->abort_ns > 0 ? in->abort_ns : 0;
     out->timeout_total_ns = in->timeout_ns > 0 ? in->timeout_ns : 0;
@@ -89,7 +98,7 @@ static enum kvsim_status list_next(void *context, struct workload_request *out, 
     *more = source->at < source->count;
     if (*more) {
         int64_t index = source->order[source->at++];
-        fill_request(source->input, index, source->input->requests[index].arrival_ns, out);
+        fill_request(source, index, source->input->requests[index].arrival_ns, out);
     }
     return KVSIM_OK;
 }
@@ -99,11 +108,12 @@ static enum kvsim_status list_done(void *context, const struct workload_ended *e
                                    struct kvsim_error *err)
 {
     (void)err;
-    const struct ref_input *input = ((struct list_source *)context)->input;
+    const struct list_source *source = context;
+    const struct ref_input *input = source->input;
     *more = false;
     for (int64_t i = 0; i < input->request_count && !*more; i++) {
         if (input->requests[i].after == (int64_t)ended->request->client) {
-            fill_request(input, i, ended->at_ns + input->requests[i].arrival_ns, out);
+            fill_request(source, i, ended->at_ns + input->requests[i].arrival_ns, out);
             *more = true;
         }
     }
@@ -116,8 +126,10 @@ static void order_requests(const struct ref_input *input, struct base_arena *are
     *source = (struct list_source){.input = input};
     source->order =
         base_arena_array(arena, (size_t)input->request_count + 1, sizeof *source->order);
+    source->outputs =
+        base_arena_array(arena, (size_t)input->request_count + 1, sizeof *source->outputs);
     for (int64_t i = 0; i < input->request_count; i++) {
-        if (input->requests[i].after >= 0) {
+        if (input->requests[i].after >= 0 || input->requests[i].is_sibling) {
             continue;
         }
         int64_t at = source->count++;
@@ -386,17 +398,53 @@ static int64_t index_of(const char *id)
     return strtoll(id + 1, NULL, 10);
 }
 
-static void compare_ids(struct diff *diff, const char *what, const int64_t *expected, int64_t count,
-                        const struct record_list_item *found, size_t found_count)
+// What the engine lists: a request for several answers stands at the place of the first that comes, the tokens summed.
+static int64_t merge_items(const struct ref_input *input, const struct ref_item *items,
+                           int64_t count, struct ref_item *out)
 {
-    compare(diff, what, count, (int64_t)found_count);
-    for (int64_t i = 0; i < count && diff->text[0] == '\0'; i++) {
-        compare(diff, what, expected[i], index_of(found[i].id));
+    int64_t merged = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t first = ref_first_answer(input, items[i].request);
+        int64_t at = 0;
+        while (at < merged && out[at].request != first) {
+            at++;
+        }
+        if (at == merged) {
+            out[merged++] = (struct ref_item){.request = first};
+        }
+        out[at].tokens += items[i].tokens;
     }
+    return merged;
 }
 
-static void compare_step(struct diff *diff, const struct ref_step *expected,
-                         const struct record_step *row)
+static void compare_items(struct diff *diff, const struct ref_input *input, const char *what,
+                          const struct ref_item *expected, int64_t count,
+                          const struct record_list_item *found, size_t found_count)
+{
+    struct ref_item *merged = ref_alloc((size_t)count + 1, sizeof *merged);
+    count = merge_items(input, expected, count, merged);
+    compare(diff, what, count, (int64_t)found_count);
+    for (int64_t i = 0; i < count && diff->text[0] == '\0'; i++) {
+        compare(diff, what, merged[i].request, index_of(found[i].id));
+        compare(diff, "tokens", merged[i].tokens, found[i].tokens);
+    }
+    free(merged);
+}
+
+static void compare_ids(struct diff *diff, const struct ref_input *input, const char *what,
+                        const int64_t *expected, int64_t count,
+                        const struct record_list_item *found, size_t found_count)
+{
+    struct ref_item *items = ref_alloc((size_t)count + 1, sizeof *items);
+    for (int64_t i = 0; i < count; i++) {
+        items[i].request = expected[i];
+    }
+    compare_items(diff, input, what, items, count, found, found_count);
+    free(items);
+}
+
+static void compare_step(struct diff *diff, const struct ref_input *input,
+                         const struct ref_step *expected, const struct record_step *row)
 {
     compare(diff, "sched_ns", expected->sched_ns, row->sched_ns);
     compare(diff, "start_ns", expected->start_ns, row->start_ns);
@@ -428,18 +476,14 @@ static void compare_step(struct diff *diff, const struct ref_step *expected,
     compare(diff, "held_back", expected->ledger_tokens[REF_HELD_BACK],
             row->ledger_bytes[KV_LEDGER_HELD_BACK]);
     compare(diff, "free", expected->ledger_tokens[REF_FREE], row->ledger_bytes[KV_LEDGER_FREE]);
-    compare(diff, "scheduled", expected->scheduled_count, (int64_t)row->scheduled_count);
-    for (int64_t i = 0; i < expected->scheduled_count && diff->text[0] == '\0'; i++) {
-        compare(diff, "scheduled request", expected->scheduled[i].request,
-                index_of(row->scheduled[i].id));
-        compare(diff, "scheduled tokens", expected->scheduled[i].tokens, row->scheduled[i].tokens);
-    }
-    compare_ids(diff, "admitted", expected->admitted, expected->admitted_count, row->admitted,
-                row->admitted_count);
-    compare_ids(diff, "preempted", expected->preempted, expected->preempted_count, row->preempted,
-                row->preempted_count);
-    compare_ids(diff, "finished", expected->finished, expected->finished_count, row->finished,
-                row->finished_count);
+    compare_items(diff, input, "scheduled", expected->scheduled, expected->scheduled_count,
+                  row->scheduled, row->scheduled_count);
+    compare_ids(diff, input, "admitted", expected->admitted, expected->admitted_count,
+                row->admitted, row->admitted_count);
+    compare_ids(diff, input, "preempted", expected->preempted, expected->preempted_count,
+                row->preempted, row->preempted_count);
+    compare_ids(diff, input, "finished", expected->finished, expected->finished_count,
+                row->finished, row->finished_count);
 }
 
 static enum record_outcome outcome_of(enum ref_outcome outcome)
@@ -458,14 +502,51 @@ static enum record_outcome outcome_of(enum ref_outcome outcome)
     }
 }
 
-static void compare_request(struct diff *diff, const struct ref_request_out *expected,
+// What the client sees of all its answers.
+struct answers {
+    struct ref_request_out sum; /* of the first, with the sums and extremes of all */
+    int64_t longest;
+};
+
+static struct answers add_answers(const struct ref_input *input, const struct ref_output *output,
+                                  int64_t index)
+{
+    struct answers all = {.sum = output->requests[index]};
+    struct ref_request_out *sum = &all.sum;
+    const int64_t end = ref_end_of_answers(input, index);
+    all.longest = sum->output_tokens;
+    for (int64_t i = index + 1; i < end; i++) {
+        const struct ref_request_out *one = &output->requests[i];
+        if (one->first_scheduled_ns >= 0 &&
+            (sum->first_scheduled_ns < 0 || one->first_scheduled_ns < sum->first_scheduled_ns)) {
+            sum->first_scheduled_ns = one->first_scheduled_ns;
+        }
+        if (one->first_token_ns >= 0 &&
+            (sum->first_token_ns < 0 || one->first_token_ticks < sum->first_token_ticks)) {
+            sum->first_token_ns = one->first_token_ns;
+            sum->first_token_ticks = one->first_token_ticks;
+        }
+        all.longest = one->output_tokens > all.longest ? one->output_tokens : all.longest;
+        sum->output_tokens += one->output_tokens;
+        sum->preemptions += one->preemptions;
+        sum->cached_tokens += one->cached_tokens;
+        sum->cached_tokens_total += one->cached_tokens_total;
+        sum->computed_tokens += one->computed_tokens;
+        sum->recomputed_tokens += one->recomputed_tokens;
+    }
+    return all;
+}
+
+static void compare_request(struct diff *diff, const struct answers *answers,
                             const struct record_request *row)
 {
+    const struct ref_request_out *expected = &answers->sum;
     compare(diff, "outcome", (int64_t)outcome_of(expected->outcome), (int64_t)row->outcome);
     compare(diff, "arrival_ns", expected->arrival_ns, row->arrival_ns);
     compare(diff, "arrival order", expected->arrival_order, (int64_t)row->index);
     compare(diff, "finish_ns", expected->finish_ns, row->finish_ns);
-    compare(diff, "output_tokens", expected->output_tokens, row->output_tokens);
+    compare(diff, "output_tokens", answers->longest, row->output_tokens);
+    compare(diff, "output tokens of all answers", expected->output_tokens, row->all_output_tokens);
     compare(diff, "preemptions", expected->preemptions, (int64_t)row->preemptions);
     compare(diff, "queue_ns",
             expected->first_scheduled_ns >= 0 ? expected->first_scheduled_ns - expected->arrival_ns
@@ -580,7 +661,7 @@ void engine_compare_with_reference(const struct ref_input *input, const struct r
         for (int64_t i = 0; i < count; i++) {
             diff.where = "step";
             diff.number = i + 1;
-            compare_step(&diff, &expected->steps[i], &run->steps.at[i].row);
+            compare_step(&diff, input, &expected->steps[i], &run->steps.at[i].row);
         }
         compare(&diff, "steps", expected->step_count, (int64_t)run->steps.count);
     }
@@ -589,11 +670,12 @@ void engine_compare_with_reference(const struct ref_input *input, const struct r
     for (size_t i = 0; i < run->requests.count; i++) {
         const struct record_request *row = &run->requests.at[i];
         diff.number = index_of(row->id);
-        compare_request(&diff, &expected->requests[diff.number], row);
+        struct answers answers = add_answers(input, expected, diff.number);
+        compare_request(&diff, &answers, row);
         compare_causes(&diff, row);
     }
     for (int64_t i = 0; i < input->request_count; i++) {
-        ended += expected->requests[i].outcome != REF_PENDING ? 1 : 0;
+        ended += expected->requests[i].outcome != REF_PENDING && !input->requests[i].is_sibling;
     }
     diff.where = "run";
     diff.number = 0;

@@ -222,6 +222,20 @@ static void roll_process(struct dice *dice, struct random_service *random)
     }
 }
 
+// Several answers to a prompt, of one class or of all.
+static void roll_sequences(struct dice *dice, struct service *service)
+{
+    struct workload_spec *workload = &service->config.workload;
+    struct rng_dist_options uniform = {
+        .kind = RNG_UNIFORM, .has_min = true, .has_max = true, .min = 1, .max = 5};
+    for (size_t i = 0; i < workload->class_count; i++) {
+        workload->classes[i].has_sequences = one_in(dice, 2);
+        workload->classes[i].sequences = one_in(dice, 2)
+                                             ? service_dist(service, &uniform, true)
+                                             : service_fixed((double)between(dice, 1, 4));
+    }
+}
+
 static void roll_workload(struct dice *dice, struct random_service *random)
 {
     struct workload_spec *workload = &random->service.config.workload;
@@ -349,6 +363,9 @@ void random_service_init(struct random_service *random, uint64_t seed)
     roll_policy(&dice, &random->service);
     roll_tree(&dice, &random->service.config);
     roll_tier(&dice, &random->service.config);
+    if (one_in(&dice, 3)) {
+        roll_sequences(&dice, &random->service);
+    }
 }
 
 void random_service_release(struct random_service *random)

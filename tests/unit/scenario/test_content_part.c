@@ -147,11 +147,17 @@ START_TEST(contradictions_are_refused)
 }
 END_TEST
 
-START_TEST(traces_with_parallel_samples_are_refused)
+START_TEST(a_trace_may_ask_for_several_answers)
 {
-    refuse("arrival: {process: trace, file: " KVSIM_TEST_DATA
-           "/tests/unit/workload/data/plain.csv}",
-           "unsupported-key");
+    struct loaded loaded;
+    load_text(&loaded, BARE_MODEL BARE_COST
+              "engine: {profile: vllm-0.19, max_model_len: 512, num_gpu_blocks_override: 200,"
+              " block_size: 4, enable_prefix_caching: false}\n"
+              "workload: {arrival: {process: trace, file: " KVSIM_TEST_DATA
+              "/tests/unit/workload/data/plain.csv}}\n");
+    ck_assert_msg(loaded.status == KVSIM_OK, "%s", loaded.diags.at[0].message);
+    ck_assert_ptr_nonnull(caveat_of(&loaded, "sequences_without_cache"));
+    loaded_end(&loaded);
 }
 END_TEST
 
@@ -176,4 +182,4 @@ END_TEST
 CHECK_MAIN("scenario.content_part", shared_texts_are_read_with_their_popularity,
            classes_share_the_workloads_texts_unless_they_have_their_own,
            sessions_are_read_and_know_where_they_end, contradictions_are_refused,
-           traces_with_parallel_samples_are_refused, what_a_cache_cannot_do_is_told)
+           a_trace_may_ask_for_several_answers, what_a_cache_cannot_do_is_told)

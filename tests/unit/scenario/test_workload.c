@@ -167,6 +167,47 @@ START_TEST(classes_inherit_and_have_bounds_of_their_own)
 }
 END_TEST
 
+START_TEST(answers_are_counted)
+{
+    struct loaded loaded;
+    accept(&loaded, "arrival: {process: poisson, rate: 1/s}, " L ", n: 4, classes: [{name: a},"
+                    " {name: b, n: {distribution: uniform, min: 1, max: 3}}]");
+    const struct workload_spec *spec = &loaded.config->workload;
+    ck_assert(spec->classes[0].has_sequences && spec->classes[1].has_sequences);
+    ck_assert_double_eq(rng_dist_mean(&spec->classes[0].sequences), 4);
+    ck_assert_double_eq(rng_dist_mean(&spec->classes[1].sequences), 2);
+    ck_assert_str_eq(param_of(&loaded, "workload.n")->value, "4");
+    ck_assert_str_eq(param_of(&loaded, "workload.n")->unit, "");
+    ck_assert_ptr_null(caveat_of(&loaded, "sequences_without_cache"));
+    loaded_end(&loaded);
+    // Not stated: one, and nothing of it among the parameters.
+    load_text(&loaded, BARE);
+    ck_assert(!loaded.config->workload.classes[0].has_sequences);
+    ck_assert_ptr_null(param_of(&loaded, "workload.n"));
+    loaded_end(&loaded);
+}
+END_TEST
+
+START_TEST(answers_that_share_nothing_are_told)
+{
+    struct loaded loaded;
+    static const char *const counts[] = {"1", "2"};
+    for (size_t i = 0; i < 2; i++) {
+        char text[1024];
+        snprintf(text, sizeof text,
+                 BARE_MODEL BARE_COST
+                 "engine: {profile: vllm-0.19, max_model_len: 64, num_gpu_blocks_override: 20,"
+                 " block_size: 4, enable_prefix_caching: false}\n"
+                 "workload: {arrival: {process: poisson, rate: 1/s}, " L ", n: %s}\n",
+                 counts[i]);
+        load_text(&loaded, text);
+        ck_assert_int_eq(loaded.status, KVSIM_OK);
+        ck_assert_int_eq(caveat_of(&loaded, "sequences_without_cache") != NULL, i == 1);
+        loaded_end(&loaded);
+    }
+}
+END_TEST
+
 START_TEST(bad_workloads_are_refused)
 {
     refuse("arrival: {process: closed_loop}, " L, "missing-key");
@@ -178,7 +219,13 @@ START_TEST(bad_workloads_are_refused)
     refuse("arrival: {process: poisson, rate: 4}, " L, "missing-unit");
     refuse("arrival: {process: poisson, rate: 1/s}, " L ", timeout: {}", "missing-key");
     refuse("arrival: {process: poisson, rate: 1/s}, " L ", correlation: 2", "out-of-range");
-    refuse("arrival: {process: poisson, rate: 1/s}, " L ", n: 4", "unsupported-key");
+    refuse("arrival: {process: poisson, rate: 1/s}, " L ", n: 0", "out-of-range");
+    refuse("arrival: {process: poisson, rate: 1/s}, " L ", n: 1025", "out-of-range");
+    refuse("arrival: {process: poisson, rate: 1/s}, " L
+           ", n: {distribution: zipf, s: 1, min: 1, max: 2000}",
+           "out-of-range");
+    refuse("arrival: {process: poisson, rate: 1/s}, " L ", classes: [{name: a, n: [2]}]",
+           "wrong-type");
     refuse("arrival: {process: poisson, rate: 1/s}, " L ", classes: []", "wrong-type");
     refuse("arrival: {process: poisson, rate: 1/s}, " L ", classes: [{weight: 1}]", "missing-key");
     refuse("arrival: {process: poisson, rate: 1/s}, " L ", classes: [{name: a}, {name: a}]",
@@ -261,5 +308,6 @@ END_TEST
 
 CHECK_MAIN("scenario.workload", every_process_is_read, rates_and_think_times_have_their_units,
            every_shape_of_length_is_read, lengths_come_from_a_file_too,
-           classes_inherit_and_have_bounds_of_their_own, bad_workloads_are_refused,
+           classes_inherit_and_have_bounds_of_their_own, answers_are_counted,
+           answers_that_share_nothing_are_told, bad_workloads_are_refused,
            a_trace_has_its_own_lengths, a_trace_is_blamed_at_its_own_line)

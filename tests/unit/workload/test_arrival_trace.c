@@ -33,8 +33,18 @@ START_TEST(rows_become_requests)
     ck_assert(take(source, &request));
     ck_assert_int_eq(request.prompt_tokens, 0);
     ck_assert_uint_eq(request.sequence_count, 4);
+    ck_assert_ptr_null(request.sequence_outputs); /* the row has one length */
     ck_assert_uint_eq(request.index, 2);
     ck_assert(!take(source, &request));
+    workload_source_close(source);
+    /* The class speaks where the row says nothing. */
+    spec.classes[0].has_sequences = true;
+    spec.classes[0].sequences = (struct rng_dist){.kind = RNG_FIXED, .a = 2, .whole = true};
+    source = open_source(&spec, 1, 1);
+    ck_assert(take(source, &request) && request.sequence_count == 1);
+    ck_assert(take(source, &request) && request.sequence_count == 2);
+    ck_assert_ptr_null(request.sequence_outputs);
+    ck_assert(take(source, &request) && request.sequence_count == 4);
     workload_source_close(source);
 }
 END_TEST

@@ -111,6 +111,21 @@ START_TEST(held_blocks_of_a_trace_are_those_of_its_rows)
 }
 END_TEST
 
+/* A class whose requests ask for three answers has three quarters of all sequences. */
+START_TEST(held_blocks_weigh_by_answers)
+{
+    struct workload_spec spec = simple_spec(WORKLOAD_POISSON);
+    double one = held_by_counting(100, 10, 16), three = held_by_counting(100, 50, 16);
+
+    spec.classes[1] = spec.classes[0];
+    spec.class_count = 2;
+    spec.classes[1].output = (struct rng_dist){.kind = RNG_FIXED, .a = 50.0, .whole = true};
+    spec.classes[1].has_sequences = true;
+    spec.classes[1].sequences = (struct rng_dist){.kind = RNG_FIXED, .a = 3.0, .whole = true};
+    ck_assert_double_eq_tol(held(&spec, 16, 0), (one + 3 * three) / 160.0, 0.02);
+}
+END_TEST
+
 int main(void)
 {
     return unit_run("workload.scan", (const TTest *const[]){
@@ -119,6 +134,7 @@ int main(void)
                                          limits_cut_the_answer,
                                          long_answers_are_held_longer,
                                          held_blocks_of_a_trace_are_those_of_its_rows,
+                                         held_blocks_weigh_by_answers,
                                          NULL,
                                      });
 }

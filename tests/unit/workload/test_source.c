@@ -19,6 +19,16 @@ static struct rng_dist lognormal(double mean, double cv, double max)
     return dist;
 }
 
+static struct rng_dist uniform_count(double min, double max)
+{
+    struct rng_dist dist;
+    struct rng_dist_options options = {
+        .kind = RNG_UNIFORM, .has_min = true, .has_max = true, .min = min, .max = max};
+
+    ck_assert_int_eq(rng_dist_init(&dist, &options, true, &arena, NULL), KVSIM_OK);
+    return dist;
+}
+
 static struct workload_spec chat(enum workload_process process)
 {
     struct workload_spec spec = simple_spec(process);
@@ -161,6 +171,71 @@ START_TEST(max_tokens_is_the_output_unless_stated)
     source = open_source(&spec, 1, 1);
     ck_assert(take(source, &request));
     ck_assert_int_eq(request.output_tokens, 77);
+    workload_source_close(source);
+}
+END_TEST
+
+/* The first answer is the one of a request for one; the others have lengths of the same distribution, by themselves. */
+START_TEST(answers_have_lengths_of_their_own)
+{
+    struct workload_spec one = chat(WORKLOAD_POISSON), several = chat(WORKLOAD_POISSON);
+    struct workload_source *a, *b;
+    struct workload_request x, y;
+    double sum = 0, product = 0, squares = 0;
+    unsigned pairs = 0, counts[5] = {0};
+
+    several.classes[0].has_sequences = true;
+    several.classes[0].sequences = uniform_count(1, 4);
+    a = open_source(&one, 1, 1);
+    b = open_source(&several, 1, 1);
+    while (take(a, &x) && take(b, &y)) {
+        ck_assert_uint_eq(x.sequence_count, 1);
+        ck_assert_ptr_null(x.sequence_outputs);
+        ck_assert_int_eq(x.prompt_tokens, y.prompt_tokens);
+        ck_assert_int_eq(x.output_tokens, y.output_tokens);
+        ck_assert(y.sequence_count >= 1 && y.sequence_count <= 4);
+        counts[y.sequence_count]++;
+        if (y.sequence_count == 1)
+            continue;
+        ck_assert_int_eq(y.sequence_outputs[0], y.output_tokens);
+        for (uint32_t i = 1; i < y.sequence_count; i++, pairs++) {
+            double u = (double)y.output_tokens - 260, v = (double)y.sequence_outputs[i] - 260;
+
+            sum += (double)y.sequence_outputs[i];
+            product += u * v;
+            squares += v * v;
+        }
+    }
+    for (int i = 1; i <= 4; i++)
+        ck_assert_uint_gt(counts[i], 200); /* of 1,000 */
+    ck_assert_double_eq_tol(sum / pairs, 256, 20);
+    ck_assert_double_lt(fabs(product / squares), 0.1); /* independent: 1 / sqrt(pairs) is 0.026 */
+    workload_source_close(a);
+    workload_source_close(b);
+}
+END_TEST
+
+START_TEST(answers_without_an_end_are_all_as_long_as_allowed)
+{
+    struct workload_spec spec = chat(WORKLOAD_CLOSED_LOOP);
+    struct workload_source *source;
+    struct workload_request request;
+
+    spec.concurrency = 1;
+    spec.classes[0].has_sequences = true;
+    spec.classes[0].sequences = (struct rng_dist){.kind = RNG_FIXED, .a = 3, .whole = true};
+    source = open_source(&spec, 1, 1);
+    ck_assert(take(source, &request));
+    ck_assert_ptr_nonnull(request.sequence_outputs);
+    ck_assert(follow(source, &request, 5, &request));
+    ck_assert_uint_eq(request.sequence_count, 3);
+    ck_assert_int_eq(request.sequence_outputs[0], request.output_tokens);
+    workload_source_close(source);
+    spec.ignore_eos = true;
+    source = open_source(&spec, 1, 1);
+    ck_assert(take(source, &request));
+    ck_assert_uint_eq(request.sequence_count, 3);
+    ck_assert_ptr_null(request.sequence_outputs);
     workload_source_close(source);
 }
 END_TEST
@@ -313,6 +388,8 @@ int main(void)
                                                  lengths_have_their_means,
                                                  classes_come_by_weight_with_what_is_theirs,
                                                  max_tokens_is_the_output_unless_stated,
+                                                 answers_have_lengths_of_their_own,
+                                                 answers_without_an_end_are_all_as_long_as_allowed,
                                                  correlation_leaves_prompts_alone,
                                                  closed_loops_are_addressed_by_client_and_turn,
                                                  think_times_are_addressed_by_client_and_turn,

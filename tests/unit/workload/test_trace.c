@@ -95,7 +95,7 @@ START_TEST(plain_tables_say_all_they_may)
     ck_assert_ptr_null(row.id);
     ck_assert_ptr_null(row.class_name);
     ck_assert_int_eq(row.priority, WORKLOAD_PRIORITY_NONE);
-    ck_assert_uint_eq(row.sequence_count, 1);
+    ck_assert_uint_eq(row.sequence_count, 0);
     ck_assert_int_eq(row.max_tokens, 0);
     ck_assert(take_row(trace, &row));
     ck_assert_str_eq(row.id, "third, last");

@@ -1,0 +1,144 @@
+#include "serve/sequences.h"
+
+#include "base/error.h"
+
+struct serve_sequences {
+    uint32_t left; /* that have not ended */
+    struct serve_delivered delivered;
+    struct {
+        struct serve_request *request; /* NULL before it came and after it has ended */
+        int64_t output_tokens;
+    } at[]; /* asked.sequence_count */
+};
+
+void serve_sequences_keep(struct serve_request *request)
+{
+    const struct workload_request *asked = &request->asked;
+    struct serve_sequences *sequences = base_alloc(
+        sizeof *sequences + base_mul_size(asked->sequence_count, sizeof sequences->at[0]));
+    for (uint32_t i = 0; i < asked->sequence_count; i++) {
+        sequences->at[i].output_tokens =
+            asked->sequence_outputs != NULL ? asked->sequence_outputs[i] : asked->output_tokens;
+    }
+    request->asked.sequence_outputs = NULL; // the source's own, valid until its next call
+    request->sequences = sequences;
+}
+
+// What one sequence is asked for: the same, but for its answer. Whoever looks for its prompt finds what the first one sent.
+static struct workload_request asked_of(const struct serve_request *request, uint32_t number)
+{
+    struct workload_request asked = request->asked;
+    asked.output_tokens = request->sequences->at[number].output_tokens;
+    if (number > 0) {
+        asked.seen_tokens = asked.prompt_tokens;
+        asked.answer_first = 0;
+    }
+    return asked;
+}
+
+void serve_sequences_enter(struct serve *serve, struct serve_request *request, base_i128 now)
+{
+    struct serve_sequences *sequences = request->sequences;
+    sequences->left = request->asked.sequence_count;
+    for (uint32_t i = 0; i < request->asked.sequence_count; i++) {
+        struct workload_request asked = asked_of(request, i);
+        struct serve_request *sequence = serve_request_new(serve, &asked);
+        sequences->at[i].request = sequence;
+        sequence->parent = request;
+        sequence->replica = request->replica;
+        sequence->arrival_ticks = request->arrival_ticks;
+        sequence->seq.is_counted = request->seq.is_counted;
+        serve_sequence_enter(serve, sequence, now);
+    }
+    request->seq.stops_early = sequences->at[0].request->seq.stops_early;
+}
+
+bool serve_sequences_note_first_token(const struct serve_request *sequence)
+{
+    struct serve_request *request = sequence->parent;
+    if (request->has_first_token) {
+        return false;
+    }
+    request->has_first_token = true;
+    request->first_token_ticks = sequence->first_token_ticks;
+    for (size_t i = 0; i < RECORD_CAUSE_COUNT; i++) {
+        request->ttft_cause_ns[i] = sequence->ttft_cause_ns[i];
+    }
+    return true;
+}
+
+static uint32_t number_of(const struct serve_request *sequence)
+{
+    const struct serve_sequences *sequences = sequence->parent->sequences;
+    uint32_t number = 0;
+    while (sequences->at[number].request != sequence) {
+        number++;
+    }
+    base_require(number < sequence->parent->asked.sequence_count);
+    return number;
+}
+
+static void add_delivered(struct serve_delivered *delivered, uint32_t number, int64_t outputs)
+{
+    delivered->all += outputs;
+    delivered->longest = outputs > delivered->longest ? outputs : delivered->longest;
+    delivered->first = number == 0 ? outputs : delivered->first;
+}
+
+// A sequence's figures become part of its client's; the client's request is not known to it any more.
+static void add_to_client(struct serve_request *sequence, uint32_t number, int64_t outputs)
+{
+    struct serve_request *request = sequence->parent;
+    const struct sched_seq *seq = &sequence->seq;
+    bool is_first_scheduled = sequence->first_scheduled_ns >= 0 &&
+                              (request->first_scheduled_ns < 0 ||
+                               sequence->first_scheduled_ns < request->first_scheduled_ns);
+    if (is_first_scheduled) {
+        request->first_scheduled_ns = sequence->first_scheduled_ns;
+    }
+    request->seq.cached_tokens += seq->cached_tokens;
+    request->seq.cached_total += seq->cached_total;
+    request->seq.computed_total += seq->computed_total;
+    request->seq.recomputed_total += seq->recomputed_total;
+    request->seq.preemptions += seq->preemptions;
+    for (size_t i = 0; i < RECORD_CAUSE_COUNT; i++) {
+        request->cause_ns[i] = sequence->cause_ns[i];
+    }
+    add_delivered(&request->sequences->delivered, number, outputs);
+    request->sequences->at[number].request = NULL;
+    request->sequences->left--;
+    sequence->parent = NULL;
+}
+
+void serve_sequences_note_completed(struct serve *serve, struct serve_request *sequence,
+                                    base_i128 now)
+{
+    struct serve_request *request = sequence->parent;
+    add_to_client(sequence, number_of(sequence), sequence->seq.end_outputs);
+    if (request->sequences->left > 0) {
+        return;
+    }
+    request->replica->in_flight--;
+    serve_request_ended(serve, request, now, RECORD_OUTCOME_COMPLETED,
+                        &request->sequences->delivered);
+    serve_request_free(serve, request);
+}
+
+void serve_sequences_give_up(struct serve_request *request, base_i128 now,
+                             struct serve_delivered *out)
+{
+    struct serve_sequences *sequences = request->sequences;
+    for (uint32_t i = 0; i < request->asked.sequence_count; i++) {
+        struct serve_request *sequence = sequences->at[i].request;
+        if (sequence != NULL) {
+            int64_t outputs = serve_replica_give_up(request->replica, sequence, now);
+            add_to_client(sequence, i, outputs);
+        }
+    }
+    *out = sequences->delivered;
+}
+
+uint32_t serve_sequences_left(const struct serve_request *request)
+{
+    return request->sequences->left;
+}

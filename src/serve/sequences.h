@@ -1,0 +1,34 @@
+/*
+ * sequences.h - a request for several answers (`n`), as vLLM V1 has it: as many sequences of the engine, alike in prompt,
+ * priority and arrival, each with an answer of its own.
+ *
+ * The scheduler knows nothing of it: sequences are admitted, thrown out and ended one by one, and share the blocks of
+ * their prompt where a prefix cache finds them, else not at all. The client has one request: its first token is the first
+ * of any sequence, it ends when the last of them has, and when it goes away all of them go. One limit, one place under
+ * max_concurrency and for the router, one row; tokens, hits and preemptions are summed, its time by cause is that of the
+ * sequence that ended last (up to the first token: of the one that had it).
+ *
+ * Ownership: the client's request owns what is kept here and is given back after the last sequence; a sequence that was
+ * given up no longer knows it. Cost: a request for one answer has nothing of this.
+ */
+#ifndef KVSIM_SERVE_SEQUENCES_H
+#define KVSIM_SERVE_SEQUENCES_H
+
+#include "serve/serve_int.h"
+
+/* Keeps what was asked for each answer; asked.sequence_count is above 1. */
+void serve_sequences_keep(struct serve_request *request);
+/* All sequences into the queue of the request's replica, in order. */
+void serve_sequences_enter(struct serve *serve, struct serve_request *request, base_i128 now);
+/* True when it is the client's first token, too. */
+bool serve_sequences_note_first_token(const struct serve_request *sequence);
+/* A sequence has delivered its whole answer; with the last one the client's request ends and is given back. */
+void serve_sequences_note_completed(struct serve *serve, struct serve_request *sequence,
+                                    base_i128 now);
+/* The client is gone: all sequences that have not ended go. Sums up what was delivered. */
+void serve_sequences_give_up(struct serve_request *request, base_i128 now,
+                             struct serve_delivered *out);
+/* How many of a client's sequences have not ended. */
+uint32_t serve_sequences_left(const struct serve_request *request);
+
+#endif
