@@ -248,6 +248,5 @@ bool scenario_drafter_resolve(struct scenario_load *load, struct kv_waterfall_in
     inputs->pages.lookahead_tokens = opts.tokens;
     if (!find_drafter(load, &opts, &drafter) || !add_groups(load, &drafter))
         return false;
-    return memory->has_draft ||
-           weigh(load, inputs, &drafter, &opts, &inputs->draft);
+    return memory->has_draft || weigh(load, inputs, &drafter, &opts, &inputs->draft);
 }

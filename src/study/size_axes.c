@@ -29,7 +29,8 @@ static enum kvsim_status check_countable(const struct serve_config *config,
     struct kvsim_error err = {.status = KVSIM_OK};
     for (size_t i = 0; i < count; i++) {
         int64_t blocks = kv_pages_sequence_blocks(pages, contexts[i]) + pages->table_count;
-        double bytes = ((double)blocks * (double)pages->block_bytes + states) * (double)options->sequences;
+        double bytes =
+            ((double)blocks * (double)pages->block_bytes + states) * (double)options->sequences;
         if (bytes < SPEC_KV_BYTES_MAX)
             continue;
         base_fail(&err, KVSIM_ERR_USAGE,

@@ -60,7 +60,7 @@ name: plan
 engine: {profile: vllm, kv_cache_tokens: 20k, max_model_len: 4k, max_num_seqs: 16, max_num_batched_tokens: 2048}
 model: llama-3.1-8b
 workload: {arrival: {process: poisson, rate: 2/s}, prompt_tokens: 200, output_tokens: 50}
-run: {requests: 200, replications: 3, seed: 1}
+run: {requests: 1000, replications: 3, seed: 1}
 cost: {level: affine, base: 10ms, per_decode_seq: 0.1ms}
 slo: ["ttft p90 <= 500 ms"]
 YAML

@@ -183,8 +183,8 @@ START_TEST(blocks_have_a_longest_length)
                     .stated_bytes_per_token = 1}},
     };
     struct spec_kv_layout layout = layout_of(&model, 1, "bf16");
-    struct kv_pages pages = pages_of(
-        &layout, (struct kv_pages_options){.hybrid = true, .unequal = KV_UNEQUAL_LONGER});
+    struct kv_pages pages =
+        pages_of(&layout, (struct kv_pages_options){.hybrid = true, .unequal = KV_UNEQUAL_LONGER});
     ck_assert_uint_eq(pages.kinds[1].block_tokens, 1 << 24);
     const double wide[] = {(1 << 20) + 1, 268435457, 4294967296.0};
     for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++) {
@@ -258,9 +258,10 @@ START_TEST(tables_keep_a_place_for_blocks_that_windows_gave_back)
 }
 END_TEST
 
-CHECK_MAIN("kv.pages", blocks_have_a_longest_length, one_kind_of_layer_needs_one_table, windows_have_tables_of_their_own,
-           without_hybrid_tables_windows_keep_everything, nearly_equal_kinds_share_the_larger_page,
-           attention_pages_grow_to_hold_a_state, without_hybrid_tables_states_lie_beside_the_pool,
+CHECK_MAIN("kv.pages", blocks_have_a_longest_length, one_kind_of_layer_needs_one_table,
+           windows_have_tables_of_their_own, without_hybrid_tables_windows_keep_everything,
+           nearly_equal_kinds_share_the_larger_page, attention_pages_grow_to_hold_a_state,
+           without_hybrid_tables_states_lie_beside_the_pool,
            tables_keep_a_place_for_blocks_that_windows_gave_back,
            pages_of_unequal_layers_are_refused, layers_with_fewer_bytes_get_longer_blocks,
            a_drafter_joins_the_layers_that_are_like_its_own,

@@ -407,12 +407,12 @@ END_TEST
 
 CHECK_MAIN("kv.waterfall", a_share_below_one_state_starts_nothing,
            the_stage_with_the_fewest_states_counts,
-           what_64_bits_do_not_count_is_refused_with_its_key, the_smallest_stage_counts, the_parts_add_up_to_what_the_driver_shows,
-           figures_are_those_that_engines_print, graphs_are_charged_or_lie_outside,
-           block_tables_lie_outside_the_budget, ranks_share_weights_and_heads,
-           overrides_replace_what_is_derived, unknown_parts_are_zero_and_say_so,
-           states_beside_the_pool_are_a_line, states_share_what_is_left_with_tokens,
-           a_stated_pool_in_bytes, a_stated_pool_in_blocks_with_windows,
-           a_stated_pool_in_tokens_is_as_a_log_prints_it, derived_memory_gives_an_interval,
-           a_skipped_check_starts_and_warns, inputs_without_an_answer_are_errors,
-           lines_and_stages_are_named)
+           what_64_bits_do_not_count_is_refused_with_its_key, the_smallest_stage_counts,
+           the_parts_add_up_to_what_the_driver_shows, figures_are_those_that_engines_print,
+           graphs_are_charged_or_lie_outside, block_tables_lie_outside_the_budget,
+           ranks_share_weights_and_heads, overrides_replace_what_is_derived,
+           unknown_parts_are_zero_and_say_so, states_beside_the_pool_are_a_line,
+           states_share_what_is_left_with_tokens, a_stated_pool_in_bytes,
+           a_stated_pool_in_blocks_with_windows, a_stated_pool_in_tokens_is_as_a_log_prints_it,
+           derived_memory_gives_an_interval, a_skipped_check_starts_and_warns,
+           inputs_without_an_answer_are_errors, lines_and_stages_are_named)
