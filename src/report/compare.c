@@ -128,7 +128,7 @@ static void put_verdict(struct report_page *page, const struct record_comparison
         page, "%s",
         comparison->is_paired
             ? "paired on common random numbers, 95 % intervals by Student t over the "
-              "differences of replications"
+              "differences of replications; those of latencies reach further from zero"
             : "not paired (seeds or replications differ), 95 % intervals by Welch's t");
 }
 
@@ -182,7 +182,7 @@ static void put_difference(struct report_page *page, const struct record_differe
     if (isnan(row->ci_low))
         report_print_rounded(row->difference, 3, number, sizeof number);
     else
-        report_print_interval(row->difference, row->ci_low, row->ci_high, number, sizeof number);
+        report_print_difference(row->difference, row->ci_low, row->ci_high, number, sizeof number);
     report_page_cell(page, number);
     if (isnan(row->ratio))
         base_copy(ratio, sizeof ratio, "-");

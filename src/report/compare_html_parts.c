@@ -73,8 +73,8 @@ static void put_difference_row(struct report_html *html, const struct record_dif
     if (isnan(row->ci_low))
         report_print_rounded(row->difference * scale, 3, text, sizeof text);
     else
-        report_print_interval(row->difference * scale, row->ci_low * scale, row->ci_high * scale,
-                              text, sizeof text);
+        report_print_difference(row->difference * scale, row->ci_low * scale, row->ci_high * scale,
+                                text, sizeof text);
     report_html_cell(html, text);
     snprintf(text, sizeof text, "%+.2f %%", (row->ratio - 1) * 100);
     report_html_cell(html, isnan(row->ratio) ? "-" : text);

@@ -103,6 +103,19 @@ char *report_print_interval(double value, double low, double high, char *text, s
     return text;
 }
 
+char *report_print_difference(double value, double low, double high, char *text, size_t bytes)
+{
+    double above = high - value, below = value - low;
+    if (!(fabs(above - below) > 0.1 * fmax(above, below)) || !isfinite(above + below))
+        return report_print_interval(value, low, high, text, bytes);
+    char number[REPORT_NUMBER_BYTES], from[REPORT_NUMBER_BYTES], to[REPORT_NUMBER_BYTES];
+    report_print_rounded(value, 3, number, sizeof number);
+    report_print_rounded(low, 3, from, sizeof from);
+    report_print_rounded(high, 3, to, sizeof to);
+    snprintf(text, bytes, "%s (%s to %s)", number, from, to);
+    return text;
+}
+
 char *report_print_share(double share, char *text, size_t bytes)
 {
     if (isnan(share))

@@ -22,6 +22,11 @@ char *report_print_rounded(double value, int digits, char *text, size_t bytes);
  * interval is withheld (NaN).
  */
 char *report_print_interval(double value, double low, double high, char *text, size_t bytes);
+/*
+ * The same of a difference, whose verdict rests on the end next to zero: "15.4 (8.20 to 33.7)" where the sides differ by more than
+ * a tenth.
+ */
+char *report_print_difference(double value, double low, double high, char *text, size_t bytes);
 
 /* "12.3 %", "-" for NaN. */
 char *report_print_share(double share, char *text, size_t bytes);

@@ -53,6 +53,11 @@ START_TEST(an_interval_is_shown_with_the_decimals_it_needs)
                      "2,013 ± 0");
     ck_assert_str_eq(report_print_interval(34.21, NAN, NAN, text, sizeof text), "34.2");
     ck_assert_str_eq(report_print_interval(NAN, NAN, NAN, text, sizeof text), "-");
+    // A difference that was shown must not look as if its interval held zero.
+    ck_assert_str_eq(report_print_difference(15.4, 8.2, 33.7, text, sizeof text),
+                     "15.4 (8.20 to 33.7)");
+    ck_assert_str_eq(report_print_difference(34.21, 34.11, 34.31, text, sizeof text), "34.2 ± 0.1");
+    ck_assert_str_eq(report_print_difference(34.21, NAN, NAN, text, sizeof text), "34.2");
 }
 END_TEST
 
