@@ -116,7 +116,9 @@ const char *const report_html_style[] = {
     "footer{border-top:1px solid var(--line);margin-top:2.2rem;padding-top:1rem;"
     "color:var(--soft);font-size:.85rem}\n"
     "@media (max-width:32rem){main{padding:1.4rem 1rem 3rem}h1{font-size:1.4rem}"
-    "th,td{padding-right:.6rem}}\n"
+    // Tables are scrolled sideways: texts keep a width that can be read, titles stay in sight.
+    "th,td{padding-right:.6rem}.scroll table{width:max-content;min-width:100%}"
+    ".scroll th,.scroll td{max-width:15rem}caption{max-width:calc(100vw - 2rem)}}\n"
     "@page{size:A4;margin:16mm 15mm}\n"
     "@media print{:root{--page:#fff;--panel:#f5f5f4}body{font-size:9.5pt;line-height:1.45}"
     "main{max-width:none;padding:0}h1{font-size:17pt}"
@@ -126,5 +128,7 @@ const char *const report_html_style[] = {
     ".figures{grid-template-columns:1fr 1fr;gap:1rem 1.4rem}"
     ".scroll{overflow:visible}details::details-content{content-visibility:visible;"
     "display:block}summary{list-style:none;color:inherit}a{color:inherit}"
-    "table{font-size:8.4pt}.claim{font-size:6.8pt;padding:0 .35rem}}\n",
+    // Paper is not scrolled: what does not fit otherwise breaks its lines.
+    "table{font-size:8.4pt}.dense{font-size:7.2pt}.r{white-space:normal}td:last-child:not(.r)"
+    "{min-width:0}.claim{font-size:6.8pt;padding:0 .35rem}}\n",
     NULL};

@@ -92,8 +92,11 @@ char *report_print_interval(double value, double low, double high, char *text, s
         half = 0.0;
     int decimals = decimals_for(value, 3);
     int needed = decimals_for(half, 1);
+    // No more than six digits; a smaller half width is shown as one of the last of them.
+    int most = decimals_for(fmax(fabs(value), half), 6);
     if (half > 0.0 && needed > decimals)
-        decimals = needed;
+        decimals = needed < most ? needed : (most > decimals ? most : decimals);
+    half = half > 0.0 ? fmax(half, pow(10.0, -decimals)) : 0.0;
     if (!(half > 0.0) && floor(value) >= value)
         decimals = 0;
     char number[REPORT_NUMBER_BYTES], width[REPORT_NUMBER_BYTES];

@@ -48,6 +48,9 @@ START_TEST(an_interval_is_shown_with_the_decimals_it_needs)
     ck_assert_str_eq(report_print_interval(1320.4, 1320.37, 1320.43, text, sizeof text),
                      "1,320.40 ± 0.03");
     ck_assert_str_eq(report_print_interval(5, 5, 5, text, sizeof text), "5 ± 0");
+    ck_assert_str_eq(report_print_interval(7.569443, 7.569442, 7.569444, text, sizeof text),
+                     "7.56944 ± 0.00001");
+    ck_assert_str_eq(report_print_interval(0, -0.003, 0.003, text, sizeof text), "0.000 ± 0.003");
     // Equal replications leave the rounding of a mean.
     ck_assert_str_eq(report_print_interval(2013.42, 2013.42, 2013.42 + 1e-12, text, sizeof text),
                      "2,013 ± 0");
