@@ -556,7 +556,8 @@ static enum kvsim_status look_at_best(const struct study_plan_request *request,
     return status;
 }
 
-static enum kvsim_status refuse_all(const struct record_plan *plan, struct kvsim_error *err)
+static enum kvsim_status refuse_all(const struct study_plan_request *request,
+                                    const struct record_plan *plan, struct kvsim_error *err)
 {
     for (size_t i = 0; i < plan->candidate_count; i++) {
         if (plan->candidates[i].status != RECORD_CANDIDATE_REFUSED)
@@ -570,6 +571,9 @@ static enum kvsim_status refuse_all(const struct record_plan *plan, struct kvsim
                         "none of the %zu candidates can start; the first: %s",
                         plan->candidate_count, reason);
     base_error_code(err, "cannot-start");
+    base_error_at(err, request->path, 0, 0);
+    base_error_hint(err, "'kvsim size' with the same scenario and --set shows where the memory goes, "
+                         "and which change fits");
     return status;
 }
 
@@ -589,7 +593,7 @@ enum kvsim_status study_plan(const struct study_plan_request *request, struct re
     if (status == KVSIM_OK)
         status = do_all(request, out, do_candidate, &facts, diags, err);
     if (status == KVSIM_OK)
-        status = refuse_all(out, err);
+        status = refuse_all(request, out, err);
     if (status == KVSIM_OK && (request->uncertain_count > 0 || request->run_wanted))
         status = look_at_best(request, out, diags, err);
     if (status != KVSIM_OK)

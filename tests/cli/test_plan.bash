@@ -181,7 +181,8 @@ grep -q 'demand of 0.1000 sessions/s' "$said/out" || fault 'the demand in sessio
 
 # No load meets the targets: 1. It cannot start: 5. What is no rate: 3. Forms: 2.
 expect 1 'no load meets the targets' "$kvsim" plan small.yaml --no-store --set run.requests=100 --set 'slo=["tpot mean <= 9 ms"]'
-expect 5 'cannot start' "$kvsim" plan small.yaml --db y.db --set engine.num_gpu_blocks_override=3
+expect 5 "small.yaml: error: cannot start" "$kvsim" plan small.yaml --db y.db --set engine.num_gpu_blocks_override=3
+grep -q "kvsim size" "$said/err" || fault "a refusal does not say what shows it"
 # What cannot start is never the best, though the other one misses its targets.
 no_three=(small.yaml --no-store --set run.requests=100 --set 'slo=["tpot mean <= 9 ms"]' --uncertain demand=20%)
 expect 1 'best of 2 candidates: engine.tensor_parallel_size 1$' "$kvsim" plan "${no_three[@]}" --axis engine.tensor_parallel_size=3,1
