@@ -329,6 +329,7 @@ static void put_row(FILE *out, const struct record_plan *plan,
         put_text(out, candidate->hardware);
     put_real(out, is_bound ? none : load);
     put_real(out, is_bound ? load : none);
+    put_real(out, candidate->missed_load);
     put_real(out, candidate->ci_low);
     put_real(out, candidate->ci_high);
     put_real(out, above_zero(candidate->sure_load));
@@ -357,7 +358,7 @@ void report_plan_csv(FILE *out, const struct record_plan *plan)
     fputs(has_column(plan, "model") ? ",model" : "", out);
     fputs(has_column(plan, "hardware") ? ",hardware" : "", out);
     fprintf(out,
-            ",max_%s,at_least,ci_low,ci_high,at_confidence,max_rate,limit,binding_limit,"
+            ",max_%s,at_least,below,ci_low,ci_high,at_confidence,max_rate,limit,binding_limit,"
             "replicas,gpus,usd_per_hour,usd_per_mtok_output,headroom,months_to_breach,"
             "probability,probability_low,probability_high,reason\n",
             plan->load == RECORD_LOAD_RATE ? "load" : record_load_name(plan->load));

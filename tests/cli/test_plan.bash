@@ -82,7 +82,7 @@ plan "${unshown[@]}" --set 'slo=["e2e mean <= 2.6 s"]'
 # Candidates: the cheapest first, not the one of fewest GPUs.
 expect 0 '^status,engine.max_num_seqs,price' "$kvsim" plan mmc.yaml --db mmc.db --demand 1.9/s --zip --axis engine.max_num_seqs=8,4 --axis price.usd_per_gpu_hour=5,2 "${quick[@]}" --format csv --quiet
 [ "$(sed -n 2p "$said/out" | cut -d, -f2)" = 4 ] || fault 'the cheaper candidate is not the first'
-[ "$(sed -n 3p "$said/out" | cut -d, -f14)" = 1 ] || fault 'the other one has fewer GPUs'
+[ "$(sed -n 3p "$said/out" | cut -d, -f15)" = 1 ] || fault 'the other one has fewer GPUs'
 
 # What is not known exactly: seats and rate are M/M/c again; twice the service time halves the rate.
 uncertain=(--demand 0.9/s --uncertain demand=±30% --uncertain workload.output_tokens=20%:normal --samples 8)

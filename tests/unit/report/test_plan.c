@@ -68,10 +68,10 @@ START_TEST(json_has_the_names_of_the_contract)
     printed_free(&printed);
     report_plan_csv(printed_begin(&printed), &plan);
     const char *csv = printed_end(&printed);
-    has(csv, "status,hardware,model,max_load,at_least,"); // the axis has the column of its name
-    has(csv, "\nok,h,m,16.2,,15.9,16.5,16,16.2,tpot p99 <= 50 "
+    has(csv, "status,hardware,model,max_load,at_least,below,"); // the axis has the column of its name
+    has(csv, "\nok,h,m,16.2,,,15.9,16.5,16,16.2,tpot p99 <= 50 "
              "ms,compute,3,8,20,0.25,0.2,3.7,0.87,0.77,0.94,\n");
-    has(csv, "\nrefused,small,m,,,,,,,,,,,,,,,,,,cannot start\n"); // nothing is 0
+    has(csv, "\nrefused,small,m,,,,,,,,,,,,,,,,,,,cannot start\n"); // nothing is 0
     printed_free(&printed);
     record_plan_free(&plan);
 }
@@ -122,7 +122,7 @@ START_TEST(a_limit_that_was_not_reached_is_a_bound)
     has(json, "\"too_short\": true");
     printed_free(&printed);
     report_plan_csv(printed_begin(&printed), &plan);
-    has(printed_end(&printed), "\nnot_reached,h,m,,16.2,,,,16.2,,,3,8,");
+    has(printed_end(&printed), "\nnot_reached,h,m,,16.2,,,,,16.2,,,3,8,");
     printed_free(&printed);
     plan.candidates[0].missed_load = 20;
     report_plan_page(printed_begin(&printed), REPORT_TEXT, &plan);
@@ -132,6 +132,9 @@ START_TEST(a_limit_that_was_not_reached_is_a_bound)
     printed_free(&printed);
     report_plan_json(printed_begin(&printed), &plan);
     has(printed_end(&printed), "\"max_rate_below\": 20,");
+    printed_free(&printed);
+    report_plan_csv(printed_begin(&printed), &plan);
+    has(printed_end(&printed), "\nnot_reached,h,m,,16.2,20,,,,16.2,,,3,8,");
     printed_free(&printed);
     plan.candidates[0].max_load = 0;
     report_plan_page(printed_begin(&printed), REPORT_TEXT, &plan);
