@@ -572,8 +572,9 @@ static enum kvsim_status refuse_all(const struct study_plan_request *request,
                         plan->candidate_count, reason);
     base_error_code(err, "cannot-start");
     base_error_at(err, request->path, 0, 0);
-    base_error_hint(err, "'kvsim size' with the same scenario and --set shows where the memory goes, "
-                         "and which change fits");
+    base_error_hint(err,
+                    "'kvsim size' with the same scenario and --set shows where the memory goes, "
+                    "and which change fits");
     return status;
 }
 

@@ -68,7 +68,8 @@ START_TEST(json_has_the_names_of_the_contract)
     printed_free(&printed);
     report_plan_csv(printed_begin(&printed), &plan);
     const char *csv = printed_end(&printed);
-    has(csv, "status,hardware,model,max_load,at_least,below,"); // the axis has the column of its name
+    has(csv,
+        "status,hardware,model,max_load,at_least,below,"); // the axis has the column of its name
     has(csv, "\nok,h,m,16.2,,,15.9,16.5,16,16.2,tpot p99 <= 50 "
              "ms,compute,3,8,20,0.25,0.2,3.7,0.87,0.77,0.94,\n");
     has(csv, "\nrefused,small,m,,,,,,,,,,,,,,,,,,,cannot start\n"); // nothing is 0
