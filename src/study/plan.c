@@ -11,109 +11,10 @@
 #include <string.h>
 
 #define TOLERANCE 0.004 /* of the bracket about the highest load, relative */
-#define CLIENTS_MAX 1e7 /* of a closed loop */
-
-/* What a candidate's scenario says. */
-struct facts {
-    enum record_load load;
-    bool replaces_arrival, is_whole, can_replicate;
-    double start;        /* the load of the first probe */
-    double demand;       /* NaN: the scenario has none */
-    double natural_rate; /* of a trace, arrivals per second at its own speed */
-    uint64_t requests;
-    struct workload_stage *stages; /* of a profile */
-    size_t stage_count;
-};
 
 static const char *copy(struct record_plan *plan, const char *text)
 {
     return base_arena_copy(&plan->arena, text == NULL ? "" : text);
-}
-
-/* The highest rate within a stage: its ends, or the crest of its wave. */
-static double stage_peak(const struct workload_stage *stage)
-{
-    double peak = fmax(stage->rate_per_s, stage->rate_end_per_s);
-    return peak * (1 + fabs(stage->amplitude));
-}
-
-static void take_stages(const struct workload_spec *workload, struct record_plan *plan,
-                        struct facts *out)
-{
-    out->stages = base_arena_array(&plan->arena, workload->stage_count + 1, sizeof *out->stages);
-    out->stage_count = workload->stage_count;
-    out->demand = 0;
-    for (size_t i = 0; i < workload->stage_count; i++) {
-        out->stages[i] = workload->stages[i];
-        out->demand = fmax(out->demand, stage_peak(&workload->stages[i]));
-    }
-    out->start = out->demand;
-}
-
-static bool has_sessions(const struct workload_spec *workload)
-{
-    for (size_t i = 0; i < workload->class_count; i++) {
-        if (workload->classes[i].sessions != NULL)
-            return true;
-    }
-    return false;
-}
-
-static enum kvsim_status take_trace(const struct workload_spec *workload, struct facts *out,
-                                    struct kvsim_error *err)
-{
-    struct workload_trace_info info;
-    out->load = RECORD_LOAD_SPEEDUP;
-    out->can_replicate = false;
-    out->start = out->demand = workload->speedup > 0 ? workload->speedup : 1;
-    out->requests = 0; // all rows, whatever the number of replicas
-    enum kvsim_status status =
-        workload_trace_scan(workload->trace_path, workload->hash_block_tokens, &info, err);
-    double span_s = status == KVSIM_OK ? (double)(info.last_ns - info.first_ns) / 1e9 : 0;
-    out->natural_rate = span_s > 0 ? (double)(info.row_count - 1) / span_s : (double)NAN;
-    return status;
-}
-
-static enum kvsim_status take_facts(const struct serve_config *config, struct record_plan *plan,
-                                    struct facts *out, struct kvsim_error *err)
-{
-    const struct workload_spec *workload = &config->workload;
-    *out =
-        (struct facts){.load = has_sessions(workload) ? RECORD_LOAD_SESSION_RATE : RECORD_LOAD_RATE,
-                       .can_replicate = true,
-                       .demand = (double)NAN};
-    out->requests = workload->request_limit;
-    out->start = 1;
-    switch (workload->process) {
-    case WORKLOAD_POISSON:
-    case WORKLOAD_GAMMA:
-    case WORKLOAD_WEIBULL:
-    case WORKLOAD_DETERMINISTIC:
-        if (isfinite(workload->rate_per_s))
-            out->start = out->demand = workload->rate_per_s;
-        return KVSIM_OK;
-    case WORKLOAD_CLOSED_LOOP:
-        out->load = RECORD_LOAD_CONCURRENCY;
-        out->is_whole = true;
-        out->start = out->demand = workload->concurrency;
-        return KVSIM_OK;
-    case WORKLOAD_TRACE:
-        return take_trace(workload, out, err);
-    case WORKLOAD_PROFILE:
-        out->replaces_arrival = true;
-        out->requests = workload->request_limit > 0 ? workload->request_limit : 10000;
-        take_stages(workload, plan, out);
-        return KVSIM_OK;
-    case WORKLOAD_MMPP:
-    case WORKLOAD_ALL_AT_ONCE:
-    default:
-        break;
-    }
-    enum kvsim_status status =
-        base_fail(err, KVSIM_ERR_SCENARIO, "a plan needs arrivals that have a rate to be changed");
-    base_error_key(err, "workload.arrival.process");
-    base_error_hint(err, "poisson, gamma, weibull, deterministic, profile, closed_loop or trace");
-    return status;
 }
 
 /* ---- candidates ---- */
@@ -152,7 +53,7 @@ struct candidate_work {
     struct record_plan *plan;
     size_t index;
     struct study_overrides overrides;
-    struct facts facts;
+    struct study_plan_load load;
     struct study_plan_search search;
 };
 
@@ -234,7 +135,7 @@ static enum kvsim_status resolve(struct candidate_work *work, struct kvsim_diags
     if (cell.scenario != NULL) {
         const struct serve_config *config = scenario_config(cell.scenario);
         take_config(work, candidate, config);
-        status = take_facts(config, work->plan, &work->facts, err);
+        status = study_plan_take_load(config, work->plan, &work->load, err);
         if (status != KVSIM_OK)
             base_error_at(err, work->request->path, 0, 0);
     }
@@ -254,9 +155,9 @@ static void begin_search(struct candidate_work *work, struct kvsim_diags *diags)
                  .text = request->text,
                  .overrides = work->overrides.at,
                  .override_count = work->overrides.count,
-                 .load = work->facts.load,
-                 .replaces_arrival = work->facts.replaces_arrival,
-                 .requests = work->facts.requests,
+                 .load = work->load.load,
+                 .replaces_arrival = work->load.replaces_arrival,
+                 .requests = work->load.requests,
                  .base_replicas = candidate->base_replicas,
                  .jobs = request->jobs,
                  .executor = request->executor,
@@ -264,11 +165,11 @@ static void begin_search(struct candidate_work *work, struct kvsim_diags *diags)
                  .confidence = request->confidence},
         .diags = diags,
         .candidate_number = work->index + 1,
-        .is_whole = work->facts.is_whole,
-        .can_replicate = work->facts.can_replicate,
-        .start = work->facts.start,
+        .is_whole = work->load.is_whole,
+        .can_replicate = work->load.can_replicate,
+        .start = work->load.start,
         .tolerance = TOLERANCE,
-        .most = work->facts.is_whole ? CLIENTS_MAX : HUGE_VAL,
+        .most = work->load.is_whole ? STUDY_PLAN_CLIENTS_MAX : HUGE_VAL,
     };
 }
 
@@ -277,12 +178,12 @@ static void size_stages(struct candidate_work *work, struct record_candidate *ca
 {
     double per_replica = candidate->counted_load / (double)candidate->base_replicas;
     double total_s = 0, elastic_s = 0;
-    if (work->facts.stage_count == 0 || !(per_replica > 0) || candidate->replicas == 0)
+    if (work->load.stage_count == 0 || !(per_replica > 0) || candidate->replicas == 0)
         return;
-    for (size_t i = 0; i < work->facts.stage_count; i++) {
-        const struct workload_stage *stage = &work->facts.stages[i];
+    for (size_t i = 0; i < work->load.stage_count; i++) {
+        const struct workload_stage *stage = &work->load.stages[i];
         double seconds = (double)stage->duration_ns / 1e9;
-        double replicas = fmax(1, ceil(stage_peak(stage) / per_replica - 1e-9));
+        double replicas = fmax(1, ceil(study_plan_stage_peak(stage) / per_replica - 1e-9));
         total_s += seconds;
         elastic_s += seconds * replicas;
     }
@@ -306,86 +207,6 @@ static enum kvsim_status prepare(struct candidate_work *work, struct kvsim_diags
     return status;
 }
 
-/* ---- the demand ---- */
-
-static enum kvsim_status fail_demand(const struct candidate_work *work, struct kvsim_error *err)
-{
-    static const char *const forms[RECORD_LOAD_COUNT] = {
-        "arrivals have a rate, such as 5/s", "a closed loop has clients, a whole number such as 64",
-        "a trace has a speed, such as 1.5, or a rate, such as 5/s",
-        "sessions come at a rate, such as 5/s"};
-    enum kvsim_status status =
-        base_fail(err, KVSIM_ERR_USAGE, "--demand: %s is not the load of this scenario: %s",
-                  work->request->demand_text == NULL ? "it" : work->request->demand_text,
-                  forms[work->facts.load]);
-    base_error_at(err, "kvsim plan", 0, 0);
-    base_error_key(err, "demand");
-    return status;
-}
-
-/* The stated demand in the unit of the scenario's load. */
-static enum kvsim_status read_demand(const struct candidate_work *work, double *out,
-                                     struct kvsim_error *err)
-{
-    const struct study_plan_request *request = work->request;
-    const struct facts *facts = &work->facts;
-    *out = request->demand;
-    switch (facts->load) {
-    case RECORD_LOAD_CONCURRENCY:
-        if (request->demand_is_rate || *out < 1 || *out > CLIENTS_MAX || *out > floor(*out))
-            return fail_demand(work, err);
-        break;
-    case RECORD_LOAD_SPEEDUP:
-        if (request->demand_is_rate)
-            *out /= facts->natural_rate;
-        if (!(*out > 0) || !isfinite(*out))
-            return fail_demand(work, err);
-        break;
-    case RECORD_LOAD_RATE:
-    case RECORD_LOAD_SESSION_RATE:
-    case RECORD_LOAD_COUNT:
-    default:
-        if (!request->demand_is_rate)
-            return fail_demand(work, err);
-    }
-    return KVSIM_OK;
-}
-
-static enum kvsim_status fail_different(const struct candidate_work *work, double demand,
-                                        struct kvsim_error *err)
-{
-    const struct record_plan *plan = work->plan;
-    enum kvsim_status status = base_fail(
-        err, KVSIM_ERR_USAGE,
-        "the candidates have different demands, %.4g %s and %.4g %s: a plan compares them "
-        "under one",
-        plan->demand, record_load_unit(plan->load), demand, record_load_unit(work->facts.load));
-    base_error_at(err, "kvsim plan", 0, 0);
-    base_error_key(err, "axis");
-    base_error_hint(err, plan->load == work->facts.load ? "--demand states one for all of them"
-                                                        : "one plan for each kind of arrivals");
-    return status;
-}
-
-static enum kvsim_status take_demand(struct candidate_work *work, struct kvsim_error *err)
-{
-    struct record_plan *plan = work->plan;
-    double demand = work->facts.demand;
-    enum kvsim_status status = KVSIM_OK;
-    if (!isnan(work->request->demand))
-        status = read_demand(work, &demand, err);
-    if (status != KVSIM_OK)
-        return status;
-    bool is_same = plan->load == work->facts.load &&
-                   ((isnan(plan->demand) && isnan(demand)) || !(fabs(plan->demand - demand) > 0));
-    if (plan->has_demand && !is_same)
-        return fail_different(work, demand, err);
-    plan->has_demand = true;
-    plan->load = work->facts.load;
-    plan->demand = demand;
-    return KVSIM_OK;
-}
-
 /* What can be told without a run: that it starts, under what demand, and that its uncertain inputs stay in range. */
 static enum kvsim_status look_ahead(struct candidate_work *work, struct kvsim_diags *diags,
                                     struct kvsim_error *err)
@@ -394,7 +215,7 @@ static enum kvsim_status look_ahead(struct candidate_work *work, struct kvsim_di
     if (status != KVSIM_OK ||
         work->plan->candidates[work->index].status == RECORD_CANDIDATE_REFUSED)
         return status;
-    status = take_demand(work, err);
+    status = study_plan_take_demand(work->request, &work->load, work->plan, err);
     return status == KVSIM_OK ? study_plan_check_doubt(&work->search, err) : status;
 }
 
@@ -423,14 +244,14 @@ static enum kvsim_status do_candidate(struct candidate_work *work, struct kvsim_
 static enum kvsim_status do_all(
     const struct study_plan_request *request, struct record_plan *plan,
     enum kvsim_status (*act)(struct candidate_work *, struct kvsim_diags *, struct kvsim_error *),
-    struct facts *facts, struct kvsim_diags *diags, struct kvsim_error *err)
+    struct study_plan_load *load, struct kvsim_diags *diags, struct kvsim_error *err)
 {
     enum kvsim_status status = KVSIM_OK;
     for (size_t i = 0; i < plan->candidate_count && status == KVSIM_OK; i++) {
         struct candidate_work work = {.request = request, .plan = plan, .index = i};
         status = act(&work, diags, err);
-        if (work.facts.stage_count > 0)
-            *facts = work.facts;
+        if (work.load.stage_count > 0)
+            *load = work.load;
         base_vec_free(&work.overrides);
     }
     return status;
@@ -496,14 +317,14 @@ static int compare_candidates(const void *left, const void *right)
     return order;
 }
 
-static void describe_stages(struct record_plan *plan, const struct facts *facts)
+static void describe_stages(struct record_plan *plan, const struct study_plan_load *load)
 {
     const struct record_candidate *best = &plan->candidates[0];
     double per_replica = best->counted_load / (double)best->base_replicas;
-    for (size_t i = 0; i < facts->stage_count && per_replica > 0; i++) {
-        double peak = stage_peak(&facts->stages[i]);
+    for (size_t i = 0; i < load->stage_count && per_replica > 0; i++) {
+        double peak = study_plan_stage_peak(&load->stages[i]);
         struct record_plan_stage stage = {.peak_rate = peak,
-                                          .duration_s = (double)facts->stages[i].duration_ns / 1e9,
+                                          .duration_s = (double)load->stages[i].duration_ns / 1e9,
                                           .replicas =
                                               (int64_t)fmax(1, ceil(peak / per_replica - 1e-9))};
         base_vec_push(&plan->stages, stage);
@@ -517,7 +338,7 @@ static enum kvsim_status show_run(const struct candidate_work *work, struct kvsi
     struct record_plan *plan = work->plan;
     const struct record_candidate *best = work->search.candidate;
     struct study_probe_answer answer;
-    struct study_probe_ask ask = {.load = best->max_load > 0 ? best->max_load : work->facts.start,
+    struct study_probe_ask ask = {.load = best->max_load > 0 ? best->max_load : work->load.start,
                                   .replications = work->search.replications,
                                   .run = &plan->run};
     if (best->is_verified) { // by a run with the scenario's replications
@@ -546,7 +367,7 @@ static enum kvsim_status look_at_best(const struct study_plan_request *request,
     struct candidate_work work = {.request = request, .plan = plan, .index = best};
     enum kvsim_status status = prepare(&work, diags, err);
     base_require(plan->candidates[best].status != RECORD_CANDIDATE_REFUSED); // see refuse_all()
-    if (work.facts.can_replicate) // the answer's own random numbers
+    if (work.load.can_replicate) // the answer's own random numbers
         work.search.replications = plan->candidates[best].replications;
     if (status == KVSIM_OK && request->uncertain_count > 0)
         status = study_plan_doubt(&work.search, plan->demand, err);
@@ -581,7 +402,7 @@ static enum kvsim_status refuse_all(const struct study_plan_request *request,
 enum kvsim_status study_plan(const struct study_plan_request *request, struct record_plan *out,
                              struct kvsim_diags *diags, struct kvsim_error *err)
 {
-    struct facts facts = {.stage_count = 0};
+    struct study_plan_load load = {.stage_count = 0};
     enum kvsim_status status;
     out->confidence = request->confidence;
     out->demand = (double)NAN;
@@ -590,9 +411,9 @@ enum kvsim_status study_plan(const struct study_plan_request *request, struct re
     out->start = request->start;
     out->spare_replicas = request->spare_replicas;
     name_values(request, out);
-    status = do_all(request, out, look_ahead, &facts, diags, err);
+    status = do_all(request, out, look_ahead, &load, diags, err);
     if (status == KVSIM_OK)
-        status = do_all(request, out, do_candidate, &facts, diags, err);
+        status = do_all(request, out, do_candidate, &load, diags, err);
     if (status == KVSIM_OK)
         status = refuse_all(request, out, err);
     if (status == KVSIM_OK && (request->uncertain_count > 0 || request->run_wanted))
@@ -600,7 +421,7 @@ enum kvsim_status study_plan(const struct study_plan_request *request, struct re
     if (status != KVSIM_OK)
         return status;
     qsort(out->candidates, out->candidate_count, sizeof *out->candidates, compare_candidates);
-    describe_stages(out, &facts);
+    describe_stages(out, &load);
     study_plan_forecast(out, &out->candidates[0]);
     return KVSIM_OK;
 }

@@ -7,6 +7,20 @@
 #include "study/plan.h"
 #include "study/probe.h"
 
+#define STUDY_PLAN_CLIENTS_MAX 1e7 /* of a closed loop */
+
+/* What load a scenario is under, and how it can be changed. */
+struct study_plan_load {
+    enum record_load load;
+    bool replaces_arrival, is_whole, can_replicate;
+    double start;        /* the load of the first probe */
+    double demand;       /* NaN: the scenario has none */
+    double natural_rate; /* of a trace, arrivals per second at its own speed */
+    uint64_t requests;
+    struct workload_stage *stages; /* of a profile; in the plan's arena */
+    size_t stage_count;
+};
+
 /* A probe as the search sees it. */
 struct study_plan_point {
     double load, margin, standard_error, rounds;
@@ -35,6 +49,16 @@ struct study_plan_search {
     } points;
 };
 
+/* Fails where arrivals have no rate that could be changed. */
+enum kvsim_status study_plan_take_load(const struct serve_config *config, struct record_plan *plan,
+                                       struct study_plan_load *out, struct kvsim_error *err);
+/* The highest rate within a stage of a profile: its ends, or the crest of its wave. */
+double study_plan_stage_peak(const struct workload_stage *stage);
+/* Fills the plan's load and demand: the stated one in the scenario's unit, else its own. Fails where it is no such load, and
+ * where another candidate has another one. */
+enum kvsim_status study_plan_take_demand(const struct study_plan_request *request,
+                                         const struct study_plan_load *load,
+                                         struct record_plan *plan, struct kvsim_error *err);
 /* Asks at a load with search->replicas; a refusal is KVSIM_ERR_REFUSED with the reason. */
 enum kvsim_status study_plan_ask(struct study_plan_search *search, double load,
                                  struct study_plan_point *out, struct kvsim_error *err);
