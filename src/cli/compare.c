@@ -92,6 +92,8 @@ static enum kvsim_status read_operands(struct session *session, struct base_aren
     for (size_t i = 0; i < args->operands.count; i++) {
         const char *word = args->operands.at[i];
         if (is_override(word)) {
+            if (word[strlen(word) - 1] == '=')
+                return fail_usage(err, word, "has no value", "null takes the key away");
             overrides++;
             continue;
         }

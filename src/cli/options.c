@@ -251,6 +251,9 @@ static enum kvsim_status read_set(const struct parser *parser, const struct cli_
     const char *equals = strchr(value, '=');
     if (equals == NULL || equals == value)
         return fail_value(parser, option, value, "expected KEY=VALUE", err);
+    if (equals[1] == '\0') // an unset variable of a shell, most often
+        return fail_value(parser, option, value, "the value is missing; null takes the key away",
+                          err);
     const char *key = base_arena_copy_n(&parser->args->arena, value, (size_t)(equals - value));
     add_override(parser->args, key, equals + 1);
     return KVSIM_OK;

@@ -148,6 +148,12 @@ static enum kvsim_status open_steps(struct session *session, struct kvsim_error 
 {
     const struct cli_args *args = session->args;
     const char *path = args->steps_path, *doing = "write the steps";
+    if (strcmp(path, "-") == 0) {
+        base_fail(err, KVSIM_ERR_USAGE, "--steps writes a file, and - is none");
+        base_error_hint(err, "standard output is the report's");
+        base_error_at(err, "kvsim run", 0, 0);
+        return KVSIM_ERR_USAGE;
+    }
     if (!args->is_unstored && report_file_is(path, db_path_of(args)))
         return report_file_fail_kept(path, doing, "the database", err);
     if (report_file_is(path, args->operands.at[0]))

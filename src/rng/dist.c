@@ -162,10 +162,10 @@ static enum kvsim_status init_fixed(struct rng_dist *dist, double value, const c
 {
     if (!isfinite(value) || (dist->whole && (value < 1.0 || value > WHOLE_MAX)))
         return fail_key(err, key, "out-of-range",
-                        dist->whole ? "a count of tokens must be from 1 to 2^53"
+                        dist->whole ? "a count must be from 1 to 2^53"
                                     : "the value must be a finite number");
     if (dist->whole && value != floor(value) && dist->kind == RNG_FIXED)
-        return fail_key(err, key, "not-whole", "a count of tokens must be a whole number");
+        return fail_key(err, key, "not-whole", "a count must be a whole number");
     if (value < dist->low)
         return fail_key(err, "min", "no-mass", "the only value lies below 'min'");
     if (value > dist->high)
@@ -338,9 +338,9 @@ static enum kvsim_status check_bin(const struct rng_bin *bin, bool whole, struct
     if (!isfinite(bin->weight) || bin->weight < 0.0)
         return fail_key(err, "bins", "out-of-range", "a bin's weight must be a number, 0 or more");
     if (whole && (bin->low < 1.0 || bin->high > WHOLE_MAX))
-        return fail_key(err, "bins", "out-of-range", "a count of tokens must be from 1 to 2^53");
+        return fail_key(err, "bins", "out-of-range", "a count must be from 1 to 2^53");
     if (whole && bin->low == bin->high && bin->low != floor(bin->low))
-        return fail_key(err, "bins", "not-whole", "a count of tokens must be a whole number");
+        return fail_key(err, "bins", "not-whole", "a count must be a whole number");
     return KVSIM_OK;
 }
 

@@ -153,7 +153,7 @@ static enum kvsim_status read_step(struct reader *reader, double value, double c
                               "'cdf' must rise from row to row, up to 1");
     if (value != floor(value))
         return conf_rows_fail(reader->rows, reader->low, err, "not-whole",
-                              "a count of tokens must be a whole number");
+                              "a count must be a whole number");
     if (reader->has_before && value <= reader->value_before)
         return conf_rows_fail(reader->rows, reader->low, err, "out-of-order",
                               "'value' must rise from row to row");
@@ -181,7 +181,7 @@ static enum kvsim_status read_row(struct reader *reader, struct kvsim_error *err
         return KVSIM_OK;
     if (!isfinite(value) || value < 1.0)
         return conf_rows_fail(reader->rows, reader->low, err, "out-of-range",
-                              "a count of tokens must be at least 1");
+                              "a count must be at least 1");
     if (reader->layout == LAYOUT_RANGES)
         return read_range(reader, value, weight, err);
     if (reader->layout == LAYOUT_CDF)

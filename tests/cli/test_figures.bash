@@ -23,10 +23,10 @@ expect 1 '[0-9,]+ of [0-9,]+ requests were still in the system when the run ende
     --set workload.arrival.rate=1000/s --set run.requests=5000 --set engine.max_num_seqs=1
 
 # What is not known is no number.
-expect 1 'usd_per_mtok_output < 1: missed \(not known\)' "$kvsim" small.yaml --no-store --set hardware.price= \
+expect 1 'usd_per_mtok_output < 1: missed \(not known\)' "$kvsim" small.yaml --no-store --set hardware.price=null \
     --set 'require=["usd_per_mtok_output < 1"]'
 for format in text json markdown csv; do
-    "$kvsim" small.yaml --no-store --format "$format" --set hardware.price= \
+    "$kvsim" small.yaml --no-store --format "$format" --set hardware.price=null \
         --set 'require=["usd_per_mtok_output < 1"]' >out 2>/dev/null || true
     ! grep -qwi 'nan' out || fault "nan in the result as $format"
 done

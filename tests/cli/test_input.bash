@@ -15,6 +15,11 @@ refused() {
     expect 3 "$1" "$kvsim" "$2.yaml"
 }
 
+# What a shell's unset variable leaves is not the default.
+expect 2 'run.requests=: the value is missing; null takes the key away' "$kvsim" small.yaml --no-store --set run.requests=
+expect 2 'run.requests= has no value' "$kvsim" compare small.yaml run.requests= --no-store
+expect 2 'steps writes a file, and - is none' "$kvsim" small.yaml --no-store --steps -
+
 # Texts that are no scenario.
 head -c 4096 /dev/urandom >noise.yaml
 refused '^noise\.yaml:?[0-9:]*: error: ' noise

@@ -213,7 +213,7 @@ END_TEST
 START_TEST(the_run_that_is_shown_is_the_one_behind_the_answer)
 {
     struct study_plan_request request = usual();
-    request.half_width = 0.03; // more replications than the scenario has
+    request.half_width = 0.1; // more replications than the scenario has
     request.run_wanted = true;
     request.demand = 40; // too much to be simulated whole
     request.demand_is_rate = true;
@@ -350,7 +350,7 @@ START_TEST(the_ends_lie_about_the_answer_itself)
         {"price.usd_per_gpu_hour", RECORD_SPREAD_UNIFORM, 0.5},
         {"workload.output_tokens", RECORD_SPREAD_UNIFORM, 0.5}};
     struct study_plan_request request = usual();
-    request.half_width = 0.03; // more replications than the scenario has
+    request.half_width = 0.1; // more replications than the scenario has
     request.uncertain = inputs;
     request.uncertain_count = 3;
     must_make(poisson,
