@@ -37,16 +37,30 @@ static bool next_word(const char **list, char word[NAME_MAX_LENGTH + 1])
     return length > 0;
 }
 
+/* `key` is one of the blank-separated words. */
+static bool list_has(const char *list, const char *key)
+{
+    while (*list != '\0') {
+        const char *at = key;
+        while (*at != '\0' && *list != ' ' && plain(*list) == plain(*at)) {
+            list++;
+            at++;
+        }
+        if (*at == '\0' && (*list == ' ' || *list == '\0'))
+            return true;
+        while (*list != ' ' && *list != '\0')
+            list++;
+        list += *list == ' ';
+    }
+    return false;
+}
+
 const struct base_field *base_field_find(const struct base_field *table, const char *key)
 {
-    char word[NAME_MAX_LENGTH + 1];
     for (; table != NULL && table->key != NULL; table++) {
-        if (base_key_equal(table->key, key))
+        if (base_key_equal(table->key, key) ||
+            (table->also != NULL && key[0] != '\0' && list_has(table->also, key)))
             return table;
-        for (const char *also = table->also; next_word(&also, word);) {
-            if (base_key_equal(word, key))
-                return table;
-        }
     }
     return NULL;
 }

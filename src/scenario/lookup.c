@@ -1,8 +1,8 @@
 /*
  * lookup.c - models, hardware and engines by name: file names and aliases, place by place, the copies in the binary last.
  *
- * The first place that knows a name wins. Within a place a name that two files claim is refused with the list, and so is
- * a name whose words are found in several ("a100-80gb"). Case does not count.
+ * The first place that knows a name wins. Within a place the file of that name does; an alias that two files claim is
+ * refused with the list, and so is a name whose words are found in several ("a100-80gb"). Case does not count.
  */
 #include "scenario/lookup.h"
 
@@ -381,6 +381,30 @@ static bool find_path(const struct wanted *wanted, struct scenario_file *out)
     return read_known(wanted, &known, out);
 }
 
+/* NAME.yaml of a place, without a look at its other files. */
+static bool find_named(struct base_arena *arena, const char *kind, const char *place,
+                       const char *name, struct scenario_known *out)
+{
+    const char *base = base_arena_printf(arena, "%s.yaml", name);
+    if (strchr(name, '/') != NULL || !is_data_file(base))
+        return false;
+    const char *path = base_arena_printf(arena, "%s/%s", place == NULL ? kind : place, base);
+    if (place != NULL) {
+        const char *head = read_head(arena, path);
+        *out = describe(arena, path, head);
+        return head[0] != '\0';
+    }
+    for (size_t i = 0; i < scenario_embedded_count; i++) {
+        const struct scenario_embedded *file = &scenario_embedded_files[i];
+        if (strcmp(file->path, path) == 0) {
+            *out = describe(arena, file->path, (const char *)file->bytes);
+            out->embedded = file;
+            return true;
+        }
+    }
+    return false;
+}
+
 bool scenario_find_data(struct scenario_reader *reader, enum scenario_data kind,
                         const struct conf_node *node, const char *key, const char *name,
                         struct scenario_file *out)
@@ -395,6 +419,13 @@ bool scenario_find_data(struct scenario_reader *reader, enum scenario_data kind,
     for (size_t i = 0; i < place_count && !decided; i++) {
         struct scenario_known_list list = {0};
         bool is_beside = places[i] != NULL && strcmp(places[i], reader->beside) == 0;
+        struct scenario_known named;
+        if (find_named(reader->arena, scenario_data_name(kind), places[i], name, &named) &&
+            fits_kind(&named, kind, is_beside)) {
+            decided = true;
+            ok = read_known(&wanted, &named, out);
+            break;
+        }
         scenario_list_place(reader->arena, kind, places[i], &list);
         const struct scenario_known *known = find_first(&list, name);
         if (known != NULL && fits_kind(known, kind, is_beside)) {

@@ -188,8 +188,45 @@ START_TEST(a_path_is_taken_beside_the_scenario)
 }
 END_TEST
 
+START_TEST(a_file_of_that_name_comes_before_aliases_and_two_aliases_are_refused)
+{
+    struct loaded loaded;
+    char folder[128], path[256];
+    loaded_begin(&loaded);
+    snprintf(folder, sizeof folder, "%s/models", loaded.folder);
+    mkdir(folder, 0700);
+    write_model(folder, "mine", 3);
+    static const char *const others[] = {"other", "third"};
+    for (size_t i = 0; i < 2; i++) {
+        char text[512];
+        int length = snprintf(text, sizeof text, MINE, others[i], 5);
+        snprintf(text + length, sizeof text - (size_t)length, "aliases: [mine, shared]\n");
+        snprintf(path, sizeof path, "%s/%s.yaml", folder, others[i]);
+        write_text(path, text);
+    }
+    write_text(loaded.path, "model: mine\n" REST);
+    loaded_run(&loaded, SCENARIO_FOR_RUN, NULL, 0);
+    ck_assert_int_eq(loaded.status, KVSIM_OK);
+    ck_assert_uint_eq(loaded.config->model->layer_count, 3);
+    scenario_free(loaded.scenario);
+    loaded.scenario = NULL;
+    write_text(loaded.path, "model: shared\n" REST);
+    loaded_run(&loaded, SCENARIO_FOR_RUN, NULL, 0);
+    ck_assert_int_ne(loaded.status, KVSIM_OK);
+    ck_assert_str_eq(loaded.diags.at[0].code, "ambiguous-name");
+    static const char *const all[] = {"mine", "other", "third"};
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s.yaml", folder, all[i]);
+        unlink(path);
+    }
+    rmdir(folder);
+    loaded_end(&loaded);
+}
+END_TEST
+
 CHECK_MAIN("scenario.lookup", a_name_belongs_to_one_file,
            a_name_is_found_whatever_its_case_and_by_every_alias,
            a_name_that_fits_several_is_refused_with_the_list, an_unknown_name_names_the_nearest,
            the_scenarios_own_folder_comes_first_then_the_data_folder,
-           a_scenario_that_is_called_like_a_model_is_none, a_path_is_taken_beside_the_scenario)
+           a_scenario_that_is_called_like_a_model_is_none, a_path_is_taken_beside_the_scenario,
+           a_file_of_that_name_comes_before_aliases_and_two_aliases_are_refused)
