@@ -61,6 +61,11 @@ const struct serve_config *scenario_config(const struct scenario *scenario);
 /* Finds mean_held_blocks where the load left it out, before the config is shared; it stays unknown where no request can
  * be served. */
 void scenario_complete(struct scenario *scenario);
+/* What mean_held_blocks depends on, as text, where the load left it out: scenarios with equal keys have the same. False where
+ * nothing is left to be found, and for traces. */
+bool scenario_held_key(const struct scenario *scenario, char key[33]);
+/* In place of scenario_complete(). */
+void scenario_give_held(struct scenario *scenario, double mean_held_blocks);
 void scenario_free(struct scenario *scenario);
 
 /* Finds a model, hardware or engine by name, alias or path in this order: beside the scenario, $KVSIM_DATA,

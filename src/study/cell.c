@@ -1,6 +1,7 @@
 #include "study/cell.h"
 
 #include "base/text.h"
+#include "study/memo.h"
 #include "study/study.h"
 
 #include <stdio.h>
@@ -138,7 +139,7 @@ enum kvsim_status study_cell_run(struct study_cell *cell, unsigned jobs, unsigne
     struct study_options options = {
         .jobs = jobs, .mode = SERVE_JUMP, .executor = cell->executor, .source = &source};
     if (status == KVSIM_OK)
-        scenario_complete(cell->scenario);
+        study_memo_complete(cell->memo, cell->scenario);
     if (status == KVSIM_OK)
         status = study_run(scenario_config(cell->scenario), &options, out, err);
     if (status == KVSIM_OK)

@@ -15,6 +15,7 @@
 #include <stddef.h>
 
 struct study_executor;
+struct study_memo;
 
 enum study_cell_state {
     STUDY_CELL_NEW,
@@ -30,6 +31,7 @@ struct study_cell {
     size_t override_count;
     bool rows_unwanted;              /* see scenario_request */
     struct study_executor *executor; /* of its replications; NULL: threads of this process */
+    struct study_memo *memo;         /* NULL: none */
 
     enum study_cell_state state;
     struct scenario

@@ -4,6 +4,7 @@
 #include "study/plan.h"
 
 #include "study/cell.h"
+#include "study/memo.h"
 #include "study/plan_int.h"
 
 #include <math.h>
@@ -152,6 +153,7 @@ static void begin_search(struct candidate_work *work, struct kvsim_diags *diags)
         .plan = work->plan,
         .candidate = candidate,
         .base = {.path = request->path,
+                 .memo = request->memo,
                  .text = request->text,
                  .overrides = work->overrides.at,
                  .override_count = work->overrides.count,
@@ -399,8 +401,9 @@ static enum kvsim_status refuse_all(const struct study_plan_request *request,
     return status;
 }
 
-enum kvsim_status study_plan(const struct study_plan_request *request, struct record_plan *out,
-                             struct kvsim_diags *diags, struct kvsim_error *err)
+static enum kvsim_status make_plan(const struct study_plan_request *request,
+                                   struct record_plan *out, struct kvsim_diags *diags,
+                                   struct kvsim_error *err)
 {
     struct study_plan_load load = {.stage_count = 0};
     enum kvsim_status status;
@@ -424,4 +427,14 @@ enum kvsim_status study_plan(const struct study_plan_request *request, struct re
     describe_stages(out, &load);
     study_plan_forecast(out, &out->candidates[0]);
     return KVSIM_OK;
+}
+
+enum kvsim_status study_plan(const struct study_plan_request *request, struct record_plan *out,
+                             struct kvsim_diags *diags, struct kvsim_error *err)
+{
+    struct study_plan_request asked = *request;
+    asked.memo = study_memo_open();
+    enum kvsim_status status = make_plan(&asked, out, diags, err);
+    study_memo_close(asked.memo);
+    return status;
 }

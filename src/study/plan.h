@@ -30,6 +30,8 @@ struct study_uncertain {
     double spread; /* 0.2 = 20 % each way */
 };
 
+struct study_memo;
+
 struct study_plan_request {
     const char *path;
     const struct scenario_text *text; /* see scenario_request */
@@ -53,6 +55,7 @@ struct study_plan_request {
     int64_t samples; /* of the uncertain inputs, for the probability */
     void (*progress)(void *context, const struct study_plan_progress *progress); /* may be NULL */
     void *progress_context;
+    struct study_memo *memo; /* study_plan()'s own; the caller's is not looked at */
 };
 
 /* KVSIM_ERR_REFUSED when no candidate can start: the first reason in `err`; KVSIM_ERR_USAGE for a demand that is not in the

@@ -291,7 +291,8 @@ enum kvsim_status study_probe(const struct study_probe_base *base,
                               .overrides = overrides.at,
                               .override_count = overrides.count,
                               .rows_unwanted = true,
-                              .executor = base->executor};
+                              .executor = base->executor,
+                              .memo = base->memo};
     study_cell_resolve(&cell);
     enum kvsim_status status = KVSIM_OK;
     if (cell.state == STUDY_CELL_INVALID) {

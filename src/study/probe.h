@@ -36,6 +36,7 @@ struct study_probe_base {
     int64_t base_replicas;
     unsigned jobs;
     struct study_executor *executor; /* of the replications; NULL: threads of this process */
+    struct study_memo *memo;         /* NULL: none */
     struct store *store;             /* NULL: nothing is kept or taken up */
     double confidence;               /* of "surely", one-sided */
 };

@@ -4,6 +4,7 @@
 #include "store/sweep.h"
 #include "study/cell.h"
 #include "study/errand.h"
+#include "study/memo.h"
 #include "study/study.h"
 #include "study/team.h"
 
@@ -32,6 +33,7 @@ struct work {
     struct record_sweep *sweep;
     struct study_sweep_counts *counts;
     struct kvsim_diags *diags;
+    struct study_memo *memo;
     struct base_arena arena; /* of overrides */
     struct study_cell
         *bases; /* one for each combination of ordinary keys, where special axes need them */
@@ -76,7 +78,8 @@ static void init_cell(const struct work *work, struct study_cell *cell,
                                 .text = work->request->text,
                                 .overrides = overrides->at,
                                 .override_count = overrides->count,
-                                .rows_unwanted = true};
+                                .rows_unwanted = true,
+                                .memo = work->memo};
 }
 
 static void resolve_base(void *context, size_t index)
@@ -599,13 +602,18 @@ static void release(struct work *work)
     base_free(work->same_as);
     base_free(work->tasks);
     base_arena_release(&work->arena);
+    study_memo_close(work->memo);
 }
 
 enum kvsim_status study_sweep(const struct study_sweep_request *request, struct record_sweep *out,
                               struct study_sweep_counts *counts, struct kvsim_diags *diags,
                               struct kvsim_error *err)
 {
-    struct work work = {.request = request, .sweep = out, .counts = counts, .diags = diags};
+    struct work work = {.request = request,
+                        .sweep = out,
+                        .counts = counts,
+                        .diags = diags,
+                        .memo = study_memo_open()};
     *counts = (struct study_sweep_counts){.simulated = 0};
     base_arena_init(&work.arena);
     enum kvsim_status status = do_sweep(&work, err);
