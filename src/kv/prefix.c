@@ -583,3 +583,43 @@ int64_t kv_prefix_uniform_blocks(const struct kv_prefix *prefix, bool *evicts)
     *evicts = head != NULL && head->node != NULL;
     return head != NULL ? head->hi - head->lo : 0;
 }
+
+/* ---- along the queue ---- */
+
+void kv_prefix_walk_queue(const struct kv_prefix *prefix, struct kv_queue_walk *out)
+{
+    *out = prefix->is_old_order ? (struct kv_queue_walk){.extent = kv_evict_first(&prefix->idle)}
+                                : (struct kv_queue_walk){.blank = prefix->blank_blocks};
+}
+
+int64_t kv_queue_walk_alike(const struct kv_queue_walk *walk, bool *evicts)
+{
+    const struct kv_extent *extent = walk->extent;
+    *evicts = walk->blank == 0 && (extent == NULL || extent->node != NULL);
+    if (walk->blank > 0) {
+        return walk->blank;
+    }
+    return extent == NULL ? INT64_MAX : extent->hi - extent->lo - walk->passed;
+}
+
+int64_t kv_queue_walk_pass(struct kv_queue_walk *walk, int64_t blocks)
+{
+    int64_t held = 0;
+    while (blocks > 0) {
+        bool evicts;
+        int64_t here = kv_queue_walk_alike(walk, &evicts);
+        here = here < blocks ? here : blocks;
+        held += evicts ? here : 0;
+        blocks -= here;
+        if (walk->blank > 0) {
+            walk->blank -= here;
+        } else if (walk->extent != NULL) {
+            walk->passed += here;
+            if (walk->passed == walk->extent->hi - walk->extent->lo) {
+                walk->extent = walk->extent->after;
+                walk->passed = 0;
+            }
+        }
+    }
+    return held;
+}

@@ -85,6 +85,13 @@ struct kv_prefix_kind {
     uint32_t first, count;
 };
 
+/* Along the free queue from its head on, changing nothing; INT64_MAX blank ones: nothing that is taken holds content. */
+struct kv_queue_walk {
+    int64_t blank;                  /* the next ones are empty; behind them */
+    const struct kv_extent *extent; /* NULL: all others hold content */
+    int64_t passed;                 /* blocks of it */
+};
+
 struct kv_prefix {
     int64_t block_tokens;
     uint32_t table_count;
@@ -146,6 +153,12 @@ void kv_prefix_commit(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64
 /* Transfer `number` reads blocks [lo, hi) that the sequence holds; adds them to `out`. */
 void kv_prefix_note_store(struct kv_prefix_seq *seq, int64_t lo, int64_t hi, uint64_t number,
                           struct kv_sources *out);
+/* The walk stands at the head of the queue as it is now. */
+void kv_prefix_walk_queue(const struct kv_prefix *prefix, struct kv_queue_walk *out);
+/* The next blocks that are taken, all blank or (evicts) all with content; 0: nothing is known of the next one. */
+int64_t kv_queue_walk_alike(const struct kv_queue_walk *walk, bool *evicts);
+/* Passes the next `blocks`, no more than are free; returns how many of them hold content. */
+int64_t kv_queue_walk_pass(struct kv_queue_walk *walk, int64_t blocks);
 /* How many blocks can be taken while all of them are blank, or (evicts) all of them hold content. */
 int64_t kv_prefix_uniform_blocks(const struct kv_prefix *prefix, bool *evicts);
 

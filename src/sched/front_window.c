@@ -12,6 +12,10 @@ void sched_front_windows_init(struct sched_front_windows *windows, const struct 
     for (size_t w = 0; w < tables->window_count; w++) {
         windows->at[w].drop = sched_rhythm_new(arena, tables->block_tokens);
     }
+    if (tells_drops && tables->window_count > 0) {
+        windows->counted =
+            base_arena_array(arena, (size_t)tables->block_tokens, sizeof *windows->counted);
+    }
 }
 
 void sched_front_windows_release(struct sched_front_windows *windows)
@@ -19,6 +23,10 @@ void sched_front_windows_release(struct sched_front_windows *windows)
     base_free(windows->events);
     windows->events = NULL;
     base_vec_free(&windows->due);
+    base_vec_free(&windows->kept);
+    for (int64_t i = 0; windows->counted != NULL && i < windows->tables->block_tokens; i++) {
+        base_vec_free(&windows->counted[i]);
+    }
 }
 
 /* ---- the calendar ---- */
@@ -28,12 +36,14 @@ static uint64_t step_of(struct sched_window_event event)
     return event.seq->windows[event.window].event_step;
 }
 
+static bool stands_before(struct sched_window_event a, struct sched_window_event b)
+{
+    return a.seq->place != b.seq->place ? a.seq->place < b.seq->place : a.window < b.window;
+}
+
 static bool is_before(struct sched_window_event a, struct sched_window_event b)
 {
-    if (step_of(a) != step_of(b)) {
-        return step_of(a) < step_of(b);
-    }
-    return a.seq->place != b.seq->place ? a.seq->place < b.seq->place : a.window < b.window;
+    return step_of(a) != step_of(b) ? step_of(a) < step_of(b) : stands_before(a, b);
 }
 
 static void put(struct sched_front_windows *windows, size_t index, struct sched_window_event event)
@@ -92,6 +102,29 @@ static void event_remove(struct sched_front_windows *windows, size_t index)
     }
 }
 
+/* ---- lists by place ---- */
+
+static void list_put(struct sched_window_events *list, struct sched_window_event event)
+{
+    base_vec_push(list, event);
+    size_t i = list->count - 1;
+    for (; i > 0 && stands_before(event, list->at[i - 1]); i--) {
+        list->at[i] = list->at[i - 1];
+    }
+    list->at[i] = event;
+}
+
+static void list_drop(struct sched_window_events *list, const struct sched_seq *seq, size_t w)
+{
+    size_t i = 0;
+    while (list->at[i].seq != seq || list->at[i].window != w) {
+        i++;
+    }
+    for (list->count--; i < list->count; i++) {
+        list->at[i] = list->at[i + 1];
+    }
+}
+
 /* ---- one member ---- */
 
 static int64_t tokens_now(const struct sched_front *front, const struct sched_seq *seq)
@@ -121,31 +154,27 @@ static int64_t visible_tokens(const struct sched_front_windows *windows, size_t 
 }
 
 // A member of a full sliding window gives a block back in step s if (base + s - f - W + 1) mod b == 0.
-static void count_drop(struct sched_front_windows *windows, size_t w, const struct sched_seq *seq,
+static void count_drop(struct sched_front_windows *windows, size_t w, struct sched_seq *seq,
                        int64_t by)
 {
-    int64_t residue =
-        windows->in_flight_tokens + windows->tables->windows[w].tokens - 1 - seq->front_base;
-    sched_rhythm_add(windows->at[w].drop, windows->tables->block_tokens, residue, by);
+    int64_t block = windows->tables->block_tokens, before = windows->tables->windows[w].tokens - 1;
+    int64_t residue = (windows->in_flight_tokens + before - seq->front_base) % block;
+    residue += residue < 0 ? block : 0;
+    sched_rhythm_add(windows->at[w].drop, block, residue, by);
+    if (!windows->tells_drops) {
+        return;
+    }
+    windows->counted_count += by;
+    if (by > 0) {
+        list_put(&windows->counted[residue], (struct sched_window_event){seq, w});
+    } else {
+        list_drop(&windows->counted[residue], seq, w);
+    }
 }
 
 static int64_t next_multiple(int64_t value, int64_t of)
 {
     return (value + of - 1) / of * of;
-}
-
-// A member of a full sliding window with `tokens` in the cache gives its next block back in so many steps.
-static int64_t steps_to_drop(const struct sched_front_windows *windows, size_t w, int64_t tokens)
-{
-    int64_t before = windows->in_flight_tokens + windows->tables->windows[w].tokens - 1;
-    return next_multiple(tokens - before, windows->tables->block_tokens) + before - tokens;
-}
-
-static bool has_event(const struct sched_front_windows *windows, size_t w,
-                      enum sched_window_phase phase)
-{
-    return phase != SCHED_WINDOW_FULL ||
-           (windows->tells_drops && windows->tables->windows[w].table_count > 0);
 }
 
 // What comes next for a member with `tokens` in the cache, in how many steps.
@@ -168,7 +197,6 @@ static enum sched_window_phase next_phase(const struct sched_front_windows *wind
     if (*steps >= 0) {
         return SCHED_WINDOW_LEDGER;
     }
-    *steps = steps_to_drop(windows, w, tokens);
     return SCHED_WINDOW_FULL;
 }
 
@@ -198,8 +226,7 @@ static void count_growth(struct sched_front_windows *windows, size_t w, struct s
     enum sched_window_phase phase = seq->windows[w].phase;
     at->cost_growing += restarts || phase == SCHED_WINDOW_COST ? sign : 0;
     at->visible_growing += restarts || phase != SCHED_WINDOW_FULL ? sign : 0;
-    if (phase == SCHED_WINDOW_FULL && windows->tables->windows[w].table_count > 0 &&
-        !windows->tells_drops) {
+    if (phase == SCHED_WINDOW_FULL && windows->tables->windows[w].table_count > 0) {
         count_drop(windows, w, seq, sign);
     }
 }
@@ -222,7 +249,7 @@ void sched_front_windows_join(struct sched_front *front, struct sched_seq *seq)
         own->phase = next_phase(windows, w, seq->computed, &steps);
         count_tokens(windows, w, seq->computed, 1);
         count_growth(windows, w, seq, 1);
-        if (has_event(windows, w, own->phase)) {
+        if (own->phase != SCHED_WINDOW_FULL) {
             own->event_step = front->step + (uint64_t)steps;
             event_add(windows, (struct sched_window_event){seq, w});
         }
@@ -234,7 +261,7 @@ void sched_front_windows_leave(struct sched_front *front, struct sched_seq *seq)
     struct sched_front_windows *windows = &front->windows;
     for (size_t w = 0; w < windows->tables->window_count; w++) {
         struct sched_seq_window *own = &seq->windows[w];
-        if (has_event(windows, w, own->phase)) {
+        if (own->phase != SCHED_WINDOW_FULL) {
             event_remove(windows, own->heap_index);
         }
         count_tokens(windows, w, seq->computed, -1);
@@ -245,7 +272,7 @@ void sched_front_windows_leave(struct sched_front *front, struct sched_seq *seq)
 
 /* ---- a step ---- */
 
-// Blocks of one table that come back with the event; a chunk's, which come back at once.
+// Blocks of one table that come back with the event: of a chunk all at once, of a sliding window one.
 static int64_t happen(struct sched_front *front, struct sched_seq *seq, size_t w)
 {
     struct sched_front_windows *windows = &front->windows;
@@ -264,12 +291,8 @@ static int64_t happen(struct sched_front *front, struct sched_seq *seq, size_t w
         blocks = passed_blocks(windows, w, tokens) - passed_blocks(windows, w, tokens - 1);
         own->phase = SCHED_WINDOW_COST;
         own->event_step += (uint64_t)(window->tokens - flight);
-    } else if (own->phase == SCHED_WINDOW_LEDGER) {
-        own->phase = SCHED_WINDOW_FULL;
-        own->event_step += (uint64_t)steps_to_drop(windows, w, tokens);
     } else {
-        blocks = 1;
-        own->event_step += (uint64_t)windows->tables->block_tokens;
+        own->phase = SCHED_WINDOW_FULL;
     }
     count_growth(windows, w, seq, 1);
     return blocks;
@@ -288,7 +311,7 @@ int64_t sched_front_windows_begin_step(struct sched_front *front)
         if (blocks > 0 && windows->tells_drops) {
             base_vec_push(&windows->due, event);
         }
-        if (!has_event(windows, event.window, event.seq->windows[event.window].phase)) {
+        if (event.seq->windows[event.window].phase == SCHED_WINDOW_FULL) {
             event_remove(windows, 0);
         } else {
             sift_down(windows, 0, event);
@@ -296,6 +319,12 @@ int64_t sched_front_windows_begin_step(struct sched_front *front)
         front->generation++;
     }
     base_assert(windows->event_count == 0 || step_of(windows->events[0]) > front->step);
+    if (windows->counted_count > 0) {
+        const struct sched_window_events *counted = sched_front_windows_counted(front, 0);
+        for (size_t i = 0; i < counted->count; i++) {
+            list_put(&windows->due, counted->at[i]);
+        }
+    }
     return all + sched_front_windows_drop(front, 1);
 }
 
@@ -306,12 +335,11 @@ int64_t sched_front_windows_drop(struct sched_front *front, int64_t steps)
     for (size_t w = 0; w < windows->tables->window_count; w++) {
         struct sched_front_window *at = &windows->at[w];
         int64_t whole = steps / block, rest = steps % block;
-        if (windows->tables->windows[w].table_count == 0 || windows->tells_drops) {
+        if (windows->tables->windows[w].table_count == 0) {
             continue;
         }
-        // Each member of a full window gives one block back in block_tokens steps.
-        int64_t blocks = whole * (front->count - at->visible_growing) +
-                         sched_rhythm_sum(at->drop, front->residue, rest);
+        int64_t blocks = sched_rhythm_sum(at->drop, front->residue, rest);
+        blocks += whole > 0 ? whole * sched_rhythm_sum(at->drop, 0, block) : 0;
         at->dropped_blocks += blocks;
         all += blocks * windows->tables->windows[w].table_count;
     }
@@ -328,6 +356,12 @@ void sched_front_windows_grow(struct sched_front *front, int64_t steps)
     }
 }
 
+const struct sched_window_events *sched_front_windows_counted(const struct sched_front *front,
+                                                              int64_t ahead)
+{
+    return &front->windows.counted[sched_front_residue(front, ahead)];
+}
+
 int64_t sched_front_windows_drop_of(const struct sched_front *front, const struct sched_seq *seq)
 {
     const struct sched_front_windows *windows = &front->windows;
@@ -340,9 +374,9 @@ int64_t sched_front_windows_drop_of(const struct sched_front *front, const struc
 }
 
 int64_t sched_front_window_passed(const struct sched_front *front, const struct sched_seq *seq,
-                                  size_t window)
+                                  size_t window, int64_t ahead)
 {
-    return passed_blocks(&front->windows, window, tokens_now(front, seq));
+    return passed_blocks(&front->windows, window, tokens_now(front, seq) + ahead);
 }
 
 int64_t sched_front_window_passed_before(const struct sched_front *front,

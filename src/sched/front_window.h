@@ -5,8 +5,9 @@
  * and a block comes back each block_tokens steps (sliding); or they start again with each chunk, whose blocks come back at
  * once (chunked). So a step is a few numbers, as in front.h: sums, how many members still grow, and how many give a block
  * back at each step modulo block_size. What changes these numbers is an event of one member: the calendar (a heap by front
- * step) has one entry per member and window. With a prefix cache it matters whose block comes back, so there each block is an
- * event too.
+ * step) has one entry per member and window. With a prefix cache it matters whose block comes back and in which order, so
+ * there members stand in lists by the step at which they give one back, and of a stretch the blocks that do not become free,
+ * since others hold them, are told apart (`kept`).
  *
  * Two counts differ by the steps in flight f (0, asynchronous 1). Cost: keys that one query sees. Ledger: tokens that any
  * query in flight sees, and blocks that are freed by what has been processed. With c tokens before the step, sliding:
@@ -32,7 +33,7 @@ struct sched_front;
 enum sched_window_phase {
     SCHED_WINDOW_COST,   /* cost's count reaches the window, or the end of a chunk */
     SCHED_WINDOW_LEDGER, /* the ledger's does */
-    SCHED_WINDOW_FULL, /* the window slides: where drops are told one by one the next block, else nothing */
+    SCHED_WINDOW_FULL,   /* the window slides: nothing */
 };
 
 /* Of a sequence. */
@@ -56,18 +57,31 @@ struct sched_window_event {
     size_t window;
 };
 
+struct sched_window_events {
+    struct sched_window_event *at;
+    size_t count, capacity;
+};
+
+/* Blocks that came back `ahead` steps after the front's next one and that somebody else holds. */
+struct sched_window_kept {
+    int64_t ahead, blocks;
+};
+
 struct sched_front_windows {
     const struct kv_tables *tables;
     int64_t in_flight_tokens; /* f */
     struct sched_front_window at[KV_WINDOWS_MAX];
     struct sched_window_event *events; /* heap, by step and place */
     size_t event_count, event_capacity;
-    bool
-        tells_drops; /* each block that comes back is an event: a prefix cache must know whose it is */
+    bool tells_drops; /* a prefix cache must know whose block comes back; then: */
+    struct sched_window_events *counted; /* [block_tokens]: who is counted in `drop`, by place */
+    int64_t counted_count;
+    struct sched_window_events due; /* who gives blocks back in this step, by place */
     struct {
-        struct sched_window_event *at;
+        struct sched_window_kept *at;
         size_t count, capacity;
-    } due; /* then: members that give blocks back in this step, by place */
+    } kept;              /* of the steps of a stretch that were asked for last */
+    int64_t given_steps; /* of the coming ones, whose blocks have come back already */
 };
 
 void sched_front_windows_init(struct sched_front_windows *windows, const struct kv_tables *tables,
@@ -88,11 +102,15 @@ int64_t sched_front_windows_begin_step(struct sched_front *front);
 int64_t sched_front_windows_drop(struct sched_front *front, int64_t steps);
 /* Tokens of `steps` steps; no events beyond the first, which has begun. */
 void sched_front_windows_grow(struct sched_front *front, int64_t steps);
+/* With a prefix cache, who gives a block back in the step that comes `ahead` >= 0 steps after the next one, without an event;
+ * by place. */
+const struct sched_window_events *sched_front_windows_counted(const struct sched_front *front,
+                                                              int64_t ahead);
 /* Blocks that one member gives back in the step front->step, as in begin_step. */
 int64_t sched_front_windows_drop_of(const struct sched_front *front, const struct sched_seq *seq);
-/* Of one table of a window, once the step front->step has begun; and before. */
+/* Of one table of a window, once the step has begun that comes `ahead` steps after front->step; and before front->step. */
 int64_t sched_front_window_passed(const struct sched_front *front, const struct sched_seq *seq,
-                                  size_t window);
+                                  size_t window, int64_t ahead);
 int64_t sched_front_window_passed_before(const struct sched_front *front,
                                          const struct sched_seq *seq, size_t window);
 /* Blocks of all tables that a member has given back so far. */

@@ -138,6 +138,12 @@ static inline void sched_finish(struct sched *sched, struct sched_seq *seq, bool
 void sched_count_windows(const struct sched *sched, uint64_t first_plan, int64_t *visible_tokens,
                          int64_t *dropped_blocks);
 
+/*
+ * Within a stretch, with a prefix cache: what the windows give back in the next `steps` steps, behind those that this was said
+ * of before, comes back; which of it does not become free stands in front.windows.kept. sched_advance() follows.
+ */
+void sched_give_back_ahead(struct sched *sched, int64_t steps);
+
 static inline bool sched_has_tier(const struct sched *sched)
 {
     return sched->options->tier.chunk_blocks > 0;

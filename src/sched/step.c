@@ -31,7 +31,7 @@ void sched_init(struct sched *sched, const struct sched_ops *ops,
     *sched = (struct sched){.ops = ops, .options = options, .pool = pool, .next_number = 1};
     sched->waiting.order = options->order;
     sched_front_init(&sched->front, arena, &pool->tables, options->async_scheduling,
-                     kv_paged_has_cache(pool), class_count);
+                     pool->prefix != NULL, class_count);
     int64_t extra = (options->async_scheduling ? 2 : 1) * options->max_num_batched_tokens;
     for (size_t w = 0; w < pool->tables.window_count; w++) {
         sched->window_caps[w] = kv_window_admission_cap(
@@ -537,12 +537,10 @@ static int64_t provable_steps(const struct sched *sched, const struct sched_plan
     uint64_t left = final_step - sched->front.step;
     int64_t limit = left > INT32_MAX ? INT32_MAX : (int64_t)left;
     int64_t blocks = sched->pool->free_blocks;
-    if (prefix != NULL) {
+    if (prefix != NULL && sched_has_tier(sched) && sched_offload_minds_eviction(sched)) {
         bool evicts;
         blocks = kv_prefix_uniform_blocks(prefix, &evicts);
-        if (evicts && sched_has_tier(sched) && sched_offload_minds_eviction(sched)) {
-            blocks = 0;
-        }
+        blocks = evicts ? 0 : blocks;
     } else if (radix != NULL) {
         blocks = radix->blank_blocks; // the next one takes a whole piece out of the tree
     }
@@ -555,6 +553,11 @@ static int64_t provable_steps(const struct sched *sched, const struct sched_plan
     }
     uint64_t quiet = sched_front_windows_quiet_steps(&sched->front);
     limit = quiet < (uint64_t)limit ? (int64_t)quiet : limit;
+    if (prefix != NULL) {
+        // Blocks are taken from one end of the queue and come back at the other: those that are there now are enough.
+        return sched_front_runway(&sched->front, blocks / sched->pool->tables.growing_tables,
+                                  limit);
+    }
     return sched_front_windows_runway(&sched->front, blocks, sched->head_needs, limit);
 }
 
@@ -645,6 +648,10 @@ void sched_advance_front(struct sched *sched, struct sched_plan *plan, int64_t s
     base_require(steps >= 1 && steps <= plan->valid_steps);
     struct sched_front *front = &sched->front;
     int64_t dropped = sched_front_windows_drop(front, steps);
+    if (sched->pool->prefix != NULL) {
+        sched_give_back_ahead(sched, steps - front->windows.given_steps);
+        front->windows.given_steps = dropped = 0;
+    }
     int64_t needed = sched_front_advance(front, steps) * sched->pool->tables.growing_tables;
     // Blocks that come back are taken again: only the balance shows, and within the stretch there were enough at each step.
     if (dropped > needed) {

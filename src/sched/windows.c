@@ -88,7 +88,41 @@ void sched_drop_due(struct sched *sched, uint64_t place)
         }
         before = event.seq;
         give_back(sched, event.seq, event.window,
-                  sched_front_window_passed(&sched->front, event.seq, event.window), 0);
+                  sched_front_window_passed(&sched->front, event.seq, event.window, 0), 0);
+    }
+}
+
+// In the step that comes `ahead` steps after the front's next one, all its members; returns the blocks of all tables.
+static int64_t give_back_counted(struct sched *sched, int64_t ahead)
+{
+    const struct sched_window_events *due = sched_front_windows_counted(&sched->front, ahead);
+    int64_t blocks = 0;
+    for (size_t i = 0; i < due->count; i++) {
+        struct sched_window_event event = due->at[i];
+        if (i == 0 || due->at[i - 1].seq != event.seq) {
+            begin_release(sched);
+        }
+        give_back(sched, event.seq, event.window,
+                  sched_front_window_passed(&sched->front, event.seq, event.window, ahead), 0);
+        blocks += window_at(sched, event.window)->table_count;
+    }
+    return blocks;
+}
+
+void sched_give_back_ahead(struct sched *sched, int64_t steps)
+{
+    struct sched_front_windows *windows = &sched->front.windows;
+    windows->kept.count = 0;
+    int64_t ahead = windows->given_steps;
+    windows->given_steps += steps;
+    for (; windows->counted_count > 0 && ahead < windows->given_steps; ahead++) {
+        int64_t idle_before = sched->pool->prefix->idle_blocks;
+        int64_t blocks = give_back_counted(sched, ahead);
+        struct sched_window_kept kept = {ahead,
+                                         blocks - (sched->pool->prefix->idle_blocks - idle_before)};
+        if (kept.blocks > 0) {
+            base_vec_push(&windows->kept, kept);
+        }
     }
 }
 
@@ -96,7 +130,7 @@ void sched_drop_member(struct sched *sched, struct sched_seq *seq)
 {
     begin_release(sched);
     for (size_t w = 0; w < window_count(sched); w++) {
-        int64_t passed = sched_front_window_passed(&sched->front, seq, w);
+        int64_t passed = sched_front_window_passed(&sched->front, seq, w, 0);
         int64_t blocks = passed - sched_front_window_passed_before(&sched->front, seq, w);
         if (blocks > 0) {
             give_back(sched, seq, w, passed, blocks);

@@ -350,16 +350,18 @@ static void take_state(struct serve_replica *replica, const struct serve_flight 
     kv->promised_tokens = kv_paged_promised_tokens(&replica->pool);
     kv->fragmented_blocks = replica->sched.fragmented_blocks;
     kv->loading_blocks = replica->pool.loading_blocks;
+    state->queue = (struct kv_queue_walk){.blank = INT64_MAX};
     if (replica->pool.prefix != NULL) {
         kv->shared_blocks = replica->prefix.shared_blocks;
         kv->cached_blocks = replica->prefix.idle_blocks;
-        kv_prefix_uniform_blocks(&replica->prefix, &state->evicts);
+        kv_prefix_walk_queue(&replica->prefix, &state->queue);
     } else if (replica->pool.radix != NULL) {
         kv->shared_blocks = replica->radix.shared_blocks;
         kv->cached_blocks = replica->radix.idle_blocks;
     }
     kv->sequences = (int64_t)replica->sched.running.count;
     state->window_count = replica->pool.tables.window_count;
+    state->keeps_content = replica->pool.prefix != NULL;
 }
 
 // The step that runs from now on, if any.
@@ -419,16 +421,20 @@ static void step_state(struct serve_replica *replica, int64_t ahead)
     const struct kv_tables *tables = &replica->pool.tables;
     struct kv_paged_state *kv = &replica->tally.state.kv;
     int64_t residue = sched_front_residue(front, ahead);
-    int64_t taken = front->boundary[residue] * tables->growing_tables;
+    sched_give_back_ahead(&replica->sched, 1);
+    int64_t kept = front->windows.kept.count > 0 ? front->windows.kept.at[0].blocks : 0;
+    int64_t taken = front->boundary[residue] * tables->growing_tables, given = 0;
     kv->live_tokens += front->count;
     for (size_t w = 0; w < tables->window_count; w++) {
         const struct sched_front_window *window = &front->windows.at[w];
         kv->visible_tokens[w] += window->visible_growing;
         kv->dropped_blocks[w] += window->drop[residue];
-        taken -= window->drop[residue] * tables->windows[w].table_count;
+        given += window->drop[residue] * tables->windows[w].table_count;
     }
-    kv->used_blocks += taken;
-    kv->cached_blocks -= replica->tally.state.evicts ? taken : 0;
+    kv->used_blocks += taken - given + kept;
+    kv->shared_blocks -= kept;
+    kv->cached_blocks -= kv_queue_walk_pass(&replica->tally.state.queue, taken);
+    kv->cached_blocks += replica->tally.state.keeps_content ? given - kept : 0;
 }
 
 // What the windows of a stretch's first step hold, and what they gain with each further one.
@@ -475,6 +481,7 @@ static void take_stretch(struct serve_replica *replica, struct serve_flight *new
         if (done > 0) {
             step_state(replica, done - 1);
         }
+        sched_give_back_ahead(&replica->sched, count - 1);
         replica->tally.state.bound = piece.bound;
         serve_tally_stretch(&replica->tally, &piece, count, front, done);
         done += count;

@@ -164,10 +164,11 @@ static base_i128 steps_integral(const struct cost_piece *piece, int64_t count, b
 
 /* ---- the peak of a stretch ---- */
 
-/* A stretch as its blocks come and go: its intervals, and the place in the rhythm of the step after the first one. */
+/* A stretch as its blocks come and go: its intervals, and the step after the first one: its place in the rhythm, and by how
+ * much it comes after the front's next one. */
 struct rhythm {
     const struct sched_front *front;
-    int64_t count, at;
+    int64_t count, at, ahead;
 };
 
 static int64_t place_of(const struct rhythm *rhythm, int64_t step)
@@ -225,6 +226,36 @@ static int64_t first_of_most_in_rhythm(const struct rhythm *rhythm, int64_t *blo
     return best;
 }
 
+// The same where some that come back stay held by others.
+static int64_t first_of_most_in_steps(const struct rhythm *rhythm, int64_t *blocks)
+{
+    const struct sched_front_windows *windows = &rhythm->front->windows;
+    int64_t now = 0, best = 0;
+    size_t next = 0;
+    *blocks = 0;
+    for (int64_t i = 0; i < rhythm->count - 1; i++) {
+        now += taken_at(rhythm, i);
+        if (next < windows->kept.count && windows->kept.at[next].ahead == rhythm->ahead + i) {
+            now += windows->kept.at[next++].blocks;
+        }
+        best = now > *blocks ? i + 1 : best;
+        *blocks = now > *blocks ? now : *blocks;
+    }
+    return best;
+}
+
+// Blocks that came back in the first steps of the stretch and stayed held.
+static int64_t kept_of_steps(const struct rhythm *rhythm, int64_t steps)
+{
+    const struct sched_front_windows *windows = &rhythm->front->windows;
+    int64_t blocks = 0;
+    for (size_t i = 0; i < windows->kept.count; i++) {
+        bool is_before = windows->kept.at[i].ahead < rhythm->ahead + steps;
+        blocks += is_before ? windows->kept.at[i].blocks : 0;
+    }
+    return blocks;
+}
+
 // What the first steps of the stretch add to something that changes by `steps_of` in the rhythm.
 static int64_t sum_of_steps(const struct rhythm *rhythm, const sched_rhythm *steps_of,
                             int64_t steps)
@@ -241,28 +272,39 @@ static void note_stretch_peak(struct serve_tally *tally, const struct rhythm *rh
     const struct sched_front *front = rhythm->front;
     bool has_windows = gives_blocks_back(front);
     int64_t blocks = taken, i = 0;
-    if (has_windows) {
+    if (has_windows && front->windows.kept.count > 0) {
+        i = first_of_most_in_steps(rhythm, &blocks);
+    } else if (has_windows) {
         i = first_of_most_in_rhythm(rhythm, &blocks);
     }
     if (tally->state.kv.used_blocks + blocks <= tally->peak.used_blocks) {
         return;
     }
     i = has_windows ? i : first_of_most(rhythm);
+    const struct kv_tables *tables = front->windows.tables;
+    struct kv_queue_walk queue = tally->state.queue;
     struct kv_paged_state *peak = &tally->peak;
     *peak = tally->state.kv;
     peak->used_blocks += blocks;
-    peak->cached_blocks -= tally->state.evicts ? blocks : 0;
+    int64_t kept = kept_of_steps(rhythm, i);
+    peak->shared_blocks -= kept;
+    peak->cached_blocks -=
+        kept + kv_queue_walk_pass(&queue, sum_of_steps(rhythm, front->boundary, i) *
+                                              tables->growing_tables);
     peak->live_tokens += front->count * i;
-    for (size_t w = 0; w < front->windows.tables->window_count; w++) {
+    for (size_t w = 0; w < tables->window_count; w++) {
         const struct sched_front_window *window = &front->windows.at[w];
+        int64_t dropped = sum_of_steps(rhythm, window->drop, i);
         peak->visible_tokens[w] += window->visible_growing * i;
-        peak->dropped_blocks[w] += sum_of_steps(rhythm, window->drop, i);
+        peak->dropped_blocks[w] += dropped;
+        peak->cached_blocks +=
+            tally->state.keeps_content ? dropped * tables->windows[w].table_count : 0;
     }
 }
 
 /* ---- a stretch ---- */
 
-/* What windows give back within a stretch: the integral, and how much it is at its end. */
+/* What windows give back within a stretch and nobody else holds: the integral, and how much it is at its end. */
 struct given_back {
     base_i128 later;
     int64_t blocks;
@@ -288,7 +330,40 @@ static struct given_back add_windows(struct serve_tally *tally, const struct cos
         back.later += later * tables;
         back.blocks += dropped * tables;
     }
+    for (size_t i = 0; i < windows->kept.count; i++) {
+        struct sched_window_kept kept = windows->kept.at[i];
+        base_i128 later = ticks - cost_piece_sum(piece, kept.ahead - rhythm->ahead + 1);
+        tally->sum.shared_blocks -= later * kept.blocks;
+        kv->shared_blocks -= kept.blocks;
+        back.later -= later * kept.blocks;
+        back.blocks -= kept.blocks;
+    }
     return back;
+}
+
+// Integral of the contents that are lost within the stretch to the `*taken` blocks, themselves `later` in all; how many they
+// are. Where the queue holds both empty blocks and others it is walked step by step.
+static base_i128 add_evicted(struct serve_tally *tally, const struct cost_piece *piece,
+                             const struct rhythm *rhythm, base_i128 ticks, base_i128 later,
+                             int64_t taken, int64_t *evicted)
+{
+    bool evicts;
+    struct kv_queue_walk *queue = &tally->state.queue;
+    if (kv_queue_walk_alike(queue, &evicts) >= taken) {
+        *evicted = kv_queue_walk_pass(queue, taken);
+        return evicts ? later : 0;
+    }
+    const struct sched_front *front = rhythm->front;
+    base_i128 sum = 0;
+    *evicted = 0;
+    for (int64_t i = 0; taken > 0; i++) {
+        int64_t here = front->boundary[place_of(rhythm, i)] * front->windows.tables->growing_tables;
+        int64_t lost = kv_queue_walk_pass(queue, here);
+        sum += lost > 0 ? lost * (ticks - cost_piece_sum(piece, i + 1)) : 0;
+        *evicted += lost;
+        taken -= here;
+    }
+    return sum;
 }
 
 void serve_tally_stretch(struct serve_tally *tally, const struct cost_piece *piece, int64_t count,
@@ -303,26 +378,30 @@ void serve_tally_stretch(struct serve_tally *tally, const struct cost_piece *pie
     base_i128 weighted =
         piece->first_ticks * sum_below(count) + piece->delta_ticks * squares_below(count);
     tally->sum.live_tokens += kv->live_tokens * ticks + front->count * weighted;
-    struct rhythm rhythm = {front, count, sched_front_residue(front, ahead)};
+    struct rhythm rhythm = {front, count, sched_front_residue(front, ahead), ahead};
     int64_t taken, tables = front->windows.tables->growing_tables;
     base_i128 later = steps_integral(piece, count, ticks, front->boundary, front->block_tokens,
                                      rhythm.at, &taken);
     note_stretch_peak(tally, &rhythm, taken * tables);
     later = tables == 1 ? later : later * tables;
     taken *= tables;
+    int64_t evicted;
+    base_i128 less_cached = add_evicted(tally, piece, &rhythm, ticks, later, taken, &evicted);
     if (tally->state.window_count > 0) {
         struct given_back back = add_windows(tally, piece, &rhythm, ticks, weighted);
         later -= back.later;
         taken -= back.blocks;
+        less_cached -= tally->state.keeps_content ? back.later : 0;
+        evicted -= tally->state.keeps_content ? back.blocks : 0;
     }
     tally->sum.used_blocks += kv->used_blocks * ticks + later;
-    if (kv->cached_blocks != 0 || tally->state.evicts) {
-        tally->sum.cached_blocks += kv->cached_blocks * ticks - (tally->state.evicts ? later : 0);
+    if (kv->cached_blocks != 0 || less_cached != 0) {
+        tally->sum.cached_blocks += kv->cached_blocks * ticks - less_cached;
     }
     tally->since_ticks += ticks;
     kv->live_tokens += front->count * (count - 1);
     kv->used_blocks += taken;
-    kv->cached_blocks -= tally->state.evicts ? taken : 0;
+    kv->cached_blocks -= evicted;
 }
 
 void serve_tally_set_waiting(struct serve_tally *tally, base_i128 now, int64_t waiting)

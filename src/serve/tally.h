@@ -17,9 +17,10 @@
 #include <stdbool.h>
 
 struct serve_state {
-    struct kv_paged_state kv; /* promised and fragmented: constant between turns */
-    size_t window_count;      /* of account in it */
-    bool evicts;              /* a block that is taken loses what it held */
+    struct kv_paged_state kv;   /* promised and fragmented: constant between turns */
+    size_t window_count;        /* of account in it */
+    struct kv_queue_walk queue; /* what the blocks hold that are taken next */
+    bool keeps_content;         /* what a window gives back stays cached */
     bool is_busy, has_prefill;
     enum cost_bound bound;
     enum sched_wait wait; /* of the head of the queue, as of the last turn */
