@@ -366,15 +366,25 @@ static double measured_bytes(const struct row *row, const struct kv_waterfall *a
     return real_of(row, "kv_pool_tokens") / at->pages.block_tokens * block_bytes;
 }
 
+/* The card by name, with the memory that the log states in place of the part's usual one. A name in braces is no part that
+ * kvsim has a file of. */
+static void set_hardware(struct row *row)
+{
+    const char *part = text_of(row, "hardware");
+    if (has(row, "memory_gib") && part[0] == '{')
+        part = base_arena_printf(row->arena, "{name: %.*s, memory: %s GiB}",
+                                 (int)strcspn(part + 1, "}"), part + 1, text_of(row, "memory_gib"));
+    else if (has(row, "memory_gib"))
+        part = base_arena_printf(row->arena, "{base: %s, memory: %s GiB}", part,
+                                 text_of(row, "memory_gib"));
+    set(row, "hardware", part);
+}
+
 static enum kvsim_status check_predicted(struct row *row, struct record_validation_cases *out,
                                          struct kvsim_error *err)
 {
     struct kv_waterfall at;
-    const char *hardware = text_of(row, "hardware");
-    if (has(row, "memory_gib"))
-        hardware = base_arena_printf(row->arena, "{base: %s, memory: %s GiB}", hardware,
-                                     text_of(row, "memory_gib"));
-    set(row, "hardware", hardware);
+    set_hardware(row);
     if (!size_of(row, NULL, NULL, &at, err))
         return err->status;
     double measured = measured_bytes(row, &at);
@@ -389,7 +399,7 @@ static enum kvsim_status check_weights(struct row *row, struct record_validation
     struct kv_waterfall at;
     if (!has(row, "weights_gib"))
         return KVSIM_OK;
-    set(row, "hardware", text_of(row, "hardware"));
+    set_hardware(row);
     if (!size_of(row, NULL, NULL, &at, err))
         return err->status;
     double weights = (double)at.weights_bytes / at.layout.gpu_count;

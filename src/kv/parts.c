@@ -154,6 +154,12 @@ int64_t kv_parts_share_bytes(const struct kv_waterfall_inputs *inputs, const str
     return base > 0 ? budget_bytes(base, &inputs->gpu_memory_utilization) : base;
 }
 
+int64_t kv_parts_slots_per_sequence(const struct kv_waterfall_inputs *inputs)
+{
+    int64_t slots = inputs->sizing.state_slots_per_sequence;
+    return slots > 1 ? slots : 1;
+}
+
 // Of what is left for both, tokens and states by their share, in whole states.
 void kv_parts_share_with_states(const struct kv_waterfall_inputs *inputs, struct kv_parts *parts,
                                 struct kv_waterfall *out)
@@ -170,6 +176,7 @@ void kv_parts_share_with_states(const struct kv_waterfall_inputs *inputs, struct
     if (rest > 0)
         out->state_share_bytes = (int64_t)(rest * share->num / (share->num + share->den));
     out->state_slots = out->state_share_bytes / state_bytes;
+    out->state_sequences = out->state_slots / kv_parts_slots_per_sequence(inputs);
     states->bytes = out->state_slots * state_bytes;
     states->source = "a share of what is left, in whole states";
 }

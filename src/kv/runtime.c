@@ -122,7 +122,9 @@ static double tower_bytes(const struct kv_runtime_rule *rule, const struct spec_
 static double sampler_bytes(const struct kv_runtime_rule *rule, const struct spec_model *model,
                             const struct kv_runtime_shape *shape)
 {
-    int64_t rows = min_count(shape->max_num_seqs, shape->max_num_batched_tokens);
+    int64_t rows = rule->logit_rows == KV_LOGITS_OF_TOKENS
+                       ? shape->max_num_batched_tokens
+                       : min_count(shape->max_num_seqs, shape->max_num_batched_tokens);
     if (tower_runs(rule, model) && rule->encoder == KV_ENCODER_PROMPT)
         rows = min_count(rows, item_count(rule, model, shape));
     return (double)rows * model->vocabulary * rule->logit_bytes +

@@ -4,7 +4,7 @@
  *
  *   activation = max(tower, embeddings + max(layer, sampler))
  *     layer    = tokens * 2 B * (widest layer / TP + copies * hidden); experts: at most moe_chunk_tokens tokens at once
- *     sampler  = min(max_num_seqs, tokens) * vocabulary * logit_bytes + tokens * 2 B * hidden
+ *     sampler  = rows * vocabulary * logit_bytes + tokens * 2 B * hidden;  rows = min(max_num_seqs, tokens), or all tokens
  *     tower    = patches * 2 B * (pixels + 2 widths + (16 widths, or 5 without rotary, or 2 MLP widths) / TP)
  *     embeddings = what the tower hands over for its items, kept while the text model runs
  *   non_torch  = context, and collectives for each further rank
@@ -34,8 +34,14 @@ enum kv_encoder_profile {
     KV_ENCODER_PROMPT  /* vLLM V0 */
 };
 
+enum kv_logit_rows {
+    KV_LOGITS_OF_SEATS, /* the last token of each sequence */
+    KV_LOGITS_OF_TOKENS /* TGI's warm-up asks for the log-probability of every prompt token */
+};
+
 struct kv_runtime_rule {
-    double logit_bytes;            /* per sampled row and entry of the vocabulary */
+    double logit_bytes; /* per row and entry of the vocabulary */
+    enum kv_logit_rows logit_rows;
     double hidden_copies;          /* hidden-wide tensors alive beside the widest layer */
     int64_t moe_chunk_tokens;      /* 0: experts take all tokens at once */
     int64_t context_bytes;         /* non-torch memory that counts, one rank */

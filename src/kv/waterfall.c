@@ -144,9 +144,9 @@ static void limit_by_states(const struct kv_waterfall_inputs *inputs, struct kv_
 {
     if (!out->has_state_slots)
         return;
-    if (out->state_slots < out->concurrency_guaranteed)
-        out->concurrency_guaranteed = out->state_slots;
-    out->fits_demand = out->fits_demand && inputs->demand_sequences <= out->state_slots;
+    if (out->state_sequences < out->concurrency_guaranteed)
+        out->concurrency_guaranteed = out->state_sequences;
+    out->fits_demand = out->fits_demand && inputs->demand_sequences <= out->state_sequences;
 }
 
 static void set_concurrency(const struct kv_waterfall_inputs *inputs, struct kv_waterfall *out)
@@ -368,11 +368,13 @@ static void check_pool(const struct kv_waterfall_inputs *inputs, struct kv_water
     }
 }
 
-// `state_bytes`: of one sequence on one GPU of the stage that the slots are of.
-static void check_states(struct kv_waterfall *out, uint64_t state_bytes)
+// `state_bytes`: of one state on one GPU of the stage that the slots are of.
+static void check_states(const struct kv_waterfall_inputs *inputs, struct kv_waterfall *out,
+                         uint64_t state_bytes)
 {
-    if (out->starts && out->has_state_slots && out->state_slots == 0)
-        refuse(out, KV_STAGE_KV_CACHE, "state_pool", (int64_t)state_bytes, out->state_share_bytes);
+    if (out->starts && out->has_state_slots && out->state_sequences == 0)
+        refuse(out, KV_STAGE_KV_CACHE, "state_pool",
+               kv_parts_slots_per_sequence(inputs) * (int64_t)state_bytes, out->state_share_bytes);
 }
 
 static enum kvsim_status fail_key(struct kvsim_error *err, const char *key, const char *code,
@@ -508,7 +510,7 @@ static enum kvsim_status compute_stage(const struct kv_waterfall_inputs *inputs,
     if (!stated)
         check_card(inputs, &parts, out);
     check_pool(inputs, out);
-    check_states(out, out->pages.state_bytes_per_gpu);
+    check_states(inputs, out, out->pages.state_bytes_per_gpu);
     return KVSIM_OK;
 }
 
@@ -518,9 +520,10 @@ static void limit_by_stage(const struct kv_waterfall_inputs *inputs, const struc
 {
     out->has_state_slots = true;
     out->state_slots = at->state_slots;
+    out->state_sequences = at->state_sequences;
     out->state_share_bytes = at->state_share_bytes;
     limit_by_states(inputs, out);
-    check_states(out, at->pages.state_bytes_per_gpu);
+    check_states(inputs, out, at->pages.state_bytes_per_gpu);
 }
 
 // Every stage sizes its own pool, and the least number of blocks counts for all; so does that of states.
@@ -570,7 +573,8 @@ enum kvsim_status kv_waterfall_make(const struct kv_waterfall_inputs *inputs,
 {
     enum kvsim_status status = kv_waterfall_compute(inputs, out, err);
     if (status == KVSIM_OK && out->refusal.stage != KV_STAGE_NONE) {
-        bool has_states = !out->has_state_slots || out->state_slots > 0; // no length does without
+        bool has_states =
+            !out->has_state_slots || out->state_sequences > 0; // no length does without
         int64_t blocks = has_states ? out->kv_usable_blocks : 0;
         out->refusal.estimated_max_model_len =
             kv_pages_longest_sequence(&out->pages, blocks, inputs->max_model_len);

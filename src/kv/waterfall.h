@@ -112,6 +112,7 @@ struct kv_sizing {
     struct base_rational window_share;
     /* States outside the pool take so many bytes for one of the tokens' pool; den 0: one for each of max_num_seqs. */
     struct base_rational state_share;
+    int64_t state_slots_per_sequence; /* of such a share: running sequences need so many; 0 = 1 */
     enum {
         KV_POOL_BLOCKS, /* what is available, in whole blocks */
         KV_POOL_CELLS,  /* llama.cpp: what the contexts were said to be; it fits or does not */
@@ -211,8 +212,9 @@ struct kv_waterfall {
     int64_t kv_available_bytes;             /* the same over all GPUs */
     int64_t kv_pool_blocks, kv_pool_tokens; /* as the engine prints them */
     int64_t kv_usable_blocks, kv_usable_tokens; /* without reserved blocks */
-    bool has_state_slots; /* states have a share of the memory: how many fit is counted apart */
-    int64_t state_slots;  /* the share in whole states; of the stage with the fewest */
+    bool has_state_slots;    /* states have a share of the memory: how many fit is counted apart */
+    int64_t state_slots;     /* the share in whole states; of the stage with the fewest */
+    int64_t state_sequences; /* that may run with so many states */
     int64_t state_share_bytes; /* the share, per GPU */
     int64_t kv_window_tokens;  /* of windowed layers, where they have a pool of their own; else 0 */
     int64_t kv_pool_bytes, kv_pool_bytes_per_gpu;

@@ -28,6 +28,8 @@ enum kvsim_status kv_parts_find(const struct kv_waterfall_inputs *inputs,
 /* The fraction of what the parts before it leave of the memory. */
 int64_t kv_parts_share_bytes(const struct kv_waterfall_inputs *inputs, const struct kv_parts *parts,
                              uint64_t memory_bytes);
+/* States of a share that a running sequence needs, at least one. */
+int64_t kv_parts_slots_per_sequence(const struct kv_waterfall_inputs *inputs);
 /* Of what is left for both, tokens and states by their share, in whole states. */
 void kv_parts_share_with_states(const struct kv_waterfall_inputs *inputs, struct kv_parts *parts,
                                 struct kv_waterfall *out);

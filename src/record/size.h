@@ -83,7 +83,8 @@ struct record_size {
     int64_t kv_available_bytes, kv_available_bytes_per_gpu;
     int64_t kv_pool_bytes, kv_pool_bytes_per_gpu, kv_pool_blocks, kv_pool_tokens;
     int64_t kv_usable_blocks, kv_usable_tokens;
-    int64_t kv_window_tokens; /* windowed layers' own pool; 0 = none */
+    int64_t state_slots, state_sequences; /* states with a share of their own; 0 = they have none */
+    int64_t kv_window_tokens;             /* windowed layers' own pool; 0 = none */
     int64_t kv_pool_blocks_low, kv_pool_blocks_high;
     int64_t kv_slots, kv_slot_tokens; /* caches of cells only */
     int64_t swap_blocks;

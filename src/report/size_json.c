@@ -103,6 +103,10 @@ static void put_pool(struct report_json *json, const struct record_size *size)
     report_json_integer(json, "kv_pool_tokens", size->kv_pool_tokens);
     report_json_integer(json, "kv_usable_blocks", size->kv_usable_blocks);
     report_json_integer(json, "kv_usable_tokens", size->kv_usable_tokens);
+    if (size->state_slots != 0) {
+        report_json_integer(json, "state_slots", size->state_slots);
+        report_json_integer(json, "state_sequences", size->state_sequences);
+    }
     if (size->kv_window_tokens != 0)
         report_json_integer(json, "kv_window_tokens", size->kv_window_tokens);
     if (size->kv_slots != 0) {

@@ -127,6 +127,10 @@ static void print_pool(struct report_page *page, const struct record_size *size)
         (long long)size->block_bytes_per_gpu,
         base_print_count((double)size->kv_pool_tokens, tokens, sizeof tokens),
         base_print_count((double)size->kv_usable_tokens, usable, sizeof usable));
+    if (size->state_slots != 0)
+        report_page_line(page,
+                         "%lld recurrent states have a share of their own: %lld sequences at once",
+                         (long long)size->state_slots, (long long)size->state_sequences);
     if (size->kv_window_tokens != 0)
         report_page_line(page, "%lld tokens in the pool of the windowed layers",
                          (long long)size->kv_window_tokens);

@@ -166,7 +166,10 @@ static bool resolve_model_len(struct scenario_load *load)
             load->reader, load->engine, "engine.max_model_len", "missing-key",
             "'engine.max_model_len' is missing, and the model does not say its longest context");
     }
-    if (opts->max_model_len == 0) {
+    const struct conf_node *said = conf_get(load->engine, "max_model_len");
+    // A length that the profile takes where none is stated ends where the model does.
+    if (opts->max_model_len == 0 ||
+        (longest != 0 && opts->max_model_len > longest && !scenario_is_stated(said))) {
         opts->max_model_len = longest;
         derived_limit(load, "max_model_len", longest, "tokens",
                       "max_position_embeddings of the model");
@@ -175,8 +178,7 @@ static bool resolve_model_len(struct scenario_load *load)
     if (longest == 0 || opts->max_model_len <= longest)
         return true;
     return scenario_fail_hint(
-        load->reader, conf_get(load->engine, "max_model_len"), "engine.max_model_len",
-        "beyond-model",
+        load->reader, said, "engine.max_model_len", "beyond-model",
         base_arena_printf(load->reader->arena,
                           "at most %" PRId64 ", or state model.max_position_embeddings", longest),
         "'max_model_len' is %" PRId64 ", but %s reaches %" PRId64 " tokens", opts->max_model_len,

@@ -598,6 +598,33 @@ static bool stretch_positions(struct build *b)
     return true;
 }
 
+/* Newer configurations state the share of a head beside the other rotary keys. */
+static bool find_rotary_share(struct build *b, double *share)
+{
+    static const struct base_field field = {
+        .key = "partial_rotary_factor", .type = BASE_REAL, .min = 0, .max = 1};
+    const struct conf_node *node = conf_get(b->opts.rope_scaling, field.key);
+    *share = b->opts.partial_rotary_factor > 0 ? b->opts.partial_rotary_factor : 1;
+    return conf_is_null(node) ||
+           scenario_read_value(b->reader, node, &field, "model.rope_scaling.partial_rotary_factor",
+                               share);
+}
+
+static bool fill_rotary(struct build *b)
+{
+    struct spec_model *m = b->out;
+    const struct scenario_family *family = b->family;
+    bool rotary = family == NULL || !family->no_rope;
+    double share;
+    if (!find_rotary_share(b, &share))
+        return false;
+    double width = m->is_mla ? m->qk_rope_dim : share * m->head_dim;
+    m->rotary_dim = rotary ? (uint32_t)llround(width) : 0;
+    m->has_video_positions = (family != NULL && family->video_positions) ||
+                             !conf_is_null(conf_get(b->opts.rope_scaling, "mrope_section"));
+    return true;
+}
+
 static bool fill_vocabulary(struct build *b)
 {
     struct scenario_model_opts *o = &b->opts;
@@ -617,11 +644,7 @@ static bool fill_vocabulary(struct build *b)
     if (b->family != NULL && b->family->learned_positions)
         m->learned_position_count =
             (uint32_t)(o->max_position_embeddings + b->family->extra_positions);
-    bool rotary = b->family == NULL || !b->family->no_rope;
-    double share = o->partial_rotary_factor > 0 ? o->partial_rotary_factor : 1;
-    double width = m->is_mla ? m->qk_rope_dim : share * m->head_dim;
-    m->rotary_dim = rotary ? (uint32_t)llround(width) : 0;
-    return true;
+    return fill_rotary(b);
 }
 
 /* ---- all of it ---- */

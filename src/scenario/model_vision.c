@@ -174,6 +174,9 @@ bool scenario_vision_read(struct scenario_reader *reader, struct conf_node *whol
     bool ok = as_config ? scenario_config_rows(reader, tree, vision_fields, path, &opts) &&
                               read_item_tokens(reader, whole, path, &opts)
                         : scenario_read_map(reader, tree, &scenario_vision_section, path, &opts);
+    // Qwen's text models turn positions along time, height and width, whether the tower is loaded or not.
+    if (ok && is_type(opts.model_type, "qwen"))
+        model->has_video_positions = true;
     bool is_left_out = opts.has_parameters && opts.parameters <= 0;
     if (!ok || is_left_out || (opts.depth == 0 && !opts.has_parameters))
         return ok;

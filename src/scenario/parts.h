@@ -70,7 +70,8 @@ struct scenario_sizing_opts {
     struct base_list before, beside;
     bool windows, loads_vision, spare_page, latent_with_value, by_tokens, clamps;
     int64_t state_blocks, state_blocks_cached, request_table_bytes, block_table_bytes, latent_block,
-        index_block, latent_align, cell_padding, chunked_above;
+        index_block, latent_align, cell_padding, chunked_above, video_positions,
+        state_slots_per_sequence;
     struct base_rational wiggle, window_share, state_share;
     struct scenario_reserve_opts reserve;
 };
@@ -78,7 +79,7 @@ struct scenario_sizing_opts {
 struct scenario_runtime_opts {
     double logit, copies, context, collective, collective_pcie, graph, graph_share;
     int64_t moe_chunk, graph_batch, graph_seats;
-    int encoder;
+    int encoder, logit_rows;
 };
 
 struct scenario_workload_opts {

@@ -133,6 +133,7 @@ struct spec_weights_options {
     bool without_vision;    /* the engine leaves the tower to another file or does not know it */
     enum spec_weights_count count;
     enum spec_latent_copies latent_copies;
+    uint32_t video_positions; /* times the context that a table of M-RoPE covers; 0 = 1 */
     const char *quantization; /* "none" or a format's name; the checkpoint's own when "auto" */
     const char *dtype;        /* of unquantized parts: bf16, fp16, fp32 */
     uint32_t group_size;      /* of group-wise formats; 0 = the format's default */

@@ -128,6 +128,7 @@ struct weights {
     uint64_t expert_ranks; /* of tensor and data parallelism together */
     enum spec_weights_count count;
     enum spec_latent_copies latent_copies;
+    uint64_t position_spans; /* times the context that the rotary table covers */
 };
 
 static uint64_t div_up(uint64_t value, uint64_t by)
@@ -356,7 +357,7 @@ static uint64_t vision_bytes(const struct weights *w)
 static uint64_t edge_bytes(const struct weights *w, uint64_t stages, uint64_t stage)
 {
     const struct spec_model *m = w->model;
-    uint64_t bytes = plain_bytes(w, m->max_position_tokens * m->rotary_dim);
+    uint64_t bytes = plain_bytes(w, m->max_position_tokens * w->position_spans * m->rotary_dim);
     if (stage == 0)
         bytes += vision_bytes(w) + vocabulary_bytes(w) +
                  plain_bytes(w, (uint64_t)m->learned_position_count * m->hidden);
@@ -447,6 +448,9 @@ static enum kvsim_status resolve(const struct spec_model *model,
         .without_vision = options->without_vision,
         .count = options->count,
         .latent_copies = options->latent_copies,
+        .position_spans = model->has_video_positions && options->video_positions != 0
+                              ? options->video_positions
+                              : 1,
     };
     enum kvsim_status status = resolve_format(model, options, &out->format, err);
     if (status == KVSIM_OK && out->format != NULL && out->format->group_elements != 0)

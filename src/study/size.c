@@ -210,8 +210,8 @@ static int64_t guaranteed(const struct kv_waterfall *waterfall, int64_t tokens)
     }
     int64_t blocks = kv_pages_sequence_blocks(&waterfall->pages, tokens);
     int64_t fitting = blocks == 0 ? 0 : waterfall->kv_usable_blocks / blocks;
-    bool states_are_fewer = waterfall->has_state_slots && waterfall->state_slots < fitting;
-    return states_are_fewer ? waterfall->state_slots : fitting;
+    bool states_are_fewer = waterfall->has_state_slots && waterfall->state_sequences < fitting;
+    return states_are_fewer ? waterfall->state_sequences : fitting;
 }
 
 static void fill_context(const struct serve_config *config, int64_t tokens, int64_t sequences,
@@ -240,7 +240,7 @@ static void fill_context(const struct serve_config *config, int64_t tokens, int6
         .concurrency_guaranteed = guaranteed(waterfall, tokens),
     };
     out->fits = is_cells ? sequences <= out->concurrency_guaranteed : allocated <= usable;
-    if (waterfall->has_state_slots && sequences > waterfall->state_slots)
+    if (waterfall->has_state_slots && sequences > waterfall->state_sequences)
         out->fits = false;
     if (out->fits && !is_cells) {
         ledger.held_back_bytes = config->reserved_blocks * (int64_t)pages->block_bytes;
@@ -304,6 +304,8 @@ static void add_pool(const struct serve_config *config, struct record_size *out)
     out->kv_pool_tokens = waterfall->kv_pool_tokens;
     out->kv_usable_blocks = waterfall->kv_usable_blocks;
     out->kv_usable_tokens = waterfall->kv_usable_tokens;
+    out->state_slots = waterfall->state_slots;
+    out->state_sequences = waterfall->state_sequences;
     out->kv_window_tokens = waterfall->kv_window_tokens;
     out->kv_pool_blocks_low = waterfall->kv_pool_blocks_low;
     out->kv_pool_blocks_high = waterfall->kv_pool_blocks_high;

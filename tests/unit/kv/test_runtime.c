@@ -43,6 +43,21 @@ START_TEST(takes_the_larger_of_layer_and_sampler)
 }
 END_TEST
 
+// A warm-up that asks for the log-probability of every prompt token (TGI).
+START_TEST(may_take_logits_of_all_tokens)
+{
+    struct kv_runtime_rule of_tokens = rule;
+    of_tokens.logit_rows = KV_LOGITS_OF_TOKENS;
+    struct kv_runtime_shape shape = {.max_num_batched_tokens = 4145,
+                                     .max_num_seqs = 128,
+                                     .tensor_parallel = 1,
+                                     .pipeline_parallel = 1};
+    struct kv_runtime out;
+    kv_runtime_predict(&of_tokens, &model_llama_8b, &shape, &out);
+    ck_assert_int_eq(out.sampler_bytes, INT64_C(4145) * (128256 * 40 + 2 * 4096));
+}
+END_TEST
+
 START_TEST(cuts_layers_over_ranks_but_no_logits)
 {
     struct kv_runtime_shape shape = {
@@ -174,7 +189,7 @@ START_TEST(a_prompt_of_pictures_samples_a_row_for_each)
 }
 END_TEST
 
-CHECK_MAIN("kv.runtime", takes_the_larger_of_layer_and_sampler,
+CHECK_MAIN("kv.runtime", may_take_logits_of_all_tokens, takes_the_larger_of_layer_and_sampler,
            cuts_layers_over_ranks_but_no_logits, chunks_the_tokens_of_experts, counts_capture_sizes,
            capture_sizes_may_reach_beyond_the_seats, a_tower_runs_on_the_largest_items,
            a_tower_beyond_every_device_still_has_a_size,

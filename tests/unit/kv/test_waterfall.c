@@ -147,6 +147,32 @@ START_TEST(states_share_what_is_left_with_tokens)
 }
 END_TEST
 
+// With SGLang's radix cache, running requests are at most a third of the states.
+START_TEST(a_running_sequence_may_need_several_states)
+{
+    struct kv_waterfall_inputs in = inputs_of(&model_qwen35_27b);
+    const int64_t state = 153944064;
+    in.max_num_seqs = 1;
+    int64_t rest = waterfall_of(&in).kv_available_bytes_per_gpu + state;
+    in.sizing.state_share = (struct base_rational){8 * state, rest - 8 * state};
+    in.sizing.state_slots_per_sequence = 3;
+    in.demand_sequences = 2;
+    in.demand_tokens = 16;
+    struct kv_waterfall out = waterfall_of(&in);
+    ck_assert_int_eq(out.state_slots, 8);
+    ck_assert_int_eq(out.state_sequences, 2);
+    ck_assert_int_le(out.concurrency_guaranteed, 2);
+    ck_assert(out.starts && out.fits_demand);
+    in.demand_sequences = 3;
+    ck_assert(!waterfall_of(&in).fits_demand);
+    in.sizing.state_share = (struct base_rational){2 * state, rest - 2 * state};
+    struct kv_waterfall none = waterfall_of(&in);
+    ck_assert(!none.starts && none.state_slots == 2 && none.state_sequences == 0);
+    ck_assert_str_eq(none.refusal.limit, "state_pool");
+    ck_assert_int_eq(none.refusal.needed_bytes, 3 * state);
+}
+END_TEST
+
 // A share of the memory that is smaller than one state: the blocks alone run nothing.
 START_TEST(a_share_below_one_state_starts_nothing)
 {
@@ -406,7 +432,7 @@ START_TEST(the_smallest_stage_counts)
 END_TEST
 
 CHECK_MAIN("kv.waterfall", a_share_below_one_state_starts_nothing,
-           the_stage_with_the_fewest_states_counts,
+           a_running_sequence_may_need_several_states, the_stage_with_the_fewest_states_counts,
            what_64_bits_do_not_count_is_refused_with_its_key, the_smallest_stage_counts,
            the_parts_add_up_to_what_the_driver_shows, figures_are_those_that_engines_print,
            graphs_are_charged_or_lie_outside, block_tables_lie_outside_the_budget,

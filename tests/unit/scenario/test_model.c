@@ -210,10 +210,32 @@ START_TEST(a_tower_is_read_beside_the_text_model)
     load_one(&arena, "qwen3.5-27b", &qwen);
     ck_assert_double_eq_tol(qwen.vision.parameters / 1e9, 0.458, 0.003);
     ck_assert_int_eq(qwen.vision.item_tokens, 16384);
-    ck_assert(qwen.vision.has_rotary);
+    ck_assert(qwen.vision.has_rotary && qwen.has_video_positions);
+    ck_assert_uint_eq(qwen.rotary_dim, 64); // a quarter of a head
+    ck_assert(!file.has_video_positions);
     load_one(&arena, "qwen2.5-7b", &blind);
     ck_assert_double_eq(blind.vision.parameters, 0);
     base_arena_release(&arena);
+}
+END_TEST
+
+// Newer configurations have all of it in one mapping: the share of a head that is turned, and M-RoPE's sections.
+START_TEST(rotary_parameters_are_read_together)
+{
+    struct base_arena arena;
+    struct spec_model config;
+    struct loaded loaded;
+    base_arena_init(&arena);
+    load_config(&arena, "rope-parameters.json", &config);
+    ck_assert_uint_eq(config.rotary_dim, 8);
+    ck_assert(config.has_video_positions);
+    base_arena_release(&arena);
+    load_text(&loaded, "model: {model_type: qwen3, num_hidden_layers: 2, hidden_size: 64, "
+                       "num_attention_heads: 4, intermediate_size: 128, vocab_size: 100, "
+                       "rope_parameters: {partial_rotary_factor: much}}\n" REST);
+    ck_assert_int_eq(loaded.status, KVSIM_ERR_SCENARIO);
+    ck_assert_str_eq(loaded.diags.at[0].key, "model.rope_scaling.partial_rotary_factor");
+    loaded_end(&loaded);
 }
 END_TEST
 
@@ -387,5 +409,6 @@ CHECK_MAIN("scenario.model", well_known_models_have_their_sizes,
            every_shipped_model_loads_and_has_its_published_size,
            a_config_of_each_family_is_read_as_it_is, windows_and_shared_layers_are_counted,
            a_model_may_be_stated_changed_or_read, a_tower_is_read_beside_the_text_model,
-           a_tower_can_be_left_out_or_added, a_tower_without_measure_is_refused,
-           a_tower_at_its_limits_is_counted, what_is_not_clear_is_named_not_guessed)
+           rotary_parameters_are_read_together, a_tower_can_be_left_out_or_added,
+           a_tower_without_measure_is_refused, a_tower_at_its_limits_is_counted,
+           what_is_not_clear_is_named_not_guessed)

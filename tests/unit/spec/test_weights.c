@@ -108,6 +108,28 @@ START_TEST(latent_copies_stand_beside_the_checkpoint)
 }
 END_TEST
 
+// vLLM's table of M-RoPE reaches four times as far as the context.
+START_TEST(positions_of_video_have_a_longer_table)
+{
+    struct spec_model model = model_qwen35_27b;
+    struct spec_weights_options options = {.tensor_parallel = 2,
+                                           .pipeline_parallel = 1,
+                                           .stage = 1,
+                                           .quantization = "fp8",
+                                           .dtype = "bf16"};
+    model.rotary_dim = 64;
+    uint64_t once, text, video;
+    struct kvsim_error err;
+    ck_assert_int_eq(spec_weights_bytes_per_gpu(&model, &options, &once, &err), KVSIM_OK);
+    options.video_positions = 4;
+    ck_assert_int_eq(spec_weights_bytes_per_gpu(&model, &options, &text, &err), KVSIM_OK);
+    ck_assert_uint_eq(text, once);
+    model.has_video_positions = true;
+    ck_assert_int_eq(spec_weights_bytes_per_gpu(&model, &options, &video, &err), KVSIM_OK);
+    ck_assert_uint_eq(video - once, UINT64_C(3) * 262144 * 64 * 2);
+}
+END_TEST
+
 START_TEST(towers_and_recurrent_layers_stay_in_the_dtype)
 {
     struct spec_model seeing = model_qwen35_27b;
@@ -309,10 +331,11 @@ START_TEST(other_rooms_see_formats_by_name)
 END_TEST
 
 CHECK_MAIN("spec.weights", weights_equal_what_engines_print, the_allocator_rounds_large_tensors,
-           latent_copies_stand_beside_the_checkpoint, towers_and_recurrent_layers_stay_in_the_dtype,
-           a_checkpoint_brings_its_own_format, formats_have_their_bits_per_weight,
-           gguf_quantizes_the_embedding_too, mxfp4_quantizes_experts_only,
-           ranks_share_all_but_what_each_holds_whole, experts_cut_or_dealt_out_are_as_large,
-           data_parallel_ranks_share_the_experts, the_fullest_stage_counts,
-           a_tied_head_is_held_once_unless_stages_part_it, stated_parameters_are_weighed_whole,
-           unknown_formats_and_bare_groups_are_refused, other_rooms_see_formats_by_name)
+           positions_of_video_have_a_longer_table, latent_copies_stand_beside_the_checkpoint,
+           towers_and_recurrent_layers_stay_in_the_dtype, a_checkpoint_brings_its_own_format,
+           formats_have_their_bits_per_weight, gguf_quantizes_the_embedding_too,
+           mxfp4_quantizes_experts_only, ranks_share_all_but_what_each_holds_whole,
+           experts_cut_or_dealt_out_are_as_large, data_parallel_ranks_share_the_experts,
+           the_fullest_stage_counts, a_tied_head_is_held_once_unless_stages_part_it,
+           stated_parameters_are_weighed_whole, unknown_formats_and_bare_groups_are_refused,
+           other_rooms_see_formats_by_name)
