@@ -71,6 +71,8 @@ struct record_candidate {
         ci_high;       /* the load at which the targets are just met, its interval; NaN: withheld */
     double half_width; /* of the interval, relative; NaN */
     const char *no_interval; /* why there is none; "" */
+    double longer_root;      /* what longer runs say in place of `root`; NaN: they were not asked */
+    int64_t longer_requests; /* of one of them */
     double sure_load;        /* met at the stated confidence; 0: nothing shows confidence */
     double counted_load;     /* what sizes a demand: the sure one, or the highest where runs have no
                              spread to be sure by; 0: none */
@@ -83,8 +85,9 @@ struct record_candidate {
     int64_t replicas, gpus;         /* 0: no demand, or it cannot be met */
     bool is_verified;               /* by a run of so many replicas; else calculated from one */
     int64_t missed_from, missed_to; /* so many replicas were run and none was enough; 0: not so */
-    double usd_per_hour, usd_per_mtok_output;     /* NaN: unknown */
-    double carried_load;                          /* by the replicas together; NaN: unknown */
+    double usd_per_hour;            /* NaN: unknown */
+    double usd_per_mtok_output;     /* at the demand, or over its profile with all replicas; NaN */
+    double carried_load;            /* by the replicas together; NaN: unknown */
     double headroom, headroom_low, headroom_high; /* carried_load over the demand, less 1; NaN */
     double gpu_hours_elastic, gpu_hours_static;   /* over a profile; NaN without one */
     double months_to_breach, months_low, months_high; /* at the stated growth; NaN without one */

@@ -194,6 +194,9 @@ struct record_column {
 };
 extern const struct record_column record_summary_columns[RECORD_SUMMARY_COUNT];
 
+/* record_metric.method where all replications are one and the same trace, and an interval over them would say nothing. */
+#define RECORD_METHOD_REPEATED "one_trace"
+
 struct record_metric {
     const char
         *name; /* run_summary's without statistic and unit: ttft, request_throughput, kv_usage */

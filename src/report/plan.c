@@ -25,6 +25,8 @@ static void put_load(struct report_page *page, const struct record_plan *plan,
         report_page_line(page, "why: %s", best->reason);
     if (report_plan_imprecise(plan, best, text, sizeof text)[0] != '\0')
         report_page_line(page, "%s", text);
+    if (report_plan_longer(plan, best, text, sizeof text)[0] != '\0')
+        report_page_line(page, "%s", text);
     if (best->sure_load > 0)
         report_page_line(page, "met at %.4g %% confidence: %s", plan->confidence * 100,
                          report_plan_load(plan, best->sure_load, sure, sizeof sure));
@@ -44,7 +46,8 @@ static void put_money(struct report_page *page, const struct record_candidate *b
         return;
     report_print_usd(best->usd_per_hour, hour, sizeof hour);
     report_print_usd(best->usd_per_mtok_output, tokens, sizeof tokens);
-    report_page_line(page, "cost: $ %s per hour, $ %s per million output tokens", hour, tokens);
+    report_page_line(page, "cost: $ %s per hour, $ %s per million output tokens%s", hour, tokens,
+                     isnan(best->gpu_hours_static) ? "" : " over the profile");
 }
 
 static void put_demand(struct report_page *page, const struct record_plan *plan,

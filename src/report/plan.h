@@ -30,6 +30,9 @@ void report_plan_highest(const struct record_plan *plan, const struct record_can
 /* What breaks first, or why nothing is known of it: "not reached", "refused". */
 const char *report_plan_end(const struct record_candidate *candidate);
 /* That the interval is wider than was asked for; "" where it isn't. */
+/* What longer runs say of the highest load; "" where none were asked. */
+const char *report_plan_longer(const struct record_plan *plan,
+                               const struct record_candidate *candidate, char *text, size_t bytes);
 const char *report_plan_imprecise(const struct record_plan *plan,
                                   const struct record_candidate *candidate, char *text,
                                   size_t bytes);

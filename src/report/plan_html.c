@@ -69,10 +69,12 @@ static bool is_reached(const struct record_candidate *candidate)
 static void put_sureness(struct report_html *html, const struct record_plan *plan)
 {
     const struct record_candidate *best = best_of(plan);
-    char load[REPORT_LOAD_BYTES], imprecise[400];
+    char load[REPORT_LOAD_BYTES], longer[400], imprecise[400];
     if (!is_reached(best))
         report_html_paragraph(html, "", "The limit was not %s: %s.",
                               isnan(best->missed_load) ? "reached" : "found", best->reason);
+    if (report_plan_longer(plan, best, longer, sizeof longer)[0] != '\0')
+        report_html_paragraph(html, "", "Beside it: %s.", longer);
     if (best->sure_load > 0)
         report_html_paragraph(html, "", "Met at %.4g %% confidence: %s.", plan->confidence * 100,
                               report_plan_load(plan, best->sure_load, load, sizeof load));
@@ -252,8 +254,9 @@ static void put_cost(struct report_html *html, const struct record_plan *plan)
                            report_print_usd(best->usd_per_hour, text, sizeof text));
         report_html_markup(html, "</b>");
         if (!isnan(best->usd_per_mtok_output))
-            report_html_printf(html, ", $%s per million output tokens",
-                               report_print_usd(best->usd_per_mtok_output, text, sizeof text));
+            report_html_printf(html, ", $%s per million output tokens%s",
+                               report_print_usd(best->usd_per_mtok_output, text, sizeof text),
+                               isnan(best->gpu_hours_static) ? "" : " over the profile");
         report_html_printf(html, ", at $%s per GPU and hour. ",
                            report_print_usd(best->usd_per_gpu_hour, text, sizeof text));
         report_html_claim(html, "assumed", NULL);

@@ -44,6 +44,9 @@ static void put_load(struct report_json *json, const struct record_plan *plan,
     report_json_real(json, "max_rate_at_least", has_bound ? candidate->max_rate : none);
     double scale = plan->load == RECORD_LOAD_RATE ? 1 : candidate->max_rate / candidate->max_load;
     put_interval(json, "max_rate_ci", candidate->ci_low * scale, candidate->ci_high * scale);
+    report_json_real(json, "max_rate_of_longer_runs", candidate->longer_root * scale);
+    report_json_real(json, "longer_run_requests",
+                     isnan(candidate->longer_root) ? none : (double)candidate->longer_requests);
     report_json_real(json, "max_rate_at_confidence",
                      candidate->sure_load > 0 ? candidate->sure_load * scale : none);
     snprintf(key, sizeof key, "max_%s_below", record_load_name(plan->load));

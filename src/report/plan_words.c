@@ -65,6 +65,21 @@ const char *report_plan_end(const struct record_candidate *candidate)
     return candidate->limit;
 }
 
+const char *report_plan_longer(const struct record_plan *plan,
+                               const struct record_candidate *candidate, char *text, size_t bytes)
+{
+    char load[REPORT_LOAD_BYTES], requests[REPORT_NUMBER_BYTES];
+    text[0] = '\0';
+    if (!isnan(candidate->longer_root))
+        snprintf(
+            text, bytes,
+            "longer runs, of %s requests, just meet the targets at %s; the interval holds what "
+            "runs without end would say",
+            report_print_rounded((double)candidate->longer_requests, 4, requests, sizeof requests),
+            report_plan_load(plan, candidate->longer_root, load, sizeof load));
+    return text;
+}
+
 const char *report_plan_imprecise(const struct record_plan *plan,
                                   const struct record_candidate *candidate, char *text,
                                   size_t bytes)

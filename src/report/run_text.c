@@ -97,6 +97,10 @@ static void print_latency_notes(struct report_page *page, const struct record_ru
     if (is_withheld && replications <= 1)
         report_page_line(page, "without ±: one replication gives no interval "
                                "(--replications 5 does)");
+    else if (is_withheld && row != NULL && row->method != NULL &&
+             strcmp(row->method, RECORD_METHOD_REPEATED) == 0)
+        report_page_line(page, "without ±: a trace is one sample of its load, and replications "
+                               "repeat it");
     else if (is_withheld)
         report_page_line(page, "without ±: too few requests beyond the percentile for an interval; "
                                "run_metric.method says how many it takes");

@@ -1,5 +1,6 @@
 #include "study/intervals.h"
 
+#include "record/run.h"
 #include "stats/batch.h"
 #include "stats/interval.h"
 
@@ -39,6 +40,17 @@ static void widen(struct study_interval *interval, double value, double resoluti
     double half = resolution * fabs(value);
     interval->low = fmin(interval->low, value - half);
     interval->high = fmax(interval->high, value + half);
+}
+
+/* The requests of a trace are the same in every replication: where its figures are, too, they tell of no other day. */
+static bool is_repeated(const struct study_replications *replications, const double *values)
+{
+    bool is_same = replications->count > 1 &&
+                   replications->config->workload.process == WORKLOAD_TRACE && isfinite(values[0]);
+    for (size_t i = 1; i < replications->count && is_same; i++) {
+        is_same = !(values[i] < values[0]) && !(values[i] > values[0]);
+    }
+    return is_same;
 }
 
 /* ---- segments of a run that lie behind its warm-up ---- */
@@ -119,6 +131,9 @@ struct study_interval study_interval_of_figure(const struct study_replications *
 {
     if (span->is_known && has_batches(replications) && !isnan(values[0])) {
         return interval_by_batches(replications, values[0], span);
+    }
+    if (is_repeated(replications, values)) {
+        return withheld(RECORD_METHOD_REPEATED);
     }
     struct stats_interval interval =
         is_skewed ? stats_interval_skewed(values, replications->count, CONFIDENCE)
@@ -338,6 +353,9 @@ struct study_interval study_interval_of_latency(const struct study_latency *late
     struct stats_interval mean = stats_interval_skewed(values, replications->count, CONFIDENCE);
     if (study_is_overloaded(replications)) {
         return withheld("growing");
+    }
+    if (is_repeated(replications, values)) {
+        return withheld(RECORD_METHOD_REPEATED);
     }
     double more = is_mean ? 0 : lacking(latency, q);
     if (more > 0) {

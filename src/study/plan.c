@@ -32,6 +32,7 @@ static void init_candidate(struct record_candidate *candidate)
                                            .missed_load = none,
                                            .usd_per_gpu_hour = none,
                                            .root = none,
+                                           .longer_root = none,
                                            .ci_low = none,
                                            .ci_high = none,
                                            .half_width = none,
@@ -179,19 +180,24 @@ static void begin_search(struct candidate_work *work, struct kvsim_diags *diags)
 static void size_stages(struct candidate_work *work, struct record_candidate *candidate)
 {
     double per_replica = candidate->counted_load / (double)candidate->base_replicas;
-    double total_s = 0, elastic_s = 0;
+    double total_s = 0, elastic_s = 0, requests = 0;
     if (work->load.stage_count == 0 || !(per_replica > 0) || candidate->replicas == 0)
         return;
     for (size_t i = 0; i < work->load.stage_count; i++) {
         const struct workload_stage *stage = &work->load.stages[i];
         double seconds = (double)stage->duration_ns / 1e9;
         double replicas = fmax(1, ceil(study_plan_stage_peak(stage) / per_replica - 1e-9));
+        double end = stage->rate_end_per_s > 0 ? stage->rate_end_per_s : stage->rate_per_s;
         total_s += seconds;
+        requests += seconds * (stage->rate_per_s + end) / 2; // waves go up as far as down
         elastic_s += seconds * replicas;
     }
     double gpus = (double)candidate->gpus_per_replica;
     candidate->gpu_hours_elastic = elastic_s * gpus / 3600;
     candidate->gpu_hours_static = total_s * (double)candidate->gpus / 3600;
+    // The price of the peak's own run, for the tokens that the GPUs bring over the whole profile.
+    if (requests > 0)
+        candidate->usd_per_mtok_output *= work->load.demand / (requests / total_s);
 }
 
 /* Ready to search, or refused. */

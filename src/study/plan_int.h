@@ -67,9 +67,28 @@ bool study_plan_is_carried(const struct study_plan_point *point);
 /* The highest load: fills max_load, its interval, sure_load, limits, status. */
 enum kvsim_status study_plan_search(struct study_plan_search *search, struct kvsim_error *err);
 /* The load at which the targets are just met, near search->start, and nothing else; 0: none, NaN: not reached. `factor`
- * is that of the first steps. */
+ * is that of the first steps. `half` (may be NULL) is half its interval, relative; NaN: nothing tells it. */
 enum kvsim_status study_plan_root(struct study_plan_search *search, double factor, double *root,
-                                  struct kvsim_error *err);
+                                  double *half, struct kvsim_error *err);
+
+/* The same question asked of longer runs. */
+struct study_plan_longer {
+    struct study_plan_search search;
+    struct record_candidate candidate; /* takes their probes */
+    double root, half;                 /* what they say; NaN: not asked */
+};
+void study_plan_longer_open(struct study_plan_longer *longer,
+                            const struct study_plan_search *search);
+void study_plan_longer_close(struct study_plan_longer *longer);
+/* Fills `root` and `half` from the answer's root and the slope d margin / d log load there. */
+enum kvsim_status study_plan_longer_find(struct study_plan_longer *longer, double root,
+                                         double slope, struct kvsim_error *err);
+/* Where runs without end would put the highest load. */
+double study_plan_longer_steady(const struct study_plan_longer *longer, double root);
+/* Whether longer runs meet the targets surely at a load. */
+enum kvsim_status study_plan_longer_met(struct study_plan_longer *longer, double load, bool *is_met,
+                                        struct kvsim_error *err);
+
 void study_plan_tell(const struct study_plan_search *search); /* the progress */
 /* The fewest replicas for the demand, with what they cost. */
 enum kvsim_status study_plan_size(struct study_plan_search *search, double demand,

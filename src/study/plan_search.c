@@ -4,6 +4,7 @@
 #include "study/plan_int.h"
 
 #include "stats/paired.h"
+#include "study/rounds.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,7 +24,8 @@ enum {
     HALVINGS_MAX = 12,
     REPLICATIONS_FACTOR = 8,
     REPLICATIONS_LEAST = 10,
-    SHARPEN_MAX = 3
+    SHARPEN_MAX = 3,
+    SURE_TRIES = 12
 };
 
 /* ---- asking ---- */
@@ -331,19 +333,35 @@ static double find_surely_met(const struct study_plan_search *search, double mos
     return sure;
 }
 
+/* Surely met by a run, and by a longer one where these are asked. */
+static enum kvsim_status is_surely_met(struct study_plan_search *search,
+                                       struct study_plan_longer *longer, double load, bool *is_met,
+                                       struct kvsim_error *err)
+{
+    struct study_plan_point point;
+    enum kvsim_status status = study_plan_ask(search, load, &point, err);
+    *is_met = status == KVSIM_OK && study_plan_is_carried(&point) && point.is_met_surely;
+    if (*is_met && !isnan(longer->root))
+        status = study_plan_longer_met(longer, load, is_met, err);
+    return status;
+}
+
 /* The highest load that meets the targets at the stated confidence, shown by a run. */
 static enum kvsim_status find_sure_load(struct study_plan_search *search,
-                                        const struct bracket *bracket, double root,
+                                        const struct bracket *bracket,
+                                        struct study_plan_longer *longer, double root,
                                         struct kvsim_error *err)
 {
     double half = half_width(search, bracket, root, search->request->confidence), sure = 0;
     double load = isnan(half) ? bracket->met.load : fmin(bracket->met.load, root * exp(-half));
     enum kvsim_status status = KVSIM_OK;
-    for (int i = 0; i < 8 && status == KVSIM_OK && !(sure > 0); i++) {
-        struct study_plan_point point;
+    if (longer->root < root) // their one-sided interval is narrower than half of the two-sided one
+        load = fmin(load, longer->root * exp(-longer->half));
+    for (int i = 0; i < SURE_TRIES && status == KVSIM_OK && !(sure > 0); i++) {
+        bool is_met;
         double rounded = round_load(search, load);
-        status = study_plan_ask(search, rounded, &point, err);
-        if (status == KVSIM_OK && study_plan_is_carried(&point) && point.is_met_surely)
+        status = is_surely_met(search, longer, rounded, &is_met, err);
+        if (is_met)
             sure = rounded;
         double next = load * 0.99;
         load = search->is_whole && round_load(search, next) >= rounded ? rounded - 1 : next;
@@ -351,7 +369,8 @@ static enum kvsim_status find_sure_load(struct study_plan_search *search,
             break;
     }
     // A higher one that was asked on the way may do.
-    sure = fmax(sure, find_surely_met(search, bracket->met.load, bracket->met.replications));
+    if (isnan(longer->root))
+        sure = fmax(sure, find_surely_met(search, bracket->met.load, bracket->met.replications));
     search->candidate->counted_load = bracket->met.has_spread ? sure : bracket->met.load;
     // Where nothing tells how far the root may lie from here, no confidence is claimed either.
     search->candidate->sure_load = isnan(search->candidate->ci_low) ? 0 : sure;
@@ -359,12 +378,17 @@ static enum kvsim_status find_sure_load(struct study_plan_search *search,
 }
 
 enum kvsim_status study_plan_root(struct study_plan_search *search, double factor, double *root,
-                                  struct kvsim_error *err)
+                                  double *half, struct kvsim_error *err)
 {
     struct bracket bracket;
     enum kvsim_status status = find_ends(search, search->start, factor, &bracket, err);
+    bool is_found = status == KVSIM_OK && has_root(&bracket);
     *root = (double)NAN;
-    if (status == KVSIM_OK && has_root(&bracket))
+    if (half != NULL)
+        *half = is_found
+                    ? half_width(search, &bracket, root_of(search, &bracket), two_sided(search))
+                    : (double)NAN;
+    if (is_found)
         *root = root_of(search, &bracket);
     else if (status == KVSIM_OK && !bracket.has_met && !bracket.missed.is_short)
         *root = 0;
@@ -422,6 +446,8 @@ static const char *why_no_interval(const struct study_plan_search *search,
                                    const struct bracket *bracket)
 {
     const struct record_probe *met = find_probe(search, &bracket->met);
+    if (!search->can_replicate)
+        return "a trace is one sample of its load, and replications repeat it";
     if (bracket->met.replications < 2)
         return "one replication";
     if (met != NULL && met->target_count == 0)
@@ -431,22 +457,30 @@ static const char *why_no_interval(const struct study_plan_search *search,
     return "no slope tells how far it may lie off";
 }
 
+/* The bracket itself is part of what is not known, and so is what longer runs say. */
 static void take_interval(struct study_plan_search *search, const struct bracket *bracket,
-                          double root, double half)
+                          const struct study_plan_longer *longer, double root, double half)
 {
     struct record_candidate *candidate = search->candidate;
     candidate->root = root;
     candidate->no_interval = isnan(half) ? why_no_interval(search, bracket) : "";
     if (isnan(half))
         return;
-    // The bracket itself is part of what is not known.
-    candidate->ci_low = fmin(root * exp(-half), bracket->met.load);
-    candidate->ci_high = fmax(root * exp(half), bracket->missed.load);
+    double low = root * exp(-half), high = root * exp(half);
+    if (!isnan(longer->root)) {
+        candidate->longer_root = longer->root;
+        candidate->longer_requests = (int64_t)longer->search.base.requests;
+        double steady = study_plan_longer_steady(longer, root);
+        low = fmin(low, fmin(steady, longer->root) * exp(-longer->half));
+        high = fmax(high, fmax(steady, longer->root) * exp(longer->half));
+    }
+    candidate->ci_low = fmin(low, bracket->met.load);
+    candidate->ci_high = fmax(high, bracket->missed.load);
     candidate->half_width = (candidate->ci_high - candidate->ci_low) / 2 / root;
     if (search->is_whole) { // the width is that before ends are rounded to whole clients
-        candidate->half_width = half;
+        candidate->half_width = (high - low) / 2 / root;
         candidate->ci_low = fmax(0, floor(candidate->ci_low));
-        candidate->ci_high = ceil(root * exp(half));
+        candidate->ci_high = ceil(high);
     }
 }
 
@@ -541,6 +575,31 @@ static void take_bound(struct study_plan_search *search, const struct bracket *b
         bound.has_spread ? find_surely_met(search, bound.load, bound.replications) : bound.load;
 }
 
+/* A trace has no longer runs, and who asks for little precision wants a quick answer. */
+static bool is_worth_longer(const struct study_plan_search *search, double half)
+{
+    return search->can_replicate && search->base.requests > 0 && !isnan(half) &&
+           search->request->half_width < QUICK;
+}
+
+static enum kvsim_status answer(struct study_plan_search *search, const struct bracket *bracket,
+                                double root, double half, struct kvsim_error *err)
+{
+    struct study_plan_longer longer;
+    enum kvsim_status status = KVSIM_OK;
+    study_plan_longer_open(&longer, search);
+    if (is_worth_longer(search, half))
+        status = study_plan_longer_find(&longer, root, slope_at(search, root), err);
+    if (status == KVSIM_OK) {
+        take_met(search, &bracket->met);
+        take_interval(search, bracket, &longer, root, half);
+        take_limit(search, bracket);
+        status = find_sure_load(search, bracket, &longer, root, err);
+    }
+    study_plan_longer_close(&longer);
+    return status;
+}
+
 static enum kvsim_status finish(struct study_plan_search *search, struct bracket *bracket,
                                 struct kvsim_error *err)
 {
@@ -556,10 +615,7 @@ static enum kvsim_status finish(struct study_plan_search *search, struct bracket
         take_bound(search, bracket);
         return KVSIM_OK;
     }
-    take_met(search, &bracket->met);
-    take_interval(search, bracket, root, half);
-    take_limit(search, bracket);
-    return find_sure_load(search, bracket, root, err);
+    return answer(search, bracket, root, half, err);
 }
 
 enum kvsim_status study_plan_search(struct study_plan_search *search, struct kvsim_error *err)

@@ -72,6 +72,27 @@ static double calculated_load(const struct record_candidate *candidate)
 }
 
 /*
+ * The interval is that of the search with all replicas, `half` to both sides, and has the bias that longer runs of the
+ * configuration's own answer showed; without one it is that of this answer, which is another one only in its scale.
+ */
+static void fill_headroom(struct record_candidate *candidate, double demand, double half)
+{
+    double relative = candidate->carried_load / demand, low, high;
+    candidate->headroom = relative - 1;
+    if (isnan(candidate->ci_low) || !(candidate->root > 0))
+        return;
+    low = candidate->ci_low / candidate->root;
+    high = candidate->ci_high / candidate->root;
+    if (!isnan(half)) {
+        double bias = isnan(candidate->longer_root) ? 1 : candidate->longer_root / candidate->root;
+        low = fmin(low, exp(-half) * fmin(bias, 1));
+        high = fmax(high, exp(half) * fmax(bias, 1));
+    }
+    candidate->headroom_low = relative * low - 1;
+    candidate->headroom_high = relative * high - 1;
+}
+
+/*
  * Several replicas share the load more evenly than one meets it, so that they carry more than they would each for
  * themselves: the root is looked for with all of them, from the demand that their own run has met.
  */
@@ -79,32 +100,23 @@ static enum kvsim_status find_carried(struct study_plan_search *search, double d
                                       struct kvsim_error *err)
 {
     struct record_candidate *candidate = search->candidate;
-    double root = (double)NAN, start = search->start, tolerance = search->tolerance;
+    double root = (double)NAN, half = (double)NAN, start = search->start,
+           tolerance = search->tolerance;
     enum kvsim_status status = KVSIM_OK;
     set_replicas(search, candidate->replicas);
     if (candidate->is_verified && search->replicas > 0 &&
         candidate->status == RECORD_CANDIDATE_OK) {
         search->start = demand;
         search->tolerance = CARRIED_TOLERANCE;
-        status = study_plan_root(search, CARRIED_FACTOR, &root, err);
+        status = study_plan_root(search, CARRIED_FACTOR, &root, &half, err);
         search->start = start;
         search->tolerance = tolerance;
     }
     candidate->carried_load = root > 0 ? root : calculated_load(candidate);
     if (candidate->is_verified) // a run has met the demand, whatever is calculated
         candidate->carried_load = fmax(candidate->carried_load, demand);
+    fill_headroom(candidate, demand, root > 0 ? half : (double)NAN);
     return status;
-}
-
-/* The interval is that of the configuration's own answer. */
-static void fill_headroom(struct record_candidate *candidate, double demand)
-{
-    double relative = candidate->carried_load / demand;
-    candidate->headroom = relative - 1;
-    if (isnan(candidate->ci_low) || !(candidate->root > 0))
-        return;
-    candidate->headroom_low = relative * candidate->ci_low / candidate->root - 1;
-    candidate->headroom_high = relative * candidate->ci_high / candidate->root - 1;
 }
 
 /* Months of growth until the demand is `factor` times what it is. */
@@ -161,7 +173,6 @@ enum kvsim_status study_plan_size(struct study_plan_search *search, double deman
         status = find_carried(search, demand, err);
     search->replicas = 0;
     if (status == KVSIM_OK && candidate->replicas > 0) {
-        fill_headroom(candidate, demand);
         price(search);
         price_tokens(search, demand);
     }

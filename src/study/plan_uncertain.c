@@ -348,7 +348,7 @@ static enum kvsim_status find_end(const struct study_plan_search *search, const 
         moved.base.override_count = overrides.count;
         moved.start = search->candidate->max_load;
         moved.tolerance = END_TOLERANCE;
-        status = study_plan_root(&moved, END_FACTOR, &end->max_load, err);
+        status = study_plan_root(&moved, END_FACTOR, &end->max_load, NULL, err);
         if (status == KVSIM_ERR_REFUSED) {
             end->max_load = 0;
             status = KVSIM_OK;

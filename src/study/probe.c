@@ -3,6 +3,7 @@
 #include "stats/paired.h"
 #include "store/store.h"
 #include "study/cell.h"
+#include "study/rounds.h"
 #include "study/study.h"
 
 #include <kvsim/version.h>
@@ -142,7 +143,7 @@ static void take_targets(const struct serve_config *config, const struct record_
         const struct spec_slo *slo = &config->slos[i];
         struct figure figure = find_figure(run, slo);
         double half = (double)NAN;
-        if (figure.count > 1)
+        if (figure.count > 1 && config->workload.process != WORKLOAD_TRACE)
             half = figure.standard_error *
                    stats_t_quantile(0.5 + 0.5 * confidence, (double)(figure.count - 1));
         targets[i] = (struct record_target){.text = base_arena_copy(arena, slo->text),
@@ -153,42 +154,6 @@ static void take_targets(const struct serve_config *config, const struct record_
     }
     out->targets = targets;
     out->target_count = config->slo_count;
-}
-
-/* ---- whether the load could build up ---- */
-
-/* How long a session lasts whose requests take so long each; of a workload without sessions one request. */
-static double session_s(const struct workload_spec *workload, double request_s)
-{
-    double sum = 0, weights = 0;
-    for (size_t i = 0; i < workload->class_count; i++) {
-        const struct workload_sessions *sessions = workload->classes[i].sessions;
-        double lasts = request_s;
-        if (sessions != NULL) {
-            double turns = rng_dist_mean(&sessions->turns),
-                   think = sessions->has_think ? rng_dist_mean(&sessions->think) : 0,
-                   tool = sessions->has_tool ? rng_dist_mean(&sessions->tool) : 0;
-            lasts = turns * request_s + (turns - 1) * (sessions->tool_share * tool +
-                                                       (1 - sessions->tool_share) * think);
-        }
-        sum += workload->classes[i].weight * lasts;
-        weights += workload->classes[i].weight;
-    }
-    return sum / weights;
-}
-
-/*
- * The clients of a closed loop are there from the start; sessions come one by one. A run in which no request ended has not
- * seen a single round.
- */
-static double rounds_of(const struct workload_spec *workload, const struct record_run *run)
-{
-    double request_s = record_get_real(run, RECORD_E2E_MEAN) / 1e3;
-    if (isnan(request_s))
-        return 0;
-    double round_s = workload_is_closed_loop(workload) ? request_s : session_s(workload, request_s);
-    return fmin(record_get_real(run, RECORD_DURATION_S) / round_s,
-                record_get_real(run, RECORD_REQUESTS));
 }
 
 static bool is_stuck(const struct record_run *run)
@@ -218,10 +183,14 @@ static void judge(const struct serve_config *config, const struct record_run *ru
     struct record_probe *probe = &out->probe;
     probe->margin = -HUGE_VAL;
     probe->is_met_surely = true;
-    out->has_spread = config->slo_count > 0;
+    // Replications of a trace are one sample, again and again.
+    bool is_sampled = config->workload.process != WORKLOAD_TRACE;
+    out->has_spread = config->slo_count > 0 && is_sampled;
     out->standard_error = (double)NAN;
     for (size_t i = 0; i < config->slo_count; i++)
         judge_slo(&config->slos[i], run, confidence, out);
+    if (!is_sampled)
+        out->standard_error = (double)NAN;
     take_targets(config, run, confidence, arena, probe);
     probe->is_overloaded = strcmp(record_get_text(run, RECORD_STABILITY), "overloaded") == 0;
     probe->is_near = strcmp(record_get_text(run, RECORD_STABILITY), "near_saturation") == 0;
@@ -233,7 +202,7 @@ static void judge(const struct serve_config *config, const struct record_run *ru
     }
     probe->is_met = study_slos_are_met(run) && !out->is_hard;
     probe->is_met_surely = probe->is_met_surely && probe->is_met && out->has_spread;
-    probe->rounds = rounds_of(&config->workload, run);
+    probe->rounds = study_rounds(&config->workload, run);
     probe->is_short = probe->is_met && probe->rounds < STUDY_ROUNDS_LEAST;
     probe->worst = base_arena_copy(arena, probe->worst == NULL ? "stability" : probe->worst);
     for (size_t i = 0; i < RECORD_SUMMARY_COUNT; i++) {

@@ -22,8 +22,6 @@
 struct store;
 struct study_executor;
 
-enum { STUDY_ROUNDS_LEAST = 10 };
-
 /* What stays the same over all probes of a candidate. */
 struct study_probe_base {
     const char *path;

@@ -3,6 +3,7 @@
  */
 #include "base/text.h"
 #include "study/intervals.h"
+#include "study/rounds.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -107,6 +108,30 @@ static void add_sample_caveats(const struct study_replications *replications,
     }
 }
 
+/* Requests that had not ended count in no throughput, and a queue that had no time to fill in no percentile. */
+static void add_length_caveat(const struct serve_config *config, struct record_run *out)
+{
+    double rounds = study_rounds(&config->workload, out);
+    bool is_overloaded = strcmp(record_get_text(out, RECORD_STABILITY), "overloaded") == 0;
+    bool has_sessions = false;
+    if (!workload_is_steady(&config->workload) || is_overloaded || !(rounds > 0) ||
+        rounds >= STUDY_ROUNDS_LEAST) {
+        return;
+    }
+    for (size_t i = 0; i < config->workload.class_count; i++) {
+        has_sessions = has_sessions || config->workload.classes[i].sessions != NULL;
+    }
+    const char *what =
+        has_sessions && !workload_is_closed_loop(&config->workload) ? "session" : "request";
+    record_run_add_caveat(
+        out, "short_run",
+        base_arena_printf(&out->arena,
+                          "the measured time is %.1f times as long as a %s takes, and %d "
+                          "times are needed for the load to build up; throughput and cost count "
+                          "only requests that ended in it: set run.requests to more",
+                          floor(rounds * 10) / 10, what, (int)STUDY_ROUNDS_LEAST));
+}
+
 void study_gather_verdicts(const struct study_replications *replications, struct record_run *out)
 {
     const struct serve_config *config = replications->config;
@@ -124,4 +149,5 @@ void study_gather_verdicts(const struct study_replications *replications, struct
         record_run_add_caveat(out, "stuck", "requests are left that the engine can never schedule");
     }
     add_sample_caveats(replications, out);
+    add_length_caveat(config, out);
 }

@@ -141,6 +141,7 @@ cmp -s "$said/out" j1.json || fault 'the plan depends on the number of threads'
 expect 0 '"max_concurrency": [0-9]+,' "$kvsim" plan small.yaml --no-store --format json --set run.requests=600 --set 'workload.arrival={process: closed_loop, concurrency: 4}' --set 'slo=["e2e mean <= 800 ms"]'
 awk 'BEGIN { print "arrival_s,input_tokens,output_tokens"; for (i = 0; i < 200; i++) print i * 0.2 ",100,50" }' >trace.csv
 grep -v '_tokens:' small.yaml | sed 's/arrival:.*/arrival: {process: trace, file: trace.csv}/; s/^run:.*//; s/^slo:.*/slo: ["ttft p99 <= 200 ms"]/' >trace.yaml
+expect 0 'no interval: a trace is one sample' "$kvsim" plan trace.yaml --no-store --set engine.max_num_seqs=4 --set run.replications=3
 expect 0 '"max_speedup": [0-9.]+,' "$kvsim" plan trace.yaml --no-store --set engine.max_num_seqs=4 --format json
 expect 0 '^ +20 +7,200 +[0-9]+$' "$kvsim" plan mmc.yaml --no-store "${quick[@]}" --set 'workload.arrival={process: profile, stages: [{rate: 1/s, duration: 1h}, {rate: 20/s, duration: 2h}]}'
 

@@ -83,6 +83,7 @@ static struct record_candidate plain_candidate(void)
                                      .headroom_high = none,
                                      .gpu_hours_elastic = none,
                                      .gpu_hours_static = none,
+                                     .longer_root = none,
                                      .months_to_breach = none,
                                      .months_low = none,
                                      .months_high = none};

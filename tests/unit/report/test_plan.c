@@ -119,6 +119,7 @@ START_TEST(a_limit_that_was_not_reached_is_a_bound)
     const char *json = printed_end(&printed);
     has(json, "\"status\": \"not_reached\",\n  \"reason\": \"too few requests\",");
     has(json, "\"max_rate\": null,\n  \"max_rate_at_least\": 16.2,\n  \"max_rate_ci\": null,\n  "
+              "\"max_rate_of_longer_runs\": null,\n  \"longer_run_requests\": null,\n  "
               "\"max_rate_at_confidence\": null,");
     has(json, "\"too_short\": true");
     printed_free(&printed);

@@ -244,6 +244,29 @@ START_TEST(a_missing_interval_says_why)
 }
 END_TEST
 
+/* 150 requests that begin with empty seats wait less than those of the steady state, for which Erlang's formula says 1.037/s. */
+START_TEST(longer_runs_show_what_the_scenarios_are_too_short_for)
+{
+    struct study_plan_request request = usual();
+    request.half_width = 0.045;
+    must_make(poisson,
+              "run: {requests: 150, replications: 12, seed: 1}\n"
+              "slo: [\"queue mean <= 200 ms\"]\n",
+              &request);
+    ck_assert_int_eq(best()->status, RECORD_CANDIDATE_OK);
+    ck_assert_int_eq(best()->longer_requests, 600);
+    ck_assert_double_eq_tol(best()->longer_root, 1.037, 0.02);
+    ck_assert_double_lt(best()->longer_root, best()->root);
+    ck_assert_double_le(best()->ci_low, best()->longer_root);
+    ck_assert_double_le(best()->ci_low, 1.037);
+    ck_assert_double_ge(best()->ci_high, 1.037);
+    ck_assert_double_lt(best()->sure_load, best()->longer_root);
+    for (size_t i = 0; i < best()->probes.count; i++) // the curve is that of the scenario's runs
+        ck_assert_double_eq(record_value_real(&best()->probes.at[i].summary[RECORD_REQUESTS]), 150);
+    record_plan_free(&plan);
+}
+END_TEST
+
 START_TEST(one_replication_is_sure_of_nothing)
 {
     struct study_plan_request request = usual();
@@ -438,6 +461,7 @@ int main(void)
             a_miss_above_runs_that_are_too_short_is_kept, a_bound_is_counted_where_it_is_surely_met,
             requests_that_never_end_show_no_load,
             the_run_that_is_shown_is_the_one_behind_the_answer, a_missing_interval_says_why,
+            longer_runs_show_what_the_scenarios_are_too_short_for,
             one_replication_is_sure_of_nothing, a_precision_out_of_reach_is_not_claimed,
             sessions_are_counted_as_such, a_demand_has_the_unit_of_the_arrivals,
             candidates_are_compared_under_one_demand, the_ends_lie_about_the_answer_itself,
