@@ -5,7 +5,7 @@
 #define KVSIM_STUDY_ROUNDS_H
 
 #include "record/run.h"
-#include "workload/workload.h"
+#include "serve/config.h"
 
 /* A run should last so many times as long as a request takes. */
 enum { STUDY_ROUNDS_LEAST = 10 };
