@@ -293,10 +293,6 @@ bool store_is_absent(const struct store *store)
     return access(store->path, F_OK) != 0;
 }
 
-/*
- * What an older kvsim stored is read as if a run had brought it up to date: in a copy in memory, for reading leaves the file as
- * it is.
- */
 static enum kvsim_status copy_to_memory(struct store *store, struct kvsim_error *err)
 {
     sqlite3 *copy = NULL;
@@ -315,9 +311,14 @@ static enum kvsim_status copy_to_memory(struct store *store, struct kvsim_error 
     }
     sqlite3_close(store->db);
     store->db = copy;
+    store->is_copy = true;
     return KVSIM_OK;
 }
 
+/*
+ * What an older kvsim stored is read as if a run had brought it up to date: in a copy in memory, for reading leaves the file as
+ * it is.
+ */
 static enum kvsim_status read_as_new(struct store *store, struct kvsim_error *err)
 {
     int64_t version = 0;
@@ -360,8 +361,15 @@ enum kvsim_status store_connect(struct store *store, struct kvsim_error *err)
     return status;
 }
 
+enum kvsim_status store_connect_as_new(struct store *store, struct kvsim_error *err)
+{
+    enum kvsim_status status = store_connect(store, err);
+    return status == KVSIM_OK && !store->is_copy ? read_as_new(store, err) : status;
+}
+
 void store_disconnect(struct store *store)
 {
     sqlite3_close(store->db);
     store->db = NULL;
+    store->is_copy = false;
 }

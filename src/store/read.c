@@ -270,7 +270,12 @@ enum kvsim_status store_load_summary(struct store *store, int64_t run_id, struct
 enum kvsim_status store_load_run(struct store *store, int64_t run_id, struct record_run *run,
                                  struct kvsim_error *err)
 {
-    enum kvsim_status status = store_load_summary(store, run_id, run, err);
+    bool is_empty;
+    enum kvsim_status status = store_connect_to_read(store, &is_empty, err);
+    if (status == KVSIM_OK && !is_empty)
+        status = store_connect_as_new(store, err);
+    if (status == KVSIM_OK)
+        status = store_load_summary(store, run_id, run, err);
     for (size_t i = 0; i < store_table_count && status == KVSIM_OK; i++)
         status = load_list(store, &store_tables[i], run, err);
     return status;

@@ -15,7 +15,8 @@
 struct store {
     char *path;
     enum store_mode mode;
-    sqlite3 *db; /* NULL until first needed */
+    sqlite3 *db;  /* NULL until first needed */
+    bool is_copy; /* `db` is a copy in memory, brought up to date, of what an older kvsim stored */
     int busy_timeout_ms;
     bool made_file;      /* this handle made the file, and no run has been written yet */
     size_t made_folders; /* how many parents of the file this handle made */
@@ -134,6 +135,9 @@ enum kvsim_status store_query_int(struct store *store, const char *sql, int64_t 
 
 /* The connection for reading, or for writing: opened when first called. */
 enum kvsim_status store_connect(struct store *store, struct kvsim_error *err);
+/* The same, where what an older kvsim did not store may be asked for: an older database is then read from a copy in memory,
+ * brought up to date, until something is written. Not within a transaction. */
+enum kvsim_status store_connect_as_new(struct store *store, struct kvsim_error *err);
 bool store_is_absent(const struct store *store); /* there is no such file */
 void store_disconnect(struct store *store);
 /* After a failed first write: removes the file when it's empty, and the folders made for it. */

@@ -315,6 +315,9 @@ enum kvsim_status store_transact(struct store *store, store_write_body *body, vo
                                  struct kvsim_error *err)
 {
     base_require(store->mode == STORE_WRITE);
+    if (store->is_copy)
+        store_disconnect(
+            store); // what was read stays as it was; the file itself is brought up to date
     enum kvsim_status status = store_connect(store, err);
     if (status != KVSIM_OK)
         return status;

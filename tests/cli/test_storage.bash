@@ -150,6 +150,21 @@ done
 sqlite3 older.db 'PRAGMA user_version = 1'
 expect 0 small "$kvsim" list runs --db older.db
 [ "$(sqlite3 older.db 'PRAGMA user_version')" = 1 ] || fault 'reading changed the schema'
+# Two stored runs are compared whatever kvsim stored them; only what is written down brings the file up to date.
+cp older.db compared.db
+expect 0 'not paired' "$kvsim" compare 1 2 --db compared.db --no-store
+[ "$(sqlite3 compared.db 'PRAGMA user_version')" = 1 ] || fault 'comparing without storing changed the schema'
+expect 0 'not paired' "$kvsim" compare 1 2 --db compared.db
+[ "$(sqlite3 compared.db 'SELECT count(*) > 0 FROM run_compare')" = 1 ] || fault 'the comparison is not stored'
+cp whole.db second.db
+sqlite3 second.db 'DROP VIEW run_tier; DROP TABLE tier; PRAGMA user_version = 3'
+expect 0 'not paired' "$kvsim" compare 1 2 --db second.db
+for view in validate_group validate_bound validate_case; do
+    sqlite3 second.db "DROP VIEW $view"
+done
+sqlite3 second.db 'DROP TABLE validation_case; DROP TABLE validation_bound; DROP TABLE validation_part; DROP TABLE validation_group;
+DROP TABLE validation; DROP VIEW run_tier; DROP TABLE tier; PRAGMA user_version = 2'
+expect 0 'not paired' "$kvsim" compare 1 3 --db second.db
 ends 0 '^kvsim: 0 points simulated, 12 decided' "$kvsim" "${sweep[@]}" --db older.db
 sqlite3 older.db 'SELECT * FROM sweep_grid' >older.txt
 sqlite3 whole.db 'SELECT * FROM sweep_grid' >whole.txt
