@@ -303,6 +303,20 @@ static void set_context(const char *value, const struct study_base_facts *facts,
         set(out, "engine.max_model_len", value);
 }
 
+/* An axis of its own has said how long a sequence may be: raising that would answer for another point. */
+static bool is_beyond_axis(const struct study_axes *axes, const char *value,
+                           const struct study_base_facts *facts, struct base_arena *arena,
+                           const char **refusal)
+{
+    static const char key[] = "engine.max_model_len";
+    if (!is_taken(axes, key) || facts->max_model_tokens >= strtoll(value, NULL, 10))
+        return false;
+    *refusal =
+        base_arena_printf(arena, "a context of %s tokens is above this point's %s of %" PRId64,
+                          value, key, facts->max_model_tokens);
+    return true;
+}
+
 void study_axes_overrides(const struct study_axes *axes, size_t point,
                           const struct study_base_facts *facts, struct base_arena *arena,
                           struct study_overrides *out, const char **refusal)
@@ -315,7 +329,7 @@ void study_axes_overrides(const struct study_axes *axes, size_t point,
             set(out, axis->key, value);
         else if (facts != NULL && axis->kind == STUDY_AXIS_CONCURRENCY)
             set_concurrency(value, facts, arena, out);
-        else if (facts != NULL)
+        else if (facts != NULL && !is_beyond_axis(axes, value, facts, arena, refusal))
             set_context(value, facts, arena, out, refusal);
     }
 }

@@ -68,7 +68,8 @@ void study_base_facts_take(const struct serve_config *config, struct study_base_
 
 /*
  * What the axes set at a point, in the arena: the ordinary keys, and with `facts` the special axes too. A context that
- * leaves no prompt is no override but a reason to refuse, into *refusal (else NULL).
+ * leaves no prompt, or is longer than an axis engine.max_model_len allows, is no override but a reason to refuse, into
+ * *refusal (else NULL).
  */
 struct study_overrides {
     struct scenario_override *at;

@@ -142,6 +142,32 @@ START_TEST(context_fixes_lengths_and_concurrency_closes_the_loop)
 }
 END_TEST
 
+/* The scenario's own limit gives way to a context; one that an axis states does not, whichever axis comes first. */
+START_TEST(a_context_beyond_an_axis_is_refused)
+{
+    static const char *const orders[][2] = {{"context=2k,8k", "engine.max-model-len=4k"},
+                                            {"engine.max_model_len=4k", "context=2k,8k"}};
+    struct study_base_facts facts = {
+        .max_model_tokens = 4096, .class_count = 1, .output_tokens = {248}};
+    for (size_t i = 0; i < 2; i++) {
+        struct study_axes axes;
+        struct study_overrides overrides = {0};
+        const char *refusal;
+        study_axes_init(&axes);
+        add(&axes, orders[i][0]);
+        add(&axes, orders[i][1]);
+        study_axes_overrides(&axes, 0, &facts, &axes.arena, &overrides, &refusal);
+        ck_assert_ptr_null(refusal);
+        study_axes_overrides(&axes, 1, &facts, &axes.arena, &overrides, &refusal);
+        ck_assert_ptr_nonnull(refusal);
+        ck_assert_str_eq(refusal, "a context of 8192 tokens is above this point's "
+                                  "engine.max_model_len of 4096");
+        base_vec_free(&overrides);
+        study_axes_free(&axes);
+    }
+}
+END_TEST
+
 START_TEST(classes_keep_their_own_answers)
 {
     struct study_axes axes;
@@ -171,5 +197,5 @@ int main(void)
                         ranges_are_read_in_the_unit_of_the_key, wrong_forms_are_usage_errors,
                         bases_are_the_combinations_of_ordinary_keys,
                         context_fixes_lengths_and_concurrency_closes_the_loop,
-                        classes_keep_their_own_answers, NULL});
+                        a_context_beyond_an_axis_is_refused, classes_keep_their_own_answers, NULL});
 }
