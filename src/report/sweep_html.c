@@ -75,7 +75,7 @@ static const struct record_point *find_first_miss(const struct record_sweep *swe
     return NULL;
 }
 
-/* Among the points that meet their targets, the one with the most (or least) of a figure. */
+/* Among the steady points that meet their targets, the one with the most (or least) of a figure. */
 static const struct record_point *find_best(const struct record_sweep *sweep,
                                             enum record_summary column, bool least)
 {
@@ -83,7 +83,7 @@ static const struct record_point *find_best(const struct record_sweep *sweep,
     for (size_t i = 0; i < sweep->point_count; i++) {
         const struct record_point *point = &sweep->points[i];
         double value = record_point_real(point, column);
-        if (point->status != RECORD_POINT_OK || isnan(value))
+        if (point->status != RECORD_POINT_OK || !report_point_is_steady(point) || isnan(value))
             continue;
         double known = best == NULL ? (double)NAN : record_point_real(best, column);
         if (best == NULL || (least ? value < known : value > known))
@@ -123,6 +123,9 @@ static void put_line_answer(struct report_html *html, const struct report_grid *
     report_html_markup(html, "</strong>\n");
     if (met > 0)
         put_decision(html, grid, line->at[met - 1]);
+    if (met > 0 && report_point_is_unsettled(line->at[met - 1]))
+        report_html_paragraph(html, "",
+                              "Its run had not settled: the figures depend on where it was cut.");
     if (met < line->count)
         report_html_paragraph(html, "",
                               "At %s. The limit lies between the two; a finer axis "
@@ -177,6 +180,10 @@ static void put_counts(struct report_html *html, const struct report_grid *grid)
     report_html_printf(html, ", %zu cannot start", report_sweep_count(sweep, RECORD_POINT_REFUSED));
     if (report_sweep_count(sweep, RECORD_POINT_FAILED) > 0)
         report_html_printf(html, ", %zu failed", report_sweep_count(sweep, RECORD_POINT_FAILED));
+    struct base_text unsteady = {0};
+    report_sweep_add_unsteady(&unsteady, sweep);
+    report_html_text(html, unsteady.count == 0 ? "" : unsteady.at);
+    base_text_free(&unsteady);
     if (open > 0)
         report_html_printf(html, ", %zu are not decided yet", open);
     report_html_markup(html, "</p>\n</div>\n");
@@ -295,6 +302,9 @@ static void put_bests(struct report_html *html, const struct report_grid *grid)
     }
     if (report_sweep_count(grid->sweep, RECORD_POINT_OK) == 0)
         report_html_paragraph(html, "", "No point meets its targets.");
+    char left_out[160];
+    if (report_sweep_explain_left_out(grid->sweep, left_out, sizeof left_out)[0] != '\0')
+        report_html_paragraph(html, "note", "%s.", left_out);
     report_html_markup(html, "</div>\n");
 }
 

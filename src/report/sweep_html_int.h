@@ -43,7 +43,9 @@ void report_grid_pareto(struct report_html *html, struct report_plotter *plotter
                         const struct report_grid *grid);
 void report_grid_points(struct report_html *html, const struct report_grid *grid);
 void report_grid_refusals(struct report_html *html, const struct report_grid *grid);
-void report_grid_caveats(struct report_html *html, const struct report_grid *grid);
 void report_grid_again(struct report_html *html, const struct report_grid *grid);
+
+/* sweep_html_caveats.c: what the runs of the points caution against, each once, with the points that it holds for. */
+void report_grid_caveats(struct report_html *html, const struct report_grid *grid);
 
 #endif

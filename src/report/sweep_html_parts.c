@@ -47,20 +47,21 @@ static const char *grid_basis(const struct report_grid *grid)
 
 /* ---- maps ---- */
 
-/* "1,234", "1,234 !" where a target is missed, "refused", "" where nothing is decided. */
+/* "1,234", "1,234 !" where a target is missed, "grows !^", "refused", "" where nothing is decided. */
 static void print_map_cell(const struct report_grid *grid, const struct record_point *point,
                            char *text, size_t bytes)
 {
     text[0] = '\0';
     if (point == NULL || point->status == RECORD_POINT_OPEN)
         return;
-    double value = record_point_real(point, grid->metric);
-    char number[REPORT_NUMBER_BYTES];
-    if (isnan(value))
+    char number[REPORT_NUMBER_BYTES], marks[REPORT_MARKS_BYTES];
+    report_point_marks(point, marks);
+    if (isnan(record_point_real(point, grid->metric)))
         snprintf(text, bytes, "%s", record_point_status_name(point->status));
     else
-        snprintf(text, bytes, "%s%s", report_print_rounded(value, 3, number, sizeof number),
-                 point->status == RECORD_POINT_SLO_MISSED ? " !" : "");
+        snprintf(text, bytes, "%s%s%s",
+                 report_point_figure(point, grid->metric, number, sizeof number),
+                 marks[0] == '\0' ? "" : " ", marks);
 }
 
 static void put_map_head(struct report_html *html, const struct report_grid *grid,
@@ -80,15 +81,16 @@ static void put_map_table(struct report_html *html, const struct report_grid *gr
 {
     static const char align[TABLE_COLUMNS_MAX + 2] = "rrrrrrrrrrrrrrrrrrrrrrrrr";
     struct report_points rows = {0}, columns = {0};
-    char text[VALUE_BYTES], caption[192];
+    char text[VALUE_BYTES], caption[480], unsteady[240];
+    report_sweep_explain_unsteady(grid->sweep, true, unsteady, sizeof unsteady);
     report_sweep_values(grid->sweep, 0, &rows);
     report_sweep_values(grid->sweep, 1, &columns);
     if (columns.count > TABLE_COLUMNS_MAX)
         columns.count = TABLE_COLUMNS_MAX;
-    snprintf(caption, sizeof caption, "%s%s%s; ! misses a target",
+    snprintf(caption, sizeof caption, "%s%s%s; ! misses a target%s%s",
              record_summary_columns[grid->metric].name,
              record_summary_columns[grid->metric].unit[0] == '\0' ? "" : ", ",
-             record_summary_columns[grid->metric].unit);
+             record_summary_columns[grid->metric].unit, unsteady[0] == '\0' ? "" : "; ", unsteady);
     report_html_table(html, caption, grid_claim(grid), grid_basis(grid),
                       align + TABLE_COLUMNS_MAX - columns.count);
     put_map_head(html, grid, &columns);
@@ -281,38 +283,56 @@ static void put_point(struct report_html *html, const struct report_grid *grid,
     base_text_free(&place);
     for (size_t i = 0; i < COUNT_OF(point_columns); i++) {
         char text[REPORT_NUMBER_BYTES];
-        double value = record_point_real(point, point_columns[i].column);
+        enum record_summary column = point_columns[i].column;
+        bool has_interval = run != NULL && point_columns[i].form == INTERVAL;
         if (point_columns[i].form == SHARE)
-            report_print_share(value, text, sizeof text);
-        else if (run != NULL && point_columns[i].form == INTERVAL)
-            report_run_figure(run, point_columns[i].column, text, sizeof text);
+            report_print_share(record_point_real(point, column), text, sizeof text);
+        else if (has_interval && !report_point_grows(point))
+            report_run_figure(run, column, text, sizeof text);
         else
-            report_print_rounded(value, 3, text, sizeof text);
+            report_point_figure(point, column, text, sizeof text);
         report_html_cell(html, text);
     }
     char words[64];
     report_html_cell(
         html, report_words(record_point_text(point, RECORD_BINDING_LIMIT), words, sizeof words));
-    report_html_cell(html,
-                     report_words(record_point_status_name(point->status), words, sizeof words));
+    report_html_cell(html, report_point_words(point, words, sizeof words));
+}
+
+/* What the words "overloaded" and "not settled" in the table above mean. */
+static void put_unsteady(struct report_html *html, const struct report_grid *grid)
+{
+    char words[240];
+    if (report_sweep_explain_unsteady(grid->sweep, false, words, sizeof words)[0] != '\0')
+        report_html_paragraph(html, "note", "%c%s.", words[0] - 'a' + 'A', words + 1);
+}
+
+static void put_pareto_set(struct report_html *html, struct report_plotter *plotter,
+                           const struct report_grid *grid, const struct report_points *set)
+{
+    report_html_markup(html, "<div class=\"figures\">\n");
+    report_figure_pareto(html, plotter, grid);
+    report_html_markup(html, "</div>\n");
+    begin_points(html, grid,
+                 "Points that meet their targets and that no other one beats in both figures");
+    for (size_t i = 0; i < set->count; i++)
+        put_point(html, grid, set->at[i]);
+    report_html_table_end(html);
 }
 
 void report_grid_pareto(struct report_html *html, struct report_plotter *plotter,
                         const struct report_grid *grid)
 {
     struct report_points set = {0};
+    char left_out[160];
     report_sweep_pareto_set(grid->sweep, &set);
-    if (set.count > 0 && grid->sweep->axis_count > 0) {
+    report_sweep_explain_left_out(grid->sweep, left_out, sizeof left_out);
+    if (grid->sweep->axis_count > 0 && (set.count > 0 || left_out[0] != '\0')) {
         report_html_section(html, "pareto", "The best of both: per GPU and per user");
-        report_html_markup(html, "<div class=\"figures\">\n");
-        report_figure_pareto(html, plotter, grid);
-        report_html_markup(html, "</div>\n");
-        begin_points(html, grid,
-                     "Points that meet their targets and that no other one beats in "
-                     "both figures");
-        for (size_t i = 0; i < set.count; i++)
-            put_point(html, grid, set.at[i]);
-        report_html_table_end(html);
+        if (set.count > 0)
+            put_pareto_set(html, plotter, grid, &set);
+        if (left_out[0] != '\0')
+            report_html_paragraph(html, "note", "%s.", left_out);
         report_html_section_end(html);
     }
     base_vec_free(&set);
@@ -337,6 +357,7 @@ void report_grid_points(struct report_html *html, const struct report_grid *grid
         shown++;
     }
     report_html_table_end(html);
+    put_unsteady(html, grid);
     if (left > 0)
         report_html_paragraph(html, "note",
                               "%zu more points are not shown; --format csv has them "
@@ -389,25 +410,7 @@ void report_grid_refusals(struct report_html *html, const struct report_grid *gr
     report_html_section_end(html);
 }
 
-/* ---- caveats, and how to get it again ---- */
-
-void report_grid_caveats(struct report_html *html, const struct report_grid *grid)
-{
-    struct record_run all;
-    record_run_init(&all);
-    for (size_t i = 0; grid->runs != NULL && i < grid->sweep->point_count; i++) {
-        const struct record_run *run = grid->runs[i];
-        for (size_t k = 0; run != NULL && k < run->caveats.count; k++)
-            record_run_add_caveat(&all, run->caveats.at[k].code, run->caveats.at[k].text);
-    }
-    for (size_t k = 0; grid->runs == NULL && grid->base != NULL && k < grid->base->caveats.count;
-         k++)
-        record_run_add_caveat(&all, grid->base->caveats.at[k].code, grid->base->caveats.at[k].text);
-    record_run_add_caveat(&all, "grid",
-                          "between two points nothing was simulated; what binds can change there");
-    report_html_caveats(html, &all);
-    record_run_free(&all);
-}
+/* ---- how to get it again ---- */
 
 static bool has_axis(const struct record_sweep *sweep, const char *key)
 {

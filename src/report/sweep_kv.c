@@ -32,6 +32,14 @@ static void put_rounded(struct report_page *page, double value)
     report_page_cell(page, isnan(value) ? "-" : report_print_rounded(value, 3, text, sizeof text));
 }
 
+static void put_latency(struct report_page *page, const struct record_point *point,
+                        enum record_summary column)
+{
+    char text[REPORT_NUMBER_BYTES];
+    bool has_none = isnan(record_point_real(point, column));
+    report_page_cell(page, has_none ? "-" : report_point_figure(point, column, text, sizeof text));
+}
+
 static void put_gib(struct report_page *page, double bytes)
 {
     char text[REPORT_NUMBER_BYTES];
@@ -55,10 +63,10 @@ static void put_row(struct report_page *page, const struct record_sweep *sweep,
     put_rounded(page, record_point_real(point, RECORD_OUTPUT_THROUGHPUT));
     put_rounded(page, record_point_real(point, RECORD_PREEMPTIONS));
     put_gib(page, record_point_real(point, RECORD_COPIED_BYTES));
-    put_rounded(page, record_point_real(point, RECORD_TTFT_P99));
-    put_rounded(page, record_point_real(point, RECORD_TPOT_P99));
-    put_rounded(page, record_point_real(point, RECORD_ITL_P99));
-    put_rounded(page, record_point_real(point, RECORD_E2E_P99));
+    put_latency(page, point, RECORD_TTFT_P99);
+    put_latency(page, point, RECORD_TPOT_P99);
+    put_latency(page, point, RECORD_ITL_P99);
+    put_latency(page, point, RECORD_E2E_P99);
 }
 
 void report_sweep_allocators(struct report_page *page, const struct record_sweep *sweep)

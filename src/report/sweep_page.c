@@ -16,40 +16,46 @@
 #include <string.h>
 
 /* A larger grid is for programs: the maps would take the square of its points. */
-enum { SHOWN_POINTS_MAX = 5000, MAP_COLUMNS = 9, MAPS_MAX = 12, ROWS_MAX = 200, CELL_BYTES = 96 };
+enum {
+    SHOWN_POINTS_MAX = 5000,
+    MAP_COLUMNS = 9,
+    MAPS_MAX = 12,
+    ROWS_MAX = 200,
+    CELL_BYTES = 96,
+    EXPLAINED_BYTES = 240
+};
 
 /* ---- cells ---- */
 
 struct scale {
     enum record_summary metric;
     double low, high; /* over all points; NaN without any */
+    int marks_width;  /* of the longest marks beside a figure */
 };
 
 static struct scale make_scale(const struct record_sweep *sweep, enum record_summary metric)
 {
-    struct scale scale = {metric, (double)NAN, (double)NAN};
+    struct scale scale = {metric, (double)NAN, (double)NAN, 1};
     for (size_t i = 0; i < sweep->point_count; i++) {
-        double value = record_point_real(&sweep->points[i], metric);
+        double value = report_point_steady(&sweep->points[i], metric);
+        char marks[REPORT_MARKS_BYTES];
+        int width = (int)strlen(report_point_marks(&sweep->points[i], marks));
+        scale.marks_width = width > scale.marks_width ? width : scale.marks_width;
         scale.low = fmin(scale.low, value);
         scale.high = fmax(scale.high, value);
     }
     return scale;
 }
 
-/* Dark is much: five steps between the least and the most. */
+/* Dark is much: five steps between the least and the most. What grows is beyond them. */
 static const char *shade(const struct scale *scale, double value)
 {
     static const char *const shades[] = {" ", "\u2591", "\u2592", "\u2593", "\u2588"};
-    if (!(scale->high > scale->low) || isnan(value))
+    if (!(scale->high > scale->low))
         return " ";
-    double share = (value - scale->low) / (scale->high - scale->low);
+    double share = isnan(value) ? 1 : (value - scale->low) / (scale->high - scale->low);
     size_t step = (size_t)(share * 5);
     return shades[step > 4 ? 4 : step];
-}
-
-static const char *mark(const struct record_point *point)
-{
-    return point->status == RECORD_POINT_SLO_MISSED ? "!" : " ";
 }
 
 static const char *empty_cell(const struct record_point *point)
@@ -62,17 +68,18 @@ static const char *empty_cell(const struct record_point *point)
 static void print_figure(enum report_style style, const struct scale *scale,
                          const struct record_point *point, char *text, size_t bytes)
 {
-    char number[REPORT_NUMBER_BYTES];
-    double value = point == NULL ? (double)NAN : record_point_real(point, scale->metric);
-    if (isnan(value)) {
+    char number[REPORT_NUMBER_BYTES], marks[REPORT_MARKS_BYTES];
+    if (point == NULL || isnan(record_point_real(point, scale->metric))) {
         base_copy(text, bytes, empty_cell(point));
         return;
     }
-    report_print_rounded(value, 3, number, sizeof number);
+    report_point_figure(point, scale->metric, number, sizeof number);
+    report_point_marks(point, marks);
     if (style == REPORT_TEXT)
-        snprintf(text, bytes, "%s%s%s", shade(scale, value), number, mark(point));
+        snprintf(text, bytes, "%s%s%-*s", shade(scale, report_point_steady(point, scale->metric)),
+                 number, scale->marks_width, marks);
     else
-        snprintf(text, bytes, "%s%s", number, mark(point)[0] == '!' ? "!" : "");
+        snprintf(text, bytes, "%s%s", number, marks);
 }
 
 /* Short enough for a column of a map. */
@@ -93,10 +100,11 @@ static const char *short_limit(const char *limit)
 static void print_limit(const struct record_point *point, char *text, size_t bytes)
 {
     const char *limit = point == NULL ? "" : record_point_text(point, RECORD_BINDING_LIMIT);
+    char marks[REPORT_MARKS_BYTES];
     if (limit[0] == '\0')
         base_copy(text, bytes, empty_cell(point));
     else
-        snprintf(text, bytes, "%s%s", short_limit(limit), mark(point)[0] == '!' ? "!" : "");
+        snprintf(text, bytes, "%s%s", short_limit(limit), report_point_marks(point, marks));
 }
 
 /* ---- maps ---- */
@@ -192,11 +200,10 @@ static void put_number(struct report_page *page, const struct record_point *poin
                        enum record_summary column, bool is_share)
 {
     char text[REPORT_NUMBER_BYTES];
-    double value = record_point_real(point, column);
     if (is_share)
-        report_print_share(value, text, sizeof text);
+        report_print_share(record_point_real(point, column), text, sizeof text);
     else
-        report_print_rounded(value, 3, text, sizeof text);
+        report_point_figure(point, column, text, sizeof text);
     report_page_cell(page, text);
 }
 
@@ -216,7 +223,7 @@ static void put_point_row(struct report_page *page, const struct record_sweep *s
     put_number(page, point, RECORD_KV_USAGE_PEAK, true);
     put_number(page, point, RECORD_PREEMPTIONS, false);
     report_page_cell(page, record_point_text(point, RECORD_BINDING_LIMIT));
-    report_page_cell(page, record_point_status_name(point->status));
+    report_page_cell(page, report_point_words(point, value, sizeof value));
 }
 
 static void put_points(struct report_page *page, const struct record_sweep *sweep,
@@ -232,6 +239,9 @@ static void put_points(struct report_page *page, const struct record_sweep *swee
         shown++;
     }
     report_page_table_end(page);
+    char words[EXPLAINED_BYTES];
+    if (report_sweep_explain_unsteady(sweep, false, words, sizeof words)[0] != '\0')
+        report_page_line(page, "%s", words);
     if (shown == ROWS_MAX)
         report_page_line(page, "further points are not shown: --format csv has them all");
 }
@@ -264,6 +274,7 @@ static void put_counts(struct report_page *page, const struct record_sweep *swee
                      report_sweep_count(sweep, RECORD_POINT_REFUSED));
     if (report_sweep_count(sweep, RECORD_POINT_FAILED) > 0)
         base_text_printf(&text, ", %zu failed", report_sweep_count(sweep, RECORD_POINT_FAILED));
+    report_sweep_add_unsteady(&text, sweep);
     if (open > 0)
         base_text_printf(&text, "; %zu are open", open);
     report_page_line(page, "%s", text.at);
@@ -295,9 +306,12 @@ static void put_reasons(struct report_page *page, const struct record_sweep *swe
 
 static void put_legend(struct report_page *page, const struct record_sweep *sweep)
 {
+    char words[EXPLAINED_BYTES];
+    report_sweep_explain_unsteady(sweep, true, words, sizeof words);
     report_page_line(page,
-                     "! misses an SLO or a requirement; - cannot start or is out of the "
+                     "! misses an SLO or a requirement%s%s; - cannot start or is out of the "
                      "model's reach%s",
+                     words[0] == '\0' ? "" : "; ", words,
                      report_sweep_is_map(sweep) && page->style == REPORT_TEXT ? "; dark is much"
                                                                               : "");
 }

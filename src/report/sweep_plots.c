@@ -163,15 +163,18 @@ static bool find_scale(const struct report_grid *grid, double scale[2])
     scale[0] = (double)NAN;
     scale[1] = (double)NAN;
     for (size_t i = 0; i < grid->sweep->point_count; i++) {
-        double value = record_point_real(&grid->sweep->points[i], grid->metric);
+        double value = report_point_steady(&grid->sweep->points[i], grid->metric);
         scale[0] = fmin(scale[0], value);
         scale[1] = fmax(scale[1], value);
     }
     return scale[1] > scale[0];
 }
 
+/* What grows is beyond the scale. */
 static int step_of(const double scale[2], double value)
 {
+    if (isnan(value))
+        return REPORT_SCALE_COUNT - 1;
     int step = (int)((value - scale[0]) / (scale[1] - scale[0]) * REPORT_SCALE_COUNT);
     return step < REPORT_SCALE_COUNT ? step : REPORT_SCALE_COUNT - 1;
 }
@@ -193,17 +196,37 @@ static void end_cells(struct map *map)
                                 "($2+0.46):3 with boxxyerror lc rgb variable\n");
 }
 
+/* "4.5k", "4.5k^" where the point is overloaded, "12?" where it has not settled: the frontier says what is missed. */
+static const char *print_figure(const struct record_point *point, enum record_summary metric,
+                                char *text, size_t bytes)
+{
+    double value = report_point_steady(point, metric);
+    char number[REPORT_NUMBER_BYTES] = "grows";
+    if (!isnan(value))
+        print_short(value, number, sizeof number);
+    snprintf(text, bytes, "%s%s", number,
+             report_point_grows(point)          ? "^"
+             : report_point_is_unsettled(point) ? "?"
+                                                : "");
+    return text;
+}
+
+static bool has_figure(const struct map *map, const struct record_point *point)
+{
+    return point != NULL && !isnan(record_point_real(point, map->grid->metric));
+}
+
 static void label_figures(struct map *map, const double scale[2])
 {
     for (size_t r = 0; r < map->rows.count; r++) {
         for (size_t c = 0; c < map->columns.count; c++) {
             const struct record_point *point = cell(map, r, c);
-            double value =
-                point == NULL ? (double)NAN : record_point_real(point, map->grid->metric);
-            char text[REPORT_NUMBER_BYTES];
-            if (!isnan(value))
-                add_cell_label(map, r, c, print_short(value, text, sizeof text),
-                               step_of(scale, value) >= 5 ? REPORT_PAGE : REPORT_INK);
+            char text[REPORT_NUMBER_BYTES * 2];
+            if (has_figure(map, point))
+                add_cell_label(map, r, c, print_figure(point, map->grid->metric, text, sizeof text),
+                               step_of(scale, report_point_steady(point, map->grid->metric)) >= 5
+                                   ? REPORT_PAGE
+                                   : REPORT_INK);
             else if (point != NULL && point->status == RECORD_POINT_REFUSED)
                 add_cell_label(map, r, c, "–", REPORT_MUTED);
         }
@@ -216,10 +239,10 @@ static void colour_figures(struct map *map, const double scale[2])
     for (size_t r = 0; r < map->rows.count; r++) {
         for (size_t c = 0; c < map->columns.count; c++) {
             const struct record_point *point = cell(map, r, c);
-            double value =
-                point == NULL ? (double)NAN : record_point_real(point, map->grid->metric);
-            if (!isnan(value))
-                add_cell(map, r, c, REPORT_SCALE + step_of(scale, value));
+            if (has_figure(map, point))
+                add_cell(map, r, c,
+                         REPORT_SCALE +
+                             step_of(scale, report_point_steady(point, map->grid->metric)));
         }
     }
     end_cells(map);
@@ -251,6 +274,18 @@ static bool begin_map_figure(struct report_html *html, struct report_plotter *pl
     return is_drawn;
 }
 
+static void put_heat_caption(struct report_html *html, const struct record_sweep *sweep,
+                             const char *help)
+{
+    char unsteady[240];
+    struct base_text text = {0};
+    report_sweep_explain_unsteady(sweep, true, unsteady, sizeof unsteady);
+    base_text_printf(&text, "%s%s%s", help, help[0] == '\0' || unsteady[0] == '\0' ? "" : "; ",
+                     unsteady);
+    report_figure_end(html, text.at);
+    base_text_free(&text);
+}
+
 bool report_figure_heat(struct report_html *html, struct report_plotter *plotter,
                         const struct report_grid *grid, const struct record_point *rest,
                         size_t number)
@@ -272,7 +307,7 @@ bool report_figure_heat(struct report_html *html, struct report_plotter *plotter
     if (!begin_map_figure(html, plotter, &map, "heat", number, title))
         return false;
     put_scale_legend(html, scale, has_frontier);
-    report_figure_end(html, column->help);
+    put_heat_caption(html, grid->sweep, column->help);
     return true;
 }
 
@@ -395,7 +430,7 @@ static void look_at_figures(struct along *along)
     along->low = HUGE_VAL;
     along->high = 0.0;
     for (size_t i = 0; i < along->grid->sweep->point_count; i++) {
-        double value = record_point_real(&along->grid->sweep->points[i], along->column);
+        double value = report_point_steady(&along->grid->sweep->points[i], along->column);
         if (!(value > 0.0))
             continue;
         along->low = fmin(along->low, value);
@@ -476,7 +511,7 @@ static void add_line_data(struct report_plot *plot, const struct along *along,
 {
     report_plot_add(plot, "$line%zu << EOD\n", number);
     for (size_t i = 0; i < line->count; i++) {
-        double value = record_point_real(line->at[i], along->column);
+        double value = report_point_steady(line->at[i], along->column);
         const struct record_run *run = report_grid_run(along->grid, line->at[i]);
         double low = value, high = value;
         if (!(value > 0.0))
@@ -533,7 +568,7 @@ static bool has_figures(const struct report_points *line, enum record_summary co
 {
     bool has_any = false;
     for (size_t i = 0; i < line->count; i++)
-        has_any |= record_point_real(line->at[i], column) > 0.0;
+        has_any |= report_point_steady(line->at[i], column) > 0.0;
     return has_any;
 }
 
@@ -587,6 +622,13 @@ static void put_along_legend(struct report_html *html, const struct along *along
     report_figure_legend_end(html);
 }
 
+static const char along_caption[] =
+    "Whiskers are 95 % intervals; a dot without one has none, or the "
+    "grid is too large to show them.";
+static const char along_caption_growing[] =
+    "Whiskers are 95 % intervals; a dot without one has none, or the grid is too large to show "
+    "them. Overloaded points have no dot: their latencies grow with the length of the run.";
+
 bool report_figure_along(struct report_html *html, struct report_plotter *plotter,
                          const struct report_grid *grid, enum record_summary column)
 {
@@ -613,8 +655,9 @@ bool report_figure_along(struct report_html *html, struct report_plotter *plotte
                                                     "the same figures.");
     if (is_drawn) {
         put_along_legend(html, &along, firsts, count);
-        report_figure_end(html, "Whiskers are 95 % intervals; a dot without one has none, or the "
-                                "grid is too large to show them.");
+        report_figure_end(html, report_sweep_count_where(sweep, report_point_grows) == 0
+                                    ? along_caption
+                                    : along_caption_growing);
     }
     base_vec_free(&along.values);
     return is_drawn;
@@ -631,7 +674,9 @@ static void add_dots(struct report_plot *plot, const struct record_sweep *sweep)
         double gpu = record_point_real(point, RECORD_OUTPUT_THROUGHPUT_PER_GPU);
         if (!isnan(user) && !isnan(gpu))
             report_plot_add(plot, "%.9g %.9g %d\n", user, gpu,
-                            point->status == RECORD_POINT_OK ? REPORT_SCALE + 3 : REPORT_FAINT);
+                            point->status == RECORD_POINT_OK && report_point_is_steady(point)
+                                ? REPORT_SCALE + 3
+                                : REPORT_FAINT);
     }
     report_plot_add(plot, "EOD\n");
 }
@@ -709,6 +754,7 @@ bool report_figure_pareto(struct report_html *html, struct report_plotter *plott
                           const struct report_grid *grid)
 {
     struct report_points set = {0};
+    char left_out[160];
     report_sweep_pareto_set(grid->sweep, &set);
     if (set.count == 0) {
         base_vec_free(&set);
@@ -725,7 +771,12 @@ bool report_figure_pareto(struct report_html *html, struct report_plotter *plott
     report_figure_legend(html);
     report_figure_key(html, REPORT_SERIES, "Pareto set", "");
     report_figure_key(html, REPORT_SCALE + 3, "meets its targets", "");
-    report_figure_key(html, REPORT_FAINT, "misses one", "");
+    report_figure_key(html, REPORT_FAINT,
+                      report_sweep_explain_left_out(grid->sweep, left_out, sizeof left_out)[0] ==
+                              '\0'
+                          ? "misses one"
+                          : "misses one, or is not steady",
+                      "");
     report_figure_legend_end(html);
     report_figure_end(html, "Right is faster for each user, up is more from each GPU.");
     return true;

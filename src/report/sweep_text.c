@@ -92,17 +92,23 @@ void report_sweep_frontier(struct report_page *page, const struct record_sweep *
 
 /* ---- the Pareto set ---- */
 
+/* What cannot be sustained, or was cut too early to say, beats nothing. */
+static bool is_candidate(const struct record_point *point)
+{
+    return point->status == RECORD_POINT_OK && report_point_is_steady(point);
+}
+
 bool report_sweep_is_pareto(const struct record_sweep *sweep, size_t point, enum record_summary a,
                             enum record_summary b)
 {
     const struct record_point *own = &sweep->points[point];
     double own_a = record_point_real(own, a), own_b = record_point_real(own, b);
-    if (own->status != RECORD_POINT_OK || isnan(own_a) || isnan(own_b))
+    if (!is_candidate(own) || isnan(own_a) || isnan(own_b))
         return false;
     for (size_t i = 0; i < sweep->point_count; i++) {
         const struct record_point *other = &sweep->points[i];
         double other_a = record_point_real(other, a), other_b = record_point_real(other, b);
-        bool is_as_good = other->status == RECORD_POINT_OK && other_a >= own_a && other_b >= own_b;
+        bool is_as_good = is_candidate(other) && other_a >= own_a && other_b >= own_b;
         bool is_better = other_a > own_a || other_b > own_b;
         // Of equal points the first stands for all.
         bool is_equal_before = is_as_good && !is_better && i < point;
@@ -124,33 +130,41 @@ static void put_pareto_row(struct report_page *page, const struct record_sweep *
     report_page_cell(page, place.at);
     base_text_free(&place);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        report_page_cell(page, report_print_rounded(record_point_real(point, columns[i]), 3, number,
-                                                    sizeof number));
+        report_page_cell(page, report_point_figure(point, columns[i], number, sizeof number));
     report_page_cell(page, record_point_text(point, RECORD_BINDING_LIMIT));
 }
 
-void report_sweep_pareto(struct report_page *page, const struct record_sweep *sweep)
+static void put_pareto_table(struct report_page *page, const struct record_sweep *sweep,
+                             const struct report_points *set)
 {
-    struct report_points set = {0};
-    report_sweep_pareto_set(sweep, &set);
-    if (set.count == 0 || sweep->axis_count == 0) {
-        base_vec_free(&set);
-        return;
-    }
     struct base_text names = {0};
     for (size_t i = 0; i < sweep->axis_count; i++)
         base_text_printf(&names, "%s%s", i == 0 ? "" : ", ", sweep->axes[i]);
-    report_page_heading(page, "PARETO SET of the points that meet their targets: no other one is "
-                              "faster per GPU and per user");
     report_page_table_begin(page, "lrrrrrl");
     static const char *const heads[] = {"tok/s/GPU",   "tok/s/user", "ttft p99 ms",
                                         "tpot p99 ms", "$/Mtok out", "limit"};
     report_page_cell(page, names.at);
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         report_page_cell(page, heads[i]);
-    for (size_t i = 0; i < set.count; i++)
-        put_pareto_row(page, sweep, set.at[i]);
+    for (size_t i = 0; i < set->count; i++)
+        put_pareto_row(page, sweep, set->at[i]);
     report_page_table_end(page);
     base_text_free(&names);
+}
+
+void report_sweep_pareto(struct report_page *page, const struct record_sweep *sweep)
+{
+    struct report_points set = {0};
+    char left_out[160];
+    report_sweep_pareto_set(sweep, &set);
+    report_sweep_explain_left_out(sweep, left_out, sizeof left_out);
+    if (sweep->axis_count > 0 && (set.count > 0 || left_out[0] != '\0')) {
+        report_page_heading(page, "PARETO SET of the points that meet their targets: no other one "
+                                  "is faster per GPU and per user");
+        if (set.count > 0)
+            put_pareto_table(page, sweep, &set);
+        if (left_out[0] != '\0')
+            report_page_line(page, "%s", left_out);
+    }
     base_vec_free(&set);
 }

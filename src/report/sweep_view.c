@@ -1,6 +1,9 @@
 #include "report/sweep_view.h"
 
+#include "base/error.h"
 #include "base/units.h"
+#include "report/figure.h"
+#include "report/number.h"
 #include "report/sweep.h"
 
 #include <math.h>
@@ -141,6 +144,110 @@ bool report_point_starts(const struct record_point *point)
     return point->status == RECORD_POINT_OK || point->status == RECORD_POINT_SLO_MISSED;
 }
 
+bool report_point_grows(const struct record_point *point)
+{
+    return strcmp(record_point_text(point, RECORD_STABILITY), "overloaded") == 0;
+}
+
+bool report_point_is_unsettled(const struct record_point *point)
+{
+    return strcmp(record_point_text(point, RECORD_STATUS), "not_settled") == 0;
+}
+
+bool report_point_is_steady(const struct record_point *point)
+{
+    return !report_point_grows(point) && !report_point_is_unsettled(point);
+}
+
+static bool is_growing_latency(const struct record_point *point, enum record_summary column)
+{
+    return report_point_grows(point) && strcmp(record_summary_columns[column].unit, "ms") == 0;
+}
+
+double report_point_steady(const struct record_point *point, enum record_summary column)
+{
+    return is_growing_latency(point, column) ? (double)NAN : record_point_real(point, column);
+}
+
+const char *report_point_figure(const struct record_point *point, enum record_summary column,
+                                char *text, size_t bytes)
+{
+    if (!is_growing_latency(point, column))
+        return report_print_rounded(record_point_real(point, column), 3, text, bytes);
+    base_copy(text, bytes, "grows");
+    return text;
+}
+
+const char *report_point_words(const struct record_point *point, char *text, size_t bytes)
+{
+    const char *status = record_point_text(point, RECORD_STATUS);
+    report_words(record_point_status_name(point->status), text, bytes);
+    if (status[0] == '\0' || strcmp(status, "done") == 0)
+        return text;
+    char run[64];
+    size_t length = strlen(text);
+    snprintf(text + length, bytes - length, ", %s", report_words(status, run, sizeof run));
+    return text;
+}
+
+const char *report_point_marks(const struct record_point *point, char marks[REPORT_MARKS_BYTES])
+{
+    snprintf(marks, REPORT_MARKS_BYTES, "%s%s%s",
+             point->status == RECORD_POINT_SLO_MISSED ? "!" : "",
+             report_point_grows(point) ? "^" : "", report_point_is_unsettled(point) ? "?" : "");
+    return marks;
+}
+
+size_t report_sweep_count_where(const struct record_sweep *sweep,
+                                bool (*is_so)(const struct record_point *point))
+{
+    size_t count = 0;
+    for (size_t i = 0; i < sweep->point_count; i++)
+        count += is_so(&sweep->points[i]);
+    return count;
+}
+
+void report_sweep_add_unsteady(struct base_text *text, const struct record_sweep *sweep)
+{
+    size_t growing = report_sweep_count_where(sweep, report_point_grows);
+    size_t unsettled = report_sweep_count_where(sweep, report_point_is_unsettled);
+    if (growing > 0)
+        base_text_printf(text, ", %zu overloaded", growing);
+    if (unsettled > 0)
+        base_text_printf(text, ", %zu not settled", unsettled);
+}
+
+const char *report_sweep_explain_unsteady(const struct record_sweep *sweep, bool with_marks,
+                                          char *text, size_t bytes)
+{
+    bool has_growing = report_sweep_count_where(sweep, report_point_grows) > 0;
+    bool has_unsettled = report_sweep_count_where(sweep, report_point_is_unsettled) > 0;
+    snprintf(text, bytes, "%s%s%s%s%s", has_growing && with_marks ? "^ " : "",
+             has_growing ? "overloaded: the queue grows without end, and latencies with the length "
+                           "of the run"
+                         : "",
+             has_growing && has_unsettled ? "; " : "", has_unsettled && with_marks ? "? " : "",
+             has_unsettled ? "not settled: the figures depend on where the run was cut" : "");
+    return text;
+}
+
+static bool is_left_out(const struct record_point *point)
+{
+    return point->status == RECORD_POINT_OK && !report_point_is_steady(point);
+}
+
+const char *report_sweep_explain_left_out(const struct record_sweep *sweep, char *text,
+                                          size_t bytes)
+{
+    size_t count = report_sweep_count_where(sweep, is_left_out);
+    text[0] = '\0';
+    if (count > 0)
+        snprintf(text, bytes, "%zu %s left out: overloaded, or not settled", count,
+                 count == 1 ? "point that meets its targets is"
+                            : "points that meet their targets are");
+    return text;
+}
+
 bool report_point_meets_slo(const struct record_point *point)
 {
     return point->status == RECORD_POINT_OK;
@@ -164,7 +271,8 @@ void report_sweep_describe_end(const struct record_sweep *sweep, const struct re
     const char *limit = record_point_text(beyond, RECORD_BINDING_LIMIT);
     report_sweep_value(sweep, beyond, 0, value, sizeof value);
     if (beyond->status == RECORD_POINT_SLO_MISSED)
-        snprintf(text, bytes, "%s: an SLO is missed, %s binds", value, limit);
+        snprintf(text, bytes, "%s: an SLO is missed, %s%s binds", value,
+                 report_point_grows(beyond) ? "the queue grows, " : "", limit);
     else if (beyond->status == RECORD_POINT_REFUSED)
         snprintf(text, bytes, "%s: refused", value);
     else

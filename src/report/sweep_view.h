@@ -49,6 +49,23 @@ void report_sweep_line(const struct record_sweep *sweep, const struct record_poi
 size_t report_sweep_holding(const struct report_points *line,
                             bool (*holds)(const struct record_point *point));
 bool report_point_starts(const struct record_point *point);
+/* The queue grows without end: its latencies grow with the run's length and are no figures of the point. */
+bool report_point_grows(const struct record_point *point);
+/* The run had not reached a steady state: its figures depend on where it was cut. */
+bool report_point_is_unsettled(const struct record_point *point);
+/* Neither of these. */
+bool report_point_is_steady(const struct record_point *point);
+/* The figure as a number; NaN too for a latency that grows. */
+double report_point_steady(const struct record_point *point, enum record_summary column);
+/* Printed to three digits; "grows" for a latency that grows. */
+const char *report_point_figure(const struct record_point *point, enum record_summary column,
+                                char *text, size_t bytes);
+/* "slo missed, overloaded": how the point was decided and, where its run did not end as it should, how that went. */
+const char *report_point_words(const struct record_point *point, char *text, size_t bytes);
+/* "!" misses a target, "^" overloaded, "?" not settled; as many as hold, beside a figure in a map. */
+enum { REPORT_MARKS_BYTES = 4 };
+const char *report_point_marks(const struct record_point *point, char marks[REPORT_MARKS_BYTES]);
+
 bool report_point_meets_slo(const struct record_point *point);
 /* Nobody is thrown out for want of blocks, and the head of the queue does not mostly wait for them. */
 bool report_point_kv_holds(const struct record_point *point);
@@ -56,6 +73,18 @@ bool report_point_kv_holds(const struct record_point *point);
 /* What the first point of a line beyond its targets says, `met` being how many meet them: "64: an SLO is missed, …". */
 void report_sweep_describe_end(const struct record_sweep *sweep, const struct report_points *line,
                                size_t met, char *text, size_t bytes);
+
+/* How many points are so. */
+size_t report_sweep_count_where(const struct record_sweep *sweep,
+                                bool (*is_so)(const struct record_point *point));
+/* ", 2 overloaded, 1 not settled"; nothing where all are steady. */
+void report_sweep_add_unsteady(struct base_text *text, const struct record_sweep *sweep);
+/* What "overloaded" and "not settled" say of a point's figures, with the marks where they are used; "" where all are steady. */
+const char *report_sweep_explain_unsteady(const struct record_sweep *sweep, bool with_marks,
+                                          char *text, size_t bytes);
+/* "2 points that meet their targets are left out: ...": those that report_sweep_is_pareto() leaves out; "" where there are none. */
+const char *report_sweep_explain_left_out(const struct record_sweep *sweep, char *text,
+                                          size_t bytes);
 
 /* The points of report_sweep_is_pareto() by output per GPU and per user, the fastest per user first. */
 void report_sweep_pareto_set(const struct record_sweep *sweep, struct report_points *out);

@@ -98,6 +98,15 @@ wait
 ! grep -v 'no such table' "$said/reader" || fault 'a reader was disturbed'
 is read.db 'SELECT count(*) FROM sweep_grid' 40
 
+# A context beyond a limit that another axis states: refused, not a run in which every request is rejected.
+expect 0 'a context of 1600 tokens is above .*engine.max_model_len of 1000' "$kvsim" sweep small.yaml --axis engine.max_model_len=1000,2000 --axis context=400,1600 --set run.requests=100 --db limit.db --quiet
+is limit.db "SELECT count(*) || max(value_1) FROM sweep_grid WHERE status = 'refused'" 11000
+is limit.db 'SELECT count(*) FROM sweep_grid WHERE completed > 0' 3
+
+# A point that is overloaded says so, and its latencies have no figure; the rows for programs are what they were.
+expect 0 'grows +grows .*slo missed, overloaded' "$kvsim" sweep small.yaml --axis workload.arrival.rate=2/s,400/s --set engine.max_num_seqs=4 --db grows.db --quiet
+is grows.db "SELECT group_concat(status || ' ' || run_status || ' ' || (ttft_p99_ms > 0)) FROM (SELECT * FROM sweep_grid ORDER BY point_id)" 'ok done 1,slo_missed overloaded 1'
+
 # Text: heat map, what binds, frontier; two zipped axes are a table.
 sweep_to one.db
 grep -q 'WHERE IT ENDS, along concurrency' "$said/out" || fault 'no frontier'

@@ -86,6 +86,25 @@ void made_sweep_init_line(struct made_sweep *made)
     fill_points(made, status);
 }
 
+static void set_states(struct made_sweep *made, size_t point, const char *status,
+                       const char *stability)
+{
+    struct record_run *run = &made->runs[made->run_of[point] - made->runs];
+    record_set_text(run, RECORD_STATUS, status);
+    record_set_text(run, RECORD_STABILITY, stability);
+    record_point_take(&made->sweep, &made->sweep.points[point], run->summary);
+}
+
+void made_sweep_overload(struct made_sweep *made, size_t point)
+{
+    set_states(made, point, "overloaded", "overloaded");
+}
+
+void made_sweep_unsettle(struct made_sweep *made, size_t point)
+{
+    set_states(made, point, "not_settled", "stable");
+}
+
 void made_sweep_free(struct made_sweep *made)
 {
     for (size_t i = 0; i < MADE_SWEEP_POINTS; i++) {

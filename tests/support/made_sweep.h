@@ -22,6 +22,9 @@ struct made_sweep {
 void made_sweep_init(struct made_sweep *made);
 /* The same points on one axis, workload.arrival.rate = 1 … 6 per second; the last three miss. */
 void made_sweep_init_line(struct made_sweep *made);
+/* The run of a point (from 0) was overloaded, or had not settled. */
+void made_sweep_overload(struct made_sweep *made, size_t point);
+void made_sweep_unsettle(struct made_sweep *made, size_t point);
 void made_sweep_free(struct made_sweep *made);
 
 #endif

@@ -103,6 +103,61 @@ START_TEST(a_line)
 }
 END_TEST
 
+START_TEST(what_is_not_steady_is_marked)
+{
+    made_sweep_init_line(&made);
+    made_sweep_unsettle(&made, 2);
+    made_sweep_overload(&made, 3);
+    print_page(made.run_of);
+    must_have("1 cannot start, 1 overloaded, 1 not settled");
+    must_have("Its run had not settled");
+    must_have("At 4/s: an SLO is missed, the queue grows, kv_pool binds");
+    must_have("<td>slo missed, overloaded</td>");
+    must_have("<td>ok, not settled</td>");
+    // Both latencies of one point, and in no other place.
+    ck_assert_uint_eq(markup_count(page, "<td class=\"r\">grows</td>"), 2);
+    must_have("Overloaded: the queue grows without end, and latencies with the length of the run; "
+              "not settled: ");
+    must_have("<b>Most per GPU: 2,001 tokens/s</b> at workload.arrival.rate 2/s.");
+    must_have("1 point that meets its targets is left out: overloaded, or not settled.");
+    teardown();
+    made_sweep_init(&made);
+    made_sweep_overload(&made, 3);
+    print_page(made.run_of);
+    must_have("<td class=\"r\">4,002 !^</td>");
+    must_have("! misses a target; ^ overloaded: ");
+    teardown();
+}
+END_TEST
+
+/* A code stands once: the words where they are the same, and the points it holds for. */
+START_TEST(caveats_say_which_points)
+{
+    char words[32];
+    made_sweep_init_line(&made);
+    for (size_t i = 0; i < 5; i++) {
+        struct record_run *run = &made.runs[i];
+        snprintf(words, sizeof words, "%zu left", i);
+        if (i > 0)
+            record_run_add_caveat(run, "near_saturation", words);
+        if (i == 1 || i == 4)
+            record_run_add_caveat(run, "short_run", "make it longer");
+    }
+    print_page(made.run_of);
+    must_have("<code>near_saturation</code> at workload.arrival.rate 2/s: 1 left; so too, with "
+              "figures of their own, 3/s, 4/s, 5/s</li>");
+    must_have("<code>short_run</code> at workload.arrival.rate 2/s, 5/s: make it longer</li>");
+    must_have("<code>datasheet_rates</code> step times come");
+    ck_assert_uint_eq(markup_count(page, "<code>near_saturation</code>"), 1);
+    teardown();
+    made_sweep_init(&made);
+    record_run_add_caveat(&made.runs[3], "short_run", "make it longer");
+    print_page(made.run_of);
+    must_have("<code>short_run</code> at concurrency, context (4, 8k): make it longer</li>");
+    teardown();
+}
+END_TEST
+
 START_TEST(names_have_no_order)
 {
     static const char *const names[] = {"h100-sxm", "l40s", "t4", "a100", "h200", "b200"};
@@ -208,7 +263,8 @@ int main(void)
 {
     return unit_run("report.sweep_html",
                     (const TTest *const[]){
-                        a_map, where_it_ends_and_why, the_pareto_set, a_line, names_have_no_order,
+                        a_map, where_it_ends_and_why, the_pareto_set, a_line,
+                        what_is_not_steady_is_marked, caveats_say_which_points, names_have_no_order,
                         without_targets, inputs_that_points_share, without_its_runs,
                         not_decided_yet, nothing_at_all, texts_are_escaped, NULL});
 }

@@ -76,6 +76,28 @@ START_TEST(figures_of_a_line)
 }
 END_TEST
 
+/* What grows has no dot; in a map its cell says so. */
+START_TEST(figures_of_overloaded_points)
+{
+    made_sweep_init_line(&made);
+    print_page();
+    unsigned dots = in_figure("plot-along-ttft", "<circle");
+    printed_free(&printed);
+    made_sweep_overload(&made, 4);
+    print_page();
+    ck_assert_uint_eq(in_figure("plot-along-ttft", "<circle"), dots / 5 * 4);
+    ck_assert_uint_eq(in_figure("plot-along-ttft", "Overloaded points have no dot"), 1);
+    teardown();
+    made_sweep_init(&made);
+    made_sweep_overload(&made, 3);
+    made_sweep_unsettle(&made, 0);
+    print_page();
+    ck_assert_uint_eq(in_figure("plot-heat-1", ">4.0k^</text>"), 1);
+    ck_assert_uint_eq(in_figure("plot-heat-1", ">1.0k?</text>"), 1);
+    teardown();
+}
+END_TEST
+
 START_TEST(names_on_the_axes)
 {
     static const char *const names[] = {"it's `touch harmed`", "5 % \"x\"", "<b>"};
@@ -100,7 +122,7 @@ int main(void)
         puts("skipped: gnuplot is not installed");
         return 77;
     }
-    return unit_run(
-        "report.sweep_plots",
-        (const TTest *const[]){figures_of_a_map, figures_of_a_line, names_on_the_axes, NULL});
+    return unit_run("report.sweep_plots",
+                    (const TTest *const[]){figures_of_a_map, figures_of_a_line,
+                                           figures_of_overloaded_points, names_on_the_axes, NULL});
 }
