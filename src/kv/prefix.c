@@ -177,6 +177,7 @@ void kv_prefix_init(struct kv_prefix *prefix, const struct kv_tables *tables, in
     base_require(!is_old_order || eviction == KV_EVICT_LRU);
     *prefix = (struct kv_prefix){.block_tokens = tables->block_tokens,
                                  .is_old_order = is_old_order,
+                                 .is_sparse = tables->is_sparse,
                                  .blank_blocks = usable_blocks};
     add_kind(prefix, NULL, tables->full_tables);
     for (size_t w = 0; w < tables->window_count; w++) {
@@ -239,7 +240,7 @@ static void settle_hashed(struct kv_prefix *prefix, const struct kv_prefix_seq *
 {
     for (size_t i = 0; i < seq->holds.count; i++) {
         struct kv_hold hold = seq->holds.at[i];
-        struct kv_extent *extent = hold.lo < hold.hi ? hold.first : NULL;
+        struct kv_extent *extent = hold.lo < hold.hi ? hold.first : NULL; // blank: NULL
         for (; extent != NULL && extent->lo < hold.hi && extent->lo < hashed_blocks;
              extent = extent->next_piece) {
             if (extent->owner != seq) {
@@ -323,14 +324,58 @@ static void make_path(struct kv_prefix *prefix, const struct kv_prefix_seq *seq,
     }
 }
 
+static int64_t lower(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t higher(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+// Blocks [lo, hi) of the path.
 static void own_path(struct kv_prefix *prefix, struct kv_prefix_seq *seq, uint32_t table,
-                     int64_t from)
+                     int64_t lo, int64_t hi)
 {
     for (size_t i = 0; i < prefix->path.count; i++) {
         const struct kv_stretch *stretch = &prefix->path.at[i];
-        int64_t begin = stretch->node->begin;
-        own(prefix, seq, stretch->node, table, begin > from ? begin : from, stretch->end);
+        int64_t begin = higher(stretch->node->begin, lo), end = lower(stretch->end, hi);
+        if (begin < end) {
+            own(prefix, seq, stretch->node, table, begin, end);
+        }
     }
+}
+
+static void hold_blank(struct kv_prefix_seq *seq, uint32_t table, int64_t lo, int64_t hi)
+{
+    if (lo < hi) {
+        struct kv_hold hold = {NULL, lo, hi, table};
+        base_vec_push(&seq->holds, hold);
+    }
+}
+
+// The blocks of the path from `from` on that a table will take: those that keep their content, and the others between them.
+static void own_table(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
+                      const struct kv_prefix_kind *kind, uint32_t table, int64_t from)
+{
+    int64_t end = seq->content.token_count / prefix->block_tokens;
+    if (!prefix->is_sparse || kind->window == NULL || kind->window->kind != SPEC_KV_SLIDING) {
+        own_path(prefix, seq, table, from, end);
+        return;
+    }
+    int64_t needed = kv_window_blocks_to_start(kind->window, prefix->block_tokens);
+    int64_t ends[] = {lower(seq->replay_blocks, seq->junction_blocks),
+                      higher(seq->replay_blocks, seq->junction_blocks)};
+    for (size_t i = 0; i < 2; i++) {
+        int64_t begin = higher(ends[i] - needed, from);
+        if (begin < ends[i]) {
+            hold_blank(seq, table, from, begin);
+            own_path(prefix, seq, table, begin, ends[i]);
+            from = ends[i];
+        }
+    }
+    hold_blank(seq, table, from, end);
 }
 
 // A hit becomes a hold, or lengthens the one before it: where a window has slid over a context block by block, many pieces
@@ -355,11 +400,18 @@ void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struc
         hold_hit(prefix, &hits->at[i], seq->priority);
     }
     make_path(prefix, seq, hits->blocks);
-    for (uint32_t table = 0; table < prefix->table_count; table++) {
-        for (; at < hits->count && hits->at[at].table == table; at++) {
-            push_hit(prefix, seq, &hits->at[at]);
+    for (size_t k = 0; k < prefix->kind_count; k++) {
+        const struct kv_prefix_kind *kind = &prefix->kinds[k];
+        for (uint32_t table = kind->first; table < kind->first + kind->count; table++) {
+            for (; at < hits->count && hits->at[at].table == table; at++) {
+                push_hit(prefix, seq, &hits->at[at]);
+            }
+            own_table(prefix, seq, kind, table, hits->blocks);
         }
-        own_path(prefix, seq, table, hits->blocks);
+    }
+    if (prefix->path.count > 0) {
+        drop_empty_nodes(prefix,
+                         prefix->path.at[prefix->path.count - 1].node); // all of it is blank
     }
 }
 
@@ -461,6 +513,10 @@ static void let_go_hold(struct kv_prefix *prefix, const struct kv_prefix_seq *se
                         const struct kv_hold *hold, int64_t hashed)
 {
     struct kv_extent *last = hold->first;
+    if (last == NULL) {
+        free_blank(prefix, higher(lower(hold->hi, hashed) - hold->lo, 0));
+        return;
+    }
     while (last->hi < hold->hi) {
         last = last->next_piece;
     }
@@ -530,10 +586,10 @@ static struct kv_hold split_hold(struct kv_prefix *prefix, struct kv_hold *hold,
     struct kv_hold front = *hold;
     struct kv_extent *extent = hold->first;
     front.hi = until < hold->hi ? until : hold->hi;
-    while (extent->hi < front.hi) {
+    while (extent != NULL && extent->hi < front.hi) {
         extent = extent->next_piece;
     }
-    if (front.hi < hold->hi) {
+    if (extent != NULL && front.hi < hold->hi) {
         hold->first =
             extent->hi > front.hi ? extent_cut(prefix, extent, front.hi) : extent->next_piece;
     }

@@ -17,6 +17,11 @@
  * takes from its front. Free order `new`: blocks without content go to the head of the queue, so they are a number before
  * all extents; `old`: everything goes to the tail in turn. Other orders than the queue's (kv/evict.h) take empty blocks first.
  *
+ * Sparse windows (kv_tables.is_sparse): a sequence hashes of a sliding window's blocks only those that somebody who starts
+ * behind one of two places needs: behind the last whole block before its prompt's last token (replay), and behind the
+ * longest beginning that the first kind of tables had when it was looked up, if the others had less (junction). All others
+ * are blank holds: blocks that never have content.
+ *
  * Source: vLLM, vllm/v1/core/block_pool.py, kv_cache_manager.py (docs/sources.md). A block-by-block reference
  * (tests/reference) agrees on every step of random scenarios.
  * Invariants: free_blocks == blank_blocks + idle_blocks; an extent is queued just when it has no holder.
@@ -52,7 +57,7 @@ struct kv_sources {
 
 struct kv_stretch;
 
-/* Blocks [lo, hi) of a copy in one table, from its piece `first` on. */
+/* Blocks [lo, hi) of a copy in one table, from its piece `first` on; NULL: blocks without content, also when they are full. */
 struct kv_hold {
     struct kv_extent *first;
     int64_t lo, hi;
@@ -67,7 +72,8 @@ struct kv_prefix_seq {
         size_t count, capacity;
     } holds; /* by table, then by place */
     bool is_contended;
-    int32_t priority; /* of the request; set before it is attached */
+    int32_t priority; /* of the request; this and the next two are set before it is attached */
+    int64_t replay_blocks, junction_blocks; /* sparse windows: what ends there keeps its content */
 };
 
 struct kv_hits {
@@ -75,8 +81,9 @@ struct kv_hits {
     size_t count, capacity;
     int64_t
         blocks; /* hit from block 0 on, in every table; below a window there is nothing to hold */
-    int64_t idle_blocks;  /* of all tables, in the free queue */
-    bool next_is_pending; /* a running sequence is about to hash the block behind them */
+    int64_t idle_blocks;     /* of all tables, in the free queue */
+    int64_t junction_blocks; /* that the first kind of tables has, if others have less; else 0 */
+    bool next_is_pending;    /* a running sequence is about to hash the block behind them */
 };
 
 /* Block tables from `first` on that see alike: window NULL, everything. */
@@ -102,6 +109,7 @@ struct kv_prefix {
         size_t count, capacity;
     } path; /* scratch: the nodes along one content */
     bool is_old_order;
+    bool is_sparse;
     int64_t blank_blocks;  /* free, without content */
     int64_t idle_blocks;   /* free, with content */
     int64_t shared_blocks; /* sum over held blocks of holders - 1 */

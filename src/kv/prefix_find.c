@@ -194,22 +194,33 @@ static int64_t table_window(const struct kv_prefix *prefix, uint32_t table, int6
     return 0;
 }
 
+// The most leading blocks, at most `most`, whose blocks from `from` on are in all tables of a kind.
+static int64_t kind_run(const struct kv_prefix *prefix, const struct kv_prefix_kind *kind,
+                        int64_t from, int64_t most)
+{
+    for (uint32_t table = kind->first; table < kind->first + kind->count; table++) {
+        most = covered_until(prefix, table, from, most);
+    }
+    return most;
+}
+
+// What all tables of a kind find, asked once: the beginning of a chunk is that of the longest answer thinkable.
 static int64_t kind_hits(const struct kv_prefix *prefix, const struct kv_prefix_kind *kind,
                          int64_t most)
 {
     int64_t size = prefix->block_tokens;
+    if (kind->window == NULL) {
+        return kind_run(prefix, kind, 0, most);
+    }
+    if (kind->window->kind == SPEC_KV_CHUNKED) {
+        int64_t begin = most * size / kind->window->tokens * kind->window->tokens / size;
+        return kind_run(prefix, kind, begin, most);
+    }
+    int64_t needed = kv_window_blocks_to_start(kind->window, size);
     for (int64_t before = -1; before != most;) {
         before = most;
         for (uint32_t table = kind->first; table < kind->first + kind->count; table++) {
-            if (kind->window == NULL) {
-                most = covered_until(prefix, table, 0, most);
-            } else if (kind->window->kind == SPEC_KV_CHUNKED) {
-                int64_t begin = most * size / kind->window->tokens * kind->window->tokens / size;
-                most = covered_until(prefix, table, begin, most);
-            } else {
-                int64_t needed = (kind->window->tokens - 1 + size - 1) / size;
-                most = table_window(prefix, table, needed > 0 ? needed : 1, most);
-            }
+            most = table_window(prefix, table, needed > 0 ? needed : 1, most);
         }
     }
     return most;
@@ -219,7 +230,7 @@ void kv_prefix_lookup(struct kv_prefix *prefix, const struct kv_content *content
                       struct kv_hits *out)
 {
     out->count = 0;
-    out->blocks = out->idle_blocks = 0;
+    out->blocks = out->idle_blocks = out->junction_blocks = 0;
     out->next_is_pending = false;
     int64_t end = find_path(prefix, content, most);
     if (prefix->table_count == 1 && prefix->kinds[0].window == NULL) {
@@ -228,13 +239,16 @@ void kv_prefix_lookup(struct kv_prefix *prefix, const struct kv_content *content
         return;
     }
     // A chunk or a window that ends at the beginning of its content has nothing to find.
+    int64_t longest = 0;
     for (int64_t before = -1; before != most;) {
         before = most;
         for (size_t k = 0; k < prefix->kind_count; k++) {
             most = kind_hits(prefix, &prefix->kinds[k], most);
+            longest = most > longest ? most : longest;
         }
     }
     out->blocks = most;
+    out->junction_blocks = longest > most ? longest : 0;
     out->next_is_pending = is_pending(prefix, most);
     for (size_t k = 0; k < prefix->kind_count; k++) {
         const struct kv_prefix_kind *kind = &prefix->kinds[k];

@@ -35,6 +35,8 @@ struct kv_tables {
     int64_t state_blocks;       /* that a sequence holds from admission to its end */
     bool holds_states;          /* recurrent states lie in the pool */
     int64_t spare_state_blocks; /* of state_blocks: promised to the next checkpoint */
+    bool
+        is_sparse; /* a prefix cache keeps of a sliding window what the beginnings that come again need, see kv/prefix.h */
     size_t window_count;
     struct kv_window windows[KV_WINDOWS_MAX]; /* in the order of the layout's groups */
 };
@@ -58,6 +60,13 @@ static inline int64_t kv_window_passed_blocks(const struct kv_window *window, in
     }
     int64_t unseen = processed - window->tokens + 1;
     return unseen > 0 ? unseen / block_tokens : 0;
+}
+
+/* Blocks of a sliding window that somebody who starts at the beginning of a block needs of those before it. */
+static inline int64_t kv_window_blocks_to_start(const struct kv_window *window,
+                                                int64_t block_tokens)
+{
+    return (window->tokens - 1 + block_tokens - 1) / block_tokens;
 }
 
 /* Of `tokens` in the cache, those that the last `queries` of them see. */

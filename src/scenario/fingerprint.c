@@ -153,12 +153,12 @@ static void drop_idle_of_offload(struct conf_node *offload)
 /* What a scenario may not state, as nothing would use it: it came from the profile. */
 static void drop_idle(const struct scenario_load *load, struct conf_node *resolved)
 {
-    static const char *const switches[] = {"window_retention", "reserve_for_loads"};
     struct conf_node *engine = conf_get(resolved, "engine");
     struct conf_node *list = conf_get(engine, "switch");
-    size_t idle = scenario_tiers_exist(load) ? 1 : 2; // transfers are behind a tier alone
-    for (size_t i = 0; list != NULL && i < idle; i++)
-        scenario_drop(list, switches[i]);
+    if (list != NULL && !scenario_retention_matters(load))
+        scenario_drop(list, "window_retention");
+    if (list != NULL && !scenario_tiers_exist(load))
+        scenario_drop(list, "reserve_for_loads"); // transfers are behind a tier alone
     struct conf_node *offload = conf_get(engine, "kv_offload");
     if (offload != NULL)
         drop_idle_of_offload(offload);

@@ -216,6 +216,8 @@ bool scenario_lint_hardware(struct scenario_reader *reader, const struct conf_no
 bool scenario_pool_make(struct scenario_load *load);
 /* tables.c: block tables of a run, after the pool. */
 bool scenario_tables_make(struct scenario_load *load);
+/* Windowed layers have tables of their own in a prefix cache, so it matters which of their blocks it keeps. */
+bool scenario_retention_matters(const struct scenario_load *load);
 /* cost_part.c */
 bool scenario_cost_read(struct scenario_load *load);
 bool scenario_cost_resolve(struct scenario_load *load);

@@ -7,6 +7,8 @@
 
 #include <inttypes.h>
 
+enum { RETAIN_SPARSE = 1 }; /* of engine.switch.window_retention */
+
 static bool gives_blocks_back(const struct kv_tables *tables)
 {
     for (size_t i = 0; i < tables->window_count; i++) {
@@ -46,24 +48,10 @@ static bool check_eviction(struct scenario_load *load)
                               "their whole context");
 }
 
-/* Releases that keep some of a window's blocks only are simulated as keeping all of them. */
-static bool check_retention(struct scenario_load *load)
+bool scenario_retention_matters(const struct scenario_load *load)
 {
-    enum { RETAIN_ALL = 0 };
-    const struct conf_node *stated =
-        scenario_stated(conf_get(load->engine, "switch"), "window_retention");
-    if (load->opts.switch_opts.window_retention == RETAIN_ALL)
-        return true;
-    if (stated != NULL)
-        return scenario_fail_hint(load->reader, stated, "engine.switch.window_retention",
-                                  "unsupported-key", "all",
-                                  "which blocks a sparse window keeps in the cache is not "
-                                  "simulated by this version");
-    scenario_caveat(load->reader, "window_retention_all",
-                    "%s keeps only some blocks of a window in its prefix cache; here it keeps all "
-                    "of them, so hits are an upper bound",
-                    load->profile.name);
-    return true;
+    const struct serve_config *config = &load->scenario->config;
+    return config->sched.enable_prefix_caching && gives_blocks_back(&config->tables);
 }
 
 /* Stated where nothing is retained. */
@@ -80,16 +68,41 @@ static bool check_idle_retention(struct scenario_load *load)
                               "'engine.switch.window_retention' has no effect");
 }
 
+static size_t kind_count(const struct kv_tables *tables)
+{
+    size_t kinds = tables->full_tables > 0 ? 1 : 0;
+    for (size_t i = 0; i < tables->window_count; i++)
+        kinds += tables->windows[i].table_count > 0 ? 1 : 0;
+    return kinds;
+}
+
+/* The release's default is of models with several kinds of tables: its recorded schedules keep all blocks of a model that has
+ * one kind. */
+static void resolve_retention(struct scenario_load *load)
+{
+    struct kv_tables *tables = &load->scenario->config.tables;
+    const struct conf_node *stated =
+        scenario_stated(conf_get(load->engine, "switch"), "window_retention");
+    bool is_sparse = load->opts.switch_opts.window_retention == RETAIN_SPARSE;
+    tables->is_sparse = is_sparse && (stated != NULL || kind_count(tables) > 1);
+    if (is_sparse && !tables->is_sparse)
+        scenario_param_derived(load->reader, "engine.switch.window_retention.used", "all", "",
+                               SPEC_ASSUMED, "as recorded of models whose layers are all alike");
+}
+
 static bool resolve_reuse(struct scenario_load *load, const struct kv_tables *tables)
 {
     bool is_cached = load->scenario->config.sched.enable_prefix_caching;
-    if ((!is_cached || !gives_blocks_back(tables)) && !check_idle_retention(load))
+    if (!scenario_retention_matters(load) && !check_idle_retention(load))
         return false;
     if (!is_cached)
         return true;
     if (tables->holds_states)
         return leave_states_out(load);
-    return !gives_blocks_back(tables) || (check_eviction(load) && check_retention(load));
+    if (!gives_blocks_back(tables))
+        return true;
+    resolve_retention(load);
+    return check_eviction(load);
 }
 
 /* A block grows until a state fits in its page. */

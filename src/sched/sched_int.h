@@ -86,6 +86,8 @@ void sched_drop_out_of_window(struct sched *sched, const struct sched_plan *plan
 /* The step begins for the members of the front; `is_given`: their blocks came back one by one already. With a prefix cache
  * they come back in sched_drop_due(). */
 void sched_begin_front_step(struct sched *sched, bool is_given);
+/* Some of the `blocks` that all take in this step may be empty ones that somebody before them gives back in it. */
+bool sched_reuses_drops(const struct sched *sched, int64_t blocks);
 /* With a prefix cache: members that stand before `place` give back what is due in this step. */
 void sched_drop_due(struct sched *sched, uint64_t place);
 /* One member gives back what is due in the step that its front has not begun yet. */

@@ -53,7 +53,8 @@ static bool schedule_running_at_once(struct sched *sched, struct sched_plan *pla
 {
     struct sched_front *front = &sched->front;
     int64_t need = sched_front_blocks(sched);
-    // Idle blocks are taken from one end of a queue and come back at the other: with enough for all the order is no matter.
+    // Idle blocks are taken from one end of a queue and come back at the other: with enough for all the order is no matter,
+    // but for blocks without content, which come back at the end that is taken from.
     if (front->count > walk->budget || need > sched->pool->free_blocks) {
         return false;
     }
@@ -72,7 +73,7 @@ static bool schedule_running_at_once(struct sched *sched, struct sched_plan *pla
         need += sched_blocks_missing(sched, sched->loose.at[i], tokens);
         left -= tokens;
     }
-    if (!kv_paged_take(sched->pool, need)) {
+    if (sched_reuses_drops(sched, need) || !kv_paged_take(sched->pool, need)) {
         return false;
     }
     sched_begin_front_step(sched, false);
@@ -296,7 +297,7 @@ static bool prompt_fits(struct sched *sched, const struct sched_seq *seq, int64_
 static int64_t look_up(struct sched *sched, struct sched_seq *seq)
 {
     sched->hits.count = 0;
-    sched->hits.blocks = sched->hits.idle_blocks = 0;
+    sched->hits.blocks = sched->hits.idle_blocks = sched->hits.junction_blocks = 0;
     sched->hits.next_is_pending = false;
     if (sched->pool->radix != NULL) {
         sched_tree_look_up(sched, seq);
@@ -351,6 +352,8 @@ static void take_hits(struct sched *sched, struct sched_seq *seq, int64_t loaded
         sched_tree_hold(sched, seq);
     } else if (sched->pool->prefix != NULL) {
         seq->cache.priority = seq->priority;
+        seq->cache.replay_blocks = (seq->prompt_tokens - 1) / sched->pool->block_tokens;
+        seq->cache.junction_blocks = sched->hits.junction_blocks;
         kv_prefix_attach(sched->pool->prefix, &seq->cache, &sched->hits);
         sched->pool->free_blocks = kv_prefix_free_blocks(sched->pool->prefix);
     }

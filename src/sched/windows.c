@@ -74,6 +74,16 @@ void sched_begin_front_step(struct sched *sched, bool is_given)
     sched->due_done = 0;
 }
 
+bool sched_reuses_drops(const struct sched *sched, int64_t blocks)
+{
+    const struct kv_prefix *prefix = sched->pool->prefix;
+    if (prefix == NULL || !prefix->is_sparse || prefix->is_old_order ||
+        blocks <= prefix->blank_blocks) {
+        return false;
+    }
+    return sched->loose.count > 0 || sched_front_windows_quiet_steps(&sched->front) == 0;
+}
+
 void sched_drop_due(struct sched *sched, uint64_t place)
 {
     struct sched_front_windows *windows = &sched->front.windows;

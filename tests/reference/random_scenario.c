@@ -136,6 +136,7 @@ static void draw_engine(const struct draft *draft)
     if (has(draft, RANDOM_TABLES)) {
         draw_tables(draft, engine);
     }
+    engine->is_sparse = has(draft, RANDOM_SPARSE);
     if (has(draft, RANDOM_WATERMARK)) {
         engine->watermark_num = draw(state, 1, 40);
         engine->watermark_den = 100;

@@ -40,6 +40,8 @@ enum random_feature {
     RANDOM_COMPACTION = 1u << 19, /* beside RANDOM_ORCA: contiguous reservations that are moved */
     RANDOM_RADIX = 1u << 21,      /* beside RANDOM_CACHE: a radix tree, any order of eviction */
     RANDOM_SEQUENCES = 1u << 23,  /* requests for several answers */
+    RANDOM_SPARSE =
+        1u << 24, /* beside RANDOM_CACHE and windows: only some blocks of them are hashed */
     RANDOM_TABLES =
         1u << 20 /* several block tables: full, windows, chunks; without a cache also states and
                                 windows that the engine ignores */

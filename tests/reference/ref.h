@@ -164,6 +164,10 @@ struct ref_engine {
     int64_t sliding_window;                  /* tokens; 0 = full attention */
     struct ref_table tables[REF_TABLES_MAX]; /* in place of sliding_window; V1 only */
     int64_t table_count;                     /* 0: one, as sliding_window says */
+    /* Of a sliding window only what a sequence needs to start behind the last whole block before the prompt's last token,
+     * or behind the longest beginning that any kind of table had when the request was looked up, if not all had it, is
+     * hashed. */
+    bool is_sparse;
     int64_t watermark_num; /* share of num_blocks kept free at admission, with watermark_den */
     int64_t watermark_den; /* 0 = no watermark */
     bool enable_chunked_prefill;

@@ -166,6 +166,8 @@ struct ref_request {
     int64_t hashed_blocks;                  /* leading blocks that are hashed, or null */
     struct ref_list blocks[REF_TABLES_MAX]; /* by table; a state has its one block */
     struct ref_list links; /* hash chain of the full blocks, as far as it was asked for */
+    int64_t
+        junction; /* tokens that some tables had at the last look-up, and others not; 0 = none */
     enum ref_load load;    /* LOADED: holds what was loaded and waits to be admitted */
     bool load_is_done;     /* the transfer has ended, the request was not looked at since */
     int64_t load_to;       /* tokens in the cache once it is */

@@ -114,6 +114,22 @@ void ref_request_chain(struct ref_state *state, struct ref_request *request, int
     free(tokens);
 }
 
+/* Does a block of a table keep its content when it is given back? */
+static bool is_retained(const struct ref_state *state, const struct ref_request *request, int64_t t,
+                        int64_t block)
+{
+    const struct ref_table *table = &state->tables[t];
+    if (!state->engine->is_sparse || table->kind != REF_TABLE_SLIDING) {
+        return true;
+    }
+    const int64_t size = state->pool.block_size;
+    const int64_t needed = ref_ceil_div(table->window - 1, size);
+    const int64_t replay = (request->in->prompt_tokens - 1) / size;
+    const int64_t junction = request->junction / size;
+    return (block < replay && block >= replay - needed) ||
+           (block < junction && block >= junction - needed);
+}
+
 void ref_request_hash(struct ref_state *state, struct ref_request *request, int64_t tokens)
 {
     if (!state->engine->enable_prefix_caching) {
@@ -129,7 +145,7 @@ void ref_request_hash(struct ref_state *state, struct ref_request *request, int6
         const int64_t kept = state->tables[t].kind == REF_TABLE_STATE ? 0 : full;
         for (int64_t i = request->hashed_blocks; i < kept; i++) {
             const int64_t block = request->blocks[t].at[i];
-            if (block != REF_NO_BLOCK) {
+            if (block != REF_NO_BLOCK && is_retained(state, request, t, i)) {
                 ref_pool_hash(&state->pool, block, t, request->links.at[i], i,
                               request->in->priority);
             }

@@ -315,12 +315,15 @@ static int64_t lookup_table(const struct ref_state *state, const struct ref_requ
 static int64_t lookup_hashed(struct ref_state *state, struct ref_request *request, int64_t most)
 {
     ref_request_chain(state, request, most);
+    int64_t longest = -1;
     for (int64_t before = -1; before != most;) {
         before = most;
         for (int64_t t = 0; t < state->table_count; t++) {
             most = lookup_table(state, request, t, most);
+            longest = max64(longest, most);
         }
     }
+    request->junction = longest > most ? longest * state->engine->block_size : 0;
     return most;
 }
 

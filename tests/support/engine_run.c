@@ -183,7 +183,9 @@ static void fill_tables(const struct ref_engine *engine, struct serve_config *ou
     struct kv_tables *to = &out->tables;
     *layout = (struct spec_kv_layout){.block_bytes = (uint64_t)engine->block_size,
                                       .block_tokens = (uint32_t)engine->block_size};
-    *to = (struct kv_tables){.block_tokens = engine->block_size, .block_bytes = engine->block_size};
+    *to = (struct kv_tables){.block_tokens = engine->block_size,
+                             .block_bytes = engine->block_size,
+                             .is_sparse = engine->is_sparse};
     for (int64_t t = 0; t < count; t++) {
         struct spec_kv_slot *slot = slot_of(layout, &tables[t]);
         slot->layer_count++;

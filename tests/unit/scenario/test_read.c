@@ -89,9 +89,9 @@ static const struct bad cases[] = {
     {"model: gemma-2-9b\nhardware: h100-sxm\nengine: {kv_eviction: fifo}\nworkload: {" ARRIVAL
          LENGTHS "}\n",
      "conflict", 3, 23, "whole context"},
-    {"model: gemma-2-9b\nhardware: h100-sxm\nengine: {switch: {window_retention: sparse}}\n"
-     "workload: {" ARRIVAL LENGTHS "}\n",
-     "unsupported-key", 3, 37, "sparse"},
+    {"model: gemma-2-9b\nhardware: h100-sxm\nengine: {enable_prefix_caching: false, switch: "
+     "{window_retention: sparse}}\nworkload: {" ARRIVAL LENGTHS "}\n",
+     "unsupported-key", 3, 67, "no effect"},
     // rules between keys
     {CHAT("max_model_len: 1M", ARRIVAL LENGTHS, ""), "beyond-model", 3, 25, "131072"},
     {CHAT("tensor_parallel_size: 3", ARRIVAL LENGTHS, ""), "heads-not-divided", 3, 32,
