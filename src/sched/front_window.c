@@ -362,6 +362,15 @@ const struct sched_window_events *sched_front_windows_counted(const struct sched
     return &front->windows.counted[sched_front_residue(front, ahead)];
 }
 
+int64_t sched_front_windows_steps_to_drop(const struct sched_front *front, int64_t limit)
+{
+    int64_t ahead = front->windows.counted_count > 0 ? 0 : limit;
+    while (ahead < limit && sched_front_windows_counted(front, ahead)->count == 0) {
+        ahead++;
+    }
+    return ahead;
+}
+
 int64_t sched_front_windows_drop_of(const struct sched_front *front, const struct sched_seq *seq)
 {
     const struct sched_front_windows *windows = &front->windows;

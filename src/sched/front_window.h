@@ -106,6 +106,8 @@ void sched_front_windows_grow(struct sched_front *front, int64_t steps);
  * by place. */
 const struct sched_window_events *sched_front_windows_counted(const struct sched_front *front,
                                                               int64_t ahead);
+/* Steps before the first one in which somebody gives a block back without an event, at most `limit`; with a prefix cache. */
+int64_t sched_front_windows_steps_to_drop(const struct sched_front *front, int64_t limit);
 /* Blocks that one member gives back in the step front->step, as in begin_step. */
 int64_t sched_front_windows_drop_of(const struct sched_front *front, const struct sched_seq *seq);
 /* Of one table of a window, once the step has begun that comes `ahead` steps after front->step; and before front->step. */

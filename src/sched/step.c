@@ -553,6 +553,10 @@ static int64_t provable_steps(const struct sched *sched, const struct sched_plan
     }
     uint64_t quiet = sched_front_windows_quiet_steps(&sched->front);
     limit = quiet < (uint64_t)limit ? (int64_t)quiet : limit;
+    if (prefix != NULL && prefix->is_sparse) {
+        // Blocks without content come back where the next ones are taken.
+        limit = sched_front_windows_steps_to_drop(&sched->front, limit);
+    }
     if (prefix != NULL) {
         // Blocks are taken from one end of the queue and come back at the other: those that are there now are enough.
         return sched_front_runway(&sched->front, blocks / sched->pool->tables.growing_tables,

@@ -81,7 +81,8 @@ bool sched_reuses_drops(const struct sched *sched, int64_t blocks)
         blocks <= prefix->blank_blocks) {
         return false;
     }
-    return sched->loose.count > 0 || sched_front_windows_quiet_steps(&sched->front) == 0;
+    return sched->loose.count > 0 || sched_front_windows_quiet_steps(&sched->front) == 0 ||
+           sched_front_windows_steps_to_drop(&sched->front, 1) == 0;
 }
 
 void sched_drop_due(struct sched *sched, uint64_t place)
