@@ -12,11 +12,18 @@
  *           (locks, last use, hits, urgency). `seams` are the borders between them. A sequence that goes on where it stopped makes
  *           a node longer, so that steps down the tree cost by the contents that part, not by chunks, turns and tokens
  *
+ * Host memory behind the tree (kv_radix_set_host(), SGLang's HiCache): a piece is copied there when entries have passed over it
+ * often enough, its parent having a copy, or when it is evicted. One that is evicted and has a copy stays in the tree, in host
+ * memory alone. A look-up finds both, blocks of the pool first: nothing below a node that has left the pool lies in it. Of what
+ * lies in host memory alone the childless pieces make room there, by the same order; a copy of what the pool has stays.
+ * Transfers lock the paths that they read from or write to (pins).
+ *
  * Cost: look-up, entry and end by the nodes of the path; taking blocks O(log idle leaves) for each piece that goes.
  * Times are counts of the tree's clock. One table, all of the context; blocks are pages of the engine.
- * Source: SGLang, mem_cache/radix_cache.py, evict_policy.py (docs/sources.md). A trie of plain arrays (tests/reference) agrees.
- * Invariants: a node is held at least as often as each of its children; free == blank + idle; idle leaves, and only they, are
- * in `leaves`.
+ * Source: SGLang, mem_cache/radix_cache.py, hiradix_cache.py, evict_policy.py (docs/sources.md). A trie of plain arrays
+ * (tests/reference) agrees.
+ * Invariants: a node is held and pinned at least as often as each of its children; free == blank + idle; idle leaves, and only
+ * they, are in `leaves`; a node that is in the pool in part is held and pinned by nobody.
  */
 #ifndef KVSIM_KV_RADIX_H
 #define KVSIM_KV_RADIX_H
@@ -40,8 +47,30 @@ struct kv_radix_seq {
 
 struct kv_radix_match {
     struct kv_node *last; /* whose end is where the match ends */
-    int64_t blocks;
-    int64_t idle_blocks; /* of them, held by nobody */
+    int64_t blocks;       /* in the pool */
+    int64_t idle_blocks;  /* of them, free: held and pinned by nobody */
+    int64_t host_blocks;  /* behind them, in host memory alone */
+    bool is_loaded;       /* set by whoever holds it: these come to the pool, kv_radix_load() */
+};
+
+/* When a piece is copied to host memory. */
+enum kv_backup {
+    KV_BACKUP_NONE, /* there is none */
+    KV_BACKUP_AT_USE, /* at the `uses`th entry that passes over it, the first is the one that adds it */
+    KV_BACKUP_AT_EVICTION /* when it leaves the pool */
+};
+
+struct kv_radix_host {
+    enum kv_backup when;
+    int32_t uses;
+    int64_t capacity_blocks;
+    int64_t blocks, peak_blocks; /* held */
+    int64_t added_blocks, evicted_blocks;
+    int64_t refused;        /* pieces for which there was no room */
+    struct kv_evict leaves; /* pieces in host memory alone, without children */
+    /* What was copied since kv_radix_take_backup(): at use, and the node down to which that is pinned; at eviction. */
+    struct kv_node *source;
+    int64_t backed_blocks, written_blocks;
 };
 
 struct kv_radix {
@@ -51,11 +80,16 @@ struct kv_radix {
     int64_t blank_blocks;  /* free, without content */
     int64_t idle_blocks;   /* in the tree, held by nobody */
     int64_t shared_blocks; /* sum over held blocks of holders - 1 */
+    int64_t pinned_blocks; /* in the tree, held by transfers alone */
     int64_t evicted_blocks;
+    struct kv_radix_host host;
 };
 
 void kv_radix_init(struct kv_radix *radix, int64_t block_tokens, int64_t usable_blocks,
                    enum kv_eviction eviction);
+/* The tree, still empty, has host memory behind it. */
+void kv_radix_set_host(struct kv_radix *radix, enum kv_backup when, int32_t uses,
+                       int64_t capacity_blocks);
 void kv_radix_release(struct kv_radix *radix);
 
 static inline int64_t kv_radix_free_blocks(const struct kv_radix *radix)
@@ -69,9 +103,11 @@ void kv_radix_match(struct kv_radix *radix, const struct kv_content *content, in
 /* A running sequence is about to compute the block of `content` behind the match. */
 bool kv_radix_is_pending(const struct kv_radix *radix, const struct kv_content *content,
                          const struct kv_radix_match *match);
-/* The sequence runs and holds what was found, the last match that was made. */
+/* The sequence runs and holds what was found, the last match that was made; of what lies in host memory what is_loaded. */
 void kv_radix_hold(struct kv_radix *radix, struct kv_radix_seq *seq,
                    const struct kv_radix_match *match);
+/* What it found in host memory lies in the pool from now on, in blocks that were taken for it. */
+void kv_radix_load(struct kv_radix *radix, struct kv_radix_seq *seq);
 /* The first `blocks` of a running sequence, which it has computed or found, are in the tree from now on, and held.
  * `is_chunk`: more of its prompt follows, so this is no use of what it made before. */
 void kv_radix_enter(struct kv_radix *radix, struct kv_radix_seq *seq, int64_t blocks,
@@ -85,5 +121,13 @@ void kv_radix_throw_out(struct kv_radix *radix, struct kv_radix_seq *seq, int64_
 void kv_radix_take(struct kv_radix *radix, int64_t blocks);
 /* Pieces go until at least so many blocks have become blank, or none is idle. Returns how many have. */
 int64_t kv_radix_evict(struct kv_radix *radix, int64_t blocks);
+
+/* A transfer reads or writes blocks of the path down to `node`: it stays until it has ended. */
+void kv_radix_pin(struct kv_radix *radix, struct kv_node *node);
+void kv_radix_unpin(struct kv_radix *radix, struct kv_node *node);
+/* Blocks copied at use since this was last asked; the path down to *source is pinned for that and to be unpinned. 0: none. */
+int64_t kv_radix_take_backup(struct kv_radix *radix, struct kv_node **source);
+/* Blocks copied at eviction since this was last asked. */
+int64_t kv_radix_take_written(struct kv_radix *radix);
 
 #endif

@@ -90,11 +90,14 @@ static bool check_switches(struct scenario_load *load)
     static const struct {
         const char *key, *why;
     } idle[] = {
-        {"reserve_for_loads", "it concerns transfers, and there is no 'engine.kv_tiers'"},
+        {"reserve_for_loads",
+         "it concerns loads between steps, which kv_policy radix does not know, "
+         "and there are none without 'engine.kv_tiers'"},
     };
     const struct conf_node *switches = conf_get(load->engine, "switch");
     bool ok = true;
-    size_t count = sizeof idle / sizeof idle[0] - (scenario_tiers_exist(load) ? 1 : 0);
+    bool has_loads = scenario_tiers_exist(load) && load->opts.kv_policy != KV_RADIX;
+    size_t count = sizeof idle / sizeof idle[0] - (has_loads ? 1 : 0);
     for (size_t i = 0; i < count; i++) {
         const struct conf_node *node = scenario_stated(switches, idle[i].key);
         if (node != NULL)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum tier_link { LINK_PER_GPU, LINK_PER_HOST };
-enum tier_load { LOAD_ASYNC, LOAD_SYNC };
+enum tier_load { LOAD_ASYNC, LOAD_SYNC, LOAD_LAYERWISE };
 enum tier_fetch { FETCH_ALWAYS, FETCH_BY_COST };
 enum tier_copy { COPY_THROUGH, COPY_BACK };
 
@@ -21,7 +21,7 @@ struct tier_opts {
     const char *name;
     int64_t capacity_bytes, latency_ns;
     double read_bytes_per_s, write_bytes_per_s;
-    bool has_read, has_write, has_shared, has_store;
+    bool has_capacity, has_read, has_write, has_shared, has_store;
     int eviction, shared, store;
 };
 
@@ -79,6 +79,9 @@ static const struct base_choice load_choices[] = {
      "between steps, as vLLM's own connector: the request waits aside, and chunks that are still "
      "being stored put it off"},
     {"sync", LOAD_SYNC, "within the step, as LMCache: steps wait for their loads and stores"},
+    {"layerwise", LOAD_LAYERWISE,
+     "within the step, each layer of which waits for its part, as HiCache; with kv_policy radix, "
+     "and the only way there"},
     {0},
 };
 
@@ -91,10 +94,11 @@ static const struct base_field tier_fields[] = {
      .type = BASE_INT,
      .unit = BASE_BYTES,
      TIER(capacity_bytes),
+     HAS_TIER(has_capacity),
      .min = 1,
      .max = 1e16,
-     .required = true,
-     .help = "of one replica, over all its GPUs"},
+     .help = "of one replica, over all its GPUs; may be absent for host memory behind a radix "
+             "tree: twice the pool's"},
     {.key = "read_bandwidth",
      .type = BASE_REAL,
      .unit = BASE_BYTES_PER_S,
@@ -125,7 +129,7 @@ static const struct base_field tier_fields[] = {
      TIER(eviction),
      .choices = eviction_choices,
      .def = "lru",
-     .help = "which chunk goes first"},
+     .help = "which chunk goes first; behind a radix tree host memory has the tree's order"},
     {.key = "shared",
      .type = BASE_CHOICE,
      TIER(shared),
@@ -254,6 +258,11 @@ static const char *tier_path(struct scenario_load *load, size_t tier, const char
     return base_arena_printf(load->reader->arena, "engine.kv_tiers.%zu%s", tier, key);
 }
 
+static bool is_tree(const struct scenario_load *load)
+{
+    return load->opts.kv_policy == KV_RADIX;
+}
+
 // What a tier may be called, and which keys belong to a lower one.
 static bool check_tier(struct scenario_load *load, const struct conf_node *node, size_t tier,
                        const struct tiers *tiers)
@@ -263,6 +272,9 @@ static bool check_tier(struct scenario_load *load, const struct conf_node *node,
         return scenario_fail_hint(load->reader, conf_get(node, "name"),
                                   tier_path(load, tier, ".name"), "out-of-range", "host",
                                   "a tier needs a name other than the pool's, 'gpu'");
+    if (!opts->has_capacity && (tier > 0 || !is_tree(load)))
+        return scenario_fail(load->reader, node, tier_path(load, tier, ".capacity"), "missing-key",
+                             "'%s' is missing", tier_path(load, tier, ".capacity"));
     if (tier == 0 && opts->has_store)
         return scenario_fail_hint(load->reader, conf_key(node, "store"),
                                   tier_path(load, tier, ".store"), "unused-key",
@@ -324,6 +336,11 @@ static bool read_offload(struct scenario_load *load, const struct tiers *tiers,
                          struct offload_opts *out)
 {
     struct conf_node *node = scenario_child(load->reader, load->engine, "engine", "kv_offload");
+    if (node != NULL && is_tree(load) && scenario_stated(node, "load") == NULL) {
+        struct conf_node *way = conf_new_scalar(load->reader->arena, "layerwise");
+        way->origin = CONF_ORIGIN_DEFAULT;
+        conf_put(load->reader->arena, node, "load", way);
+    }
     if (node == NULL ||
         !scenario_read_map(load->reader, node, &scenario_offload_section, "engine.kv_offload", out))
         return false;
@@ -373,21 +390,74 @@ static bool check_engine(struct scenario_load *load)
     if (!config->sched.enable_prefix_caching)
         return fail_tiers(load, "enable_prefix_caching: true",
                           "holds what the prefix cache has found, and that is off");
-    if (config->kv_policy == KV_RADIX)
-        return fail_tiers(load, "kv_policy: paged",
-                          "is not simulated behind a radix tree by this version");
     if (config->tables.window_count > 0 || config->tables.holds_states)
         return fail_tiers(load, "a model with full attention",
                           "is not simulated for windowed layers by this version");
     if (config->sched.unchunked_misfit == SCHED_MISFIT_SKIP)
         return fail_tiers(load, "engine.profile: vllm-0.13 or newer",
                           "belongs to releases that do not pass over unchunked prompts");
-    if (config->sched.block_size == 1)
+    if (config->sched.block_size == 1 && !is_tree(load))
         return fail_tiers(load, "a larger block_size", "needs blocks of more than one token");
     return true;
 }
 
+static bool fail_offload(struct scenario_load *load, const char *key, const char *hint,
+                         const char *what)
+{
+    const struct conf_node *node = conf_get(conf_get(load->engine, "kv_offload"), key);
+    return scenario_fail_hint(load->reader,
+                              node != NULL ? node : conf_get(load->engine, "kv_tiers"),
+                              base_arena_printf(load->reader->arena, "engine.kv_offload.%s", key),
+                              "conflict", hint, "'engine.kv_offload.%s' %s", key, what);
+}
+
+/* A tree keeps nodes, not chunks, and moves them as HiCache does. */
+static bool check_tree(struct scenario_load *load, const struct tiers *tiers,
+                       const struct offload_opts *offload)
+{
+    if (!is_tree(load) && offload->load == LOAD_LAYERWISE)
+        return fail_offload(load, "load", "load: sync, or kv_policy: radix",
+                            "'layerwise' is a radix tree's");
+    if (!is_tree(load))
+        return true;
+    if (tiers->count > 1)
+        return fail_tiers(load, "one tier, or kv_policy: paged",
+                          "behind a radix tree is host memory alone in this version");
+    if (tiers->at[0].eviction != KV_TIER_LRU)
+        return fail_tiers(load, "engine.kv_eviction",
+                          "behind a radix tree has the tree's own order of eviction");
+    if (offload->load != LOAD_LAYERWISE)
+        return fail_offload(load, "load", "load: layerwise", "is 'layerwise' behind a radix tree");
+    if (offload->store == SCHED_STORE_LOOKUPS)
+        return fail_offload(load, "store", "store: write_through_selective",
+                            "'selective' counts what a tier is asked for, which a tree is not");
+    if (offload->fetch != FETCH_ALWAYS)
+        return fail_offload(load, "fetch", "fetch: always, or kv_policy: paged",
+                            "'by_cost' is not simulated behind a radix tree by this version");
+    if (!offload->store_decode)
+        return fail_offload(load, "store_decode", "leave it out, or kv_policy: paged",
+                            "cannot be false: answers enter a radix tree as prompts do");
+    if (offload->has_chunk && offload->chunk_tokens != load->scenario->config.sched.block_size)
+        return fail_offload(load, "chunk_tokens", "leave it out, or set engine.block_size",
+                            "has no meaning behind a radix tree, which keeps pages of block_size");
+    return true;
+}
+
 /* ---- into the config ---- */
+
+// HiCache's default.
+static void derive_capacity(struct scenario_load *load, struct tiers *tiers)
+{
+    const struct serve_config *config = &load->scenario->config;
+    struct tier_opts *host = &tiers->at[0];
+    if (host->has_capacity)
+        return;
+    host->capacity_bytes =
+        2 * (config->pool_blocks - config->reserved_blocks) * (int64_t)config->layout.block_bytes;
+    scenario_param_derived(load->reader, tier_path(load, 0, ".capacity.used"),
+                           base_arena_printf(load->reader->arena, "%" PRId64, host->capacity_bytes),
+                           "bytes", SPEC_CALCULATED, "twice the pool");
+}
 
 static int64_t ticks_per_block(double bytes, double bytes_per_s)
 {
@@ -470,7 +540,9 @@ static bool fill_options(struct scenario_load *load, const struct tiers *tiers,
         .store_threshold = offload->store_threshold,
         .prompt_only = !offload->store_decode,
         .is_sync = offload->load == LOAD_SYNC,
-        .reserves_for_prefills = load->opts.switch_opts.reserve_for_loads,
+        .reserves_for_prefills = load->opts.switch_opts.reserve_for_loads && !is_tree(load),
+        .load_layers = is_tree(load) ? (int64_t)load->scenario->model.layer_count : 1,
+        .load_threshold_tokens = 10, // SGLang, mem_cache/hiradix_cache.py, load_back_threshold
         .by_cost = offload->fetch == FETCH_BY_COST,
         .prefetch = (enum sched_prefetch)offload->prefetch,
         .prefetch_threshold_tokens = offload->prefetch_threshold,
@@ -512,8 +584,11 @@ bool scenario_tiers_resolve(struct scenario_load *load)
         return false;
     if (load->purpose != SCENARIO_FOR_RUN && load->purpose != SCENARIO_FOR_CHECK)
         return true;
-    if (!check_engine(load) || !find_bandwidths(load, &tiers) ||
-        !fill_options(load, &tiers, &offload))
+    if (!check_engine(load) || !check_tree(load, &tiers, &offload) ||
+        !find_bandwidths(load, &tiers))
+        return false;
+    derive_capacity(load, &tiers);
+    if (!fill_options(load, &tiers, &offload))
         return false;
     warn_of_size(load, &tiers);
     return true;

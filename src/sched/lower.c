@@ -13,19 +13,23 @@ void sched_tier_init(struct sched_tier *tier, const struct sched_tier_option *op
 
 base_i128 sched_tier_held(const struct sched_tier *tier, base_i128 at)
 {
-    return tier->held_chunk_ticks +
-           (at - tier->held_since) * (base_i128)kv_tier_chunk_count(&tier->chunks);
+    return tier->held_chunk_ticks + (at - tier->held_since) * (base_i128)tier->held_chunks;
+}
+
+void sched_tier_note(struct sched_tier *tier, int64_t held_chunks, base_i128 at)
+{
+    tier->held_chunk_ticks = sched_tier_held(tier, at);
+    tier->held_since = at;
+    tier->held_chunks = held_chunks;
+    tier->held_peak = held_chunks > tier->held_peak ? held_chunks : tier->held_peak;
 }
 
 bool sched_tier_offer(struct sched_tier *tier, const struct base_hash *keys, int64_t count,
                       int64_t threshold, base_i128 at, struct kv_chunks *out,
                       struct kv_places *places)
 {
-    tier->held_chunk_ticks = sched_tier_held(tier, at);
-    tier->held_since = at;
     bool fits = kv_tier_offer(&tier->chunks, keys, count, threshold, out, places);
-    int64_t held = kv_tier_chunk_count(&tier->chunks);
-    tier->held_peak = held > tier->held_peak ? held : tier->held_peak;
+    sched_tier_note(tier, kv_tier_chunk_count(&tier->chunks), at);
     return fits;
 }
 

@@ -22,10 +22,12 @@
 struct sched_tier {
     struct kv_tier chunks;
     base_i128 held_chunk_ticks, held_since;
-    int64_t held_peak;
+    int64_t held_chunks, held_peak;
 };
 
 void sched_tier_init(struct sched_tier *tier, const struct sched_tier_option *option);
+/* It holds so many chunks from `at` on. */
+void sched_tier_note(struct sched_tier *tier, int64_t held_chunks, base_i128 at);
 /* kv_tier_offer() at an instant. */
 bool sched_tier_offer(struct sched_tier *tier, const struct base_hash *keys, int64_t count,
                       int64_t threshold, base_i128 at, struct kv_chunks *out,

@@ -7,7 +7,6 @@ void sched_offload_init(struct sched *sched, struct base_arena *arena)
 {
     const struct sched_tier_options *options = &sched->options->tier;
     struct sched_offload *offload = &sched->offload;
-    base_require(sched->pool->prefix != NULL && sched->options->block_size > 1);
     const struct sched_tier_option *first = &options->at[0];
     sched_tier_init(&offload->tier, first);
     sched_lower_init(&offload->lower, options);
@@ -19,6 +18,11 @@ void sched_offload_init(struct sched *sched, struct base_arena *arena)
     offload->chunk_tokens = options->chunk_blocks * sched->options->block_size;
     offload->filling =
         base_arena_array(arena, (size_t)offload->chunk_tokens, sizeof *offload->filling);
+    if (sched->pool->radix != NULL) {
+        sched_tree_tier_init(sched);
+        return;
+    }
+    base_require(sched->pool->prefix != NULL && sched->options->block_size > 1);
     sched->pool->prefix->on_reuse = sched_offload_note_reuse;
     if (options->store == SCHED_STORE_BACK) {
         base_require(options->chunk_blocks == 1);
@@ -46,6 +50,7 @@ static void transfer_drop_head(struct sched_offload *offload, struct sched_trans
     list->tail = list->head == NULL ? NULL : list->tail;
     base_vec_free(&transfer->chunks);
     base_vec_free(&transfer->sources);
+    base_vec_free(&transfer->nodes);
     base_pool_give(&offload->transfers, transfer);
 }
 
@@ -266,6 +271,7 @@ static void end_head_load(struct sched *sched)
     if (load->seq != NULL) {
         end_load(sched, load->seq);
     }
+    sched_tree_end_transfer(sched, load);
     transfer_drop_head(offload, &offload->loads);
 }
 
@@ -280,7 +286,10 @@ static void end_head_store(struct sched *sched)
         sched_lower_write_through(&offload->lower, &offload->tier.chunks, &store->chunks,
                                   store->end_ticks);
     }
-    sched->pool->prefix->stores_done = store->number;
+    if (sched->pool->prefix != NULL) {
+        sched->pool->prefix->stores_done = store->number;
+    }
+    sched_tree_end_transfer(sched, store);
     offload->stores_open--;
     transfer_drop_head(offload, &offload->stores);
 }
@@ -303,10 +312,27 @@ static bool settle_next(struct sched *sched, base_i128 now)
     return load || copy || store;
 }
 
+void sched_offload_begin_turn(struct sched *sched)
+{
+    struct sched_offload *offload = &sched->offload;
+    offload->flush = 0;
+    offload->write_back = offload->turn_load = NULL;
+    // Of a tree: what has entered since the last turn is sent when the step that runs has ended.
+    offload->has_orders = sched->pool->radix != NULL && offload->stores.unsent != NULL;
+}
+
+void sched_offload_reach(struct sched *sched, base_i128 now)
+{
+    sched->offload.now = now;
+}
+
 void sched_offload_settle(struct sched *sched, base_i128 now)
 {
     sched->offload.now = now;
     while (settle_next(sched, now)) {
+    }
+    if (sched->pool->radix != NULL) {
+        sched_tree_take_over(sched);
     }
 }
 
@@ -326,7 +352,9 @@ bool sched_offload_next_end(const struct sched *sched, bool is_idle, base_i128 *
     if (loads->head != NULL && loads->head != loads->unsent) {
         take_earlier(true, loads->head->end_ticks, &any, at);
     }
-    if (!is_idle || sched_waiting_count(sched) == 0) {
+    // What ends of a tree's transfers changes the pool: a stretch of steps goes up to there.
+    bool changes_pool = !is_idle && sched->pool->radix != NULL;
+    if (!changes_pool && (!is_idle || sched_waiting_count(sched) == 0)) {
         return any;
     }
     if (stores->head != NULL && stores->head != stores->unsent) {

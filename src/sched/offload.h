@@ -13,6 +13,8 @@
  * Where loading is decided by cost, the time that it takes, queues included, is held against the time of the prefill that
  * it saves.
  *
+ * Behind a radix tree it is HiCache, which knows other times and units: tree_tier.c.
+ *
  * Loads and stores are decided here and put on links by the caller, who knows when steps begin and end: he sets
  * `end_ticks`, and calls sched_offload_settle() at every turn. Both directions are served in the order of decision.
  */
@@ -29,6 +31,12 @@
 struct sched;
 struct sched_plan;
 
+/* Ends of paths in a radix tree that a transfer has locked. */
+struct sched_nodes {
+    struct kv_node **at;
+    size_t count, capacity;
+};
+
 struct sched_transfer {
     struct sched_transfer *next;
     uint64_t number;       /* of a store, from 1 */
@@ -37,6 +45,7 @@ struct sched_transfer {
     int64_t blocks;
     struct kv_chunks chunks;
     struct kv_sources sources;  /* of a store */
+    struct sched_nodes nodes;   /* with a radix tree */
     base_i128 not_before_ticks; /* what it reads is there then, or its place is free */
     base_i128 end_ticks;        /* once it is sent */
     bool
@@ -61,6 +70,7 @@ struct sched_offload {
         *by_number; /* stores that have not ended, at their number modulo the capacity */
     size_t by_number_capacity, stores_open;
     struct sched_transfer *write_back; /* of the turn; NULL: none yet */
+    struct sched_transfer *turn_load;  /* with a radix tree: the turn's; NULL: none yet */
     uint64_t flush;              /* store that the step being decided must wait for; 0 = none */
     bool has_orders;             /* this turn has decided a transfer or a flush */
     base_i128 unsent_load_ticks; /* of loads that are on no link yet */
@@ -120,6 +130,10 @@ void sched_offload_left_running(struct sched *sched, struct sched_seq *seq);
 void sched_offload_note_reuse(void *context, const struct kv_source *source);
 void sched_offload_note_evict(void *context, const struct base_hash *keys, int64_t count);
 
+/* A turn begins to decide. */
+void sched_offload_begin_turn(struct sched *sched);
+/* It is `now` for what happens before the next turn. */
+void sched_offload_reach(struct sched *sched, base_i128 now);
 /* Transfers that have ended by now are seen. */
 void sched_offload_settle(struct sched *sched, base_i128 now);
 /* Puts loads, or stores up to those of `plan`, on their link, none before `at`; returns when the last of them ends, or `at`. */

@@ -11,6 +11,11 @@ static inline int64_t sched_offload_least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* With a radix tree: see tree_tier.c. */
+void sched_tree_tier_init(struct sched *sched);
+/* A transfer has ended: what it read or wrote is locked no longer. */
+void sched_tree_end_transfer(struct sched *sched, const struct sched_transfer *transfer);
+
 /* Of either list, at its end; a store of plan `plan` has the next number. */
 struct sched_transfer *sched_offload_transfer_new(struct sched_offload *offload,
                                                   struct sched_transfers *list);

@@ -174,7 +174,7 @@ static void store_admitted(struct sched *sched, const struct sched_plan *plan, b
 // The engine's order: those new to it, those that ran before, those that resume.
 void sched_offload_store(struct sched *sched, const struct sched_plan *plan)
 {
-    if (sched->options->tier.store == SCHED_STORE_BACK) {
+    if (sched->options->tier.store == SCHED_STORE_BACK || sched->pool->radix != NULL) {
         return;
     }
     store_admitted(sched, plan, false);
@@ -198,7 +198,8 @@ int64_t sched_offload_runway(const struct sched *sched, int64_t limit)
     if (offload->behind_count > 0) {
         return 0;
     }
-    if (sched->options->tier.prompt_only || sched->options->tier.store == SCHED_STORE_BACK) {
+    if (sched->pool->radix != NULL || sched->options->tier.prompt_only ||
+        sched->options->tier.store == SCHED_STORE_BACK) {
         return limit;
     }
     int64_t steps = 0;

@@ -92,6 +92,7 @@ struct sched {
         head_was_looked_up; /* the queue was left at a head whose fate depends on what the cache holds */
     struct kv_hits hits;         /* scratch */
     struct kv_radix_match found; /* scratch: the same in a radix tree */
+    uint64_t entered_by;         /* the plan that computed what enters it */
     struct sched_seqs
         to_enter; /* its prompts that were computed on since the last turn, in running order */
     int64_t lookup_tokens, hit_tokens; /* asked of the cache at admissions, and found */

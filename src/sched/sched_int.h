@@ -66,8 +66,8 @@ void sched_free_aside(struct sched *sched, struct sched_seq *seq);
 
 /* With a radix tree, see tree.c: the beginning of the known tokens that it holds, to hits. */
 void sched_tree_look_up(struct sched *sched, const struct sched_seq *seq);
-/* The sequence, looked up last, holds what was found. */
-void sched_tree_hold(struct sched *sched, struct sched_seq *seq);
+/* The sequence, looked up last, holds what was found; `is_loaded`: what lies in host memory as well. */
+void sched_tree_hold(struct sched *sched, struct sched_seq *seq, bool is_loaded);
 /* Tokens were given to a sequence outside the front: what belongs to its prompt is to enter. */
 void sched_tree_note_computed(struct sched *sched, struct sched_seq *seq);
 /* A turn begins: what former ones have computed of prompts enters. */
@@ -75,6 +75,17 @@ void sched_tree_enter(struct sched *sched);
 /* Gives back all that it holds; `has_ended`: its first `kept_tokens` enter before. */
 void sched_tree_let_go(struct sched *sched, struct sched_seq *seq, int64_t held_blocks,
                        int64_t kept_tokens, bool has_ended);
+
+/* With host memory behind the tree, see tree_tier.c: what the last look-up found there, 0 where that is not worth a load. */
+int64_t sched_tree_loadable_tokens(const struct sched *sched);
+/* A sequence that holds the path has taken `blocks` for what lies in host memory: it comes with the turn's load. */
+void sched_tree_load(struct sched *sched, struct sched_seq *seq, int64_t blocks);
+/* What the entry just made has copied is to be stored. */
+void sched_tree_store(struct sched *sched);
+/* The turn is decided: what has left the pool for it is written first. */
+void sched_tree_write_back(struct sched *sched);
+/* What the tree has free and locked is the pool's. */
+void sched_tree_take_over(struct sched *sched);
 
 static inline bool sched_has_windows(const struct sched *sched)
 {

@@ -189,7 +189,7 @@ void sched_loose_remove(struct sched *sched, const struct sched_seq *seq)
 
 void sched_leave_front(struct sched *sched, struct sched_seq *seq)
 {
-    if (sched_has_tier(sched)) {
+    if (sched_has_tier(sched) && sched->pool->radix == NULL) {
         sched_offload_left_front(sched, seq);
     }
     sched_front_leave(&sched->front, seq);
@@ -332,6 +332,8 @@ void sched_finish_and_free(struct sched *sched, struct sched_seq *seq, bool is_d
             hashed = seq->computed - owed > hashed ? seq->computed - owed : hashed;
         }
         sched_settle(sched, seq);
+        // Nobody waits for the token that a client no longer wants, but what its step computes is not there yet.
+        sched->entered_by = sched->next_number - (is_delivered && in_flight ? 2 : 1);
         free_running(sched, seq, hashed, true);
     }
     seq->state = SCHED_GONE;
@@ -451,7 +453,7 @@ static void join_front(struct sched *sched, struct sched_seq *seq, bool is_overr
         sched->overrun_count++;
     }
     sched_front_join(&sched->front, seq);
-    if (sched_has_tier(sched)) {
+    if (sched_has_tier(sched) && sched->pool->radix == NULL) {
         sched_offload_joined_front(sched, seq);
     }
 }
@@ -573,9 +575,7 @@ void sched_begin_plan(struct sched *sched, struct sched_plan *plan)
     plan->valid_steps = 0;
     plan->copied_tokens = 0;
     plan->flush = 0;
-    sched->offload.flush = 0;
-    sched->offload.write_back = NULL;
-    sched->offload.has_orders = false;
+    sched_offload_begin_turn(sched);
     sched->head_needs = INT64_MAX;
     plan->emits.count = plan->finals.count = 0;
     plan->admitted.count = plan->victims.count = plan->left_front.count = 0;
@@ -622,6 +622,9 @@ void sched_close_plan(struct sched *sched, struct sched_plan *plan, bool is_fron
     struct sched_front *front = &sched->front;
     sched->fragmented_blocks = count_fragmented(sched);
     count_front(sched, plan);
+    if (sched_has_tier(sched) && sched->pool->radix != NULL) {
+        sched_tree_write_back(sched);
+    }
     plan->flush = sched->offload.flush;
     if (plan->token_count == 0) {
         return;

@@ -11,7 +11,11 @@
 
 static void take_over(struct sched *sched)
 {
-    sched->pool->free_blocks = kv_radix_free_blocks(sched->pool->radix);
+    if (sched_has_tier(sched)) {
+        sched_tree_take_over(sched);
+    } else {
+        sched->pool->free_blocks = kv_radix_free_blocks(sched->pool->radix);
+    }
 }
 
 void sched_tree_look_up(struct sched *sched, const struct sched_seq *seq)
@@ -30,8 +34,9 @@ static bool is_pending(const struct sched *sched, const struct sched_seq *seq)
            kv_radix_is_pending(sched->pool->radix, &seq->cache.content, &sched->found);
 }
 
-void sched_tree_hold(struct sched *sched, struct sched_seq *seq)
+void sched_tree_hold(struct sched *sched, struct sched_seq *seq, bool is_loaded)
 {
+    sched->found.is_loaded = is_loaded;
     sched->hits.next_is_pending = is_pending(sched, seq);
     seq->tree = (struct kv_radix_seq){.content = &seq->cache.content, .priority = seq->priority};
     seq->prefill_tokens = sched_seq_known_tokens(seq);
@@ -49,6 +54,7 @@ void sched_tree_note_computed(struct sched *sched, struct sched_seq *seq)
 
 void sched_tree_enter(struct sched *sched)
 {
+    sched->entered_by = sched->next_number - 1;
     for (size_t i = 0; i < sched->to_enter.count; i++) {
         struct sched_seq *seq = sched->to_enter.at[i];
         int64_t computed = sched_seq_computed(sched, seq);
@@ -56,6 +62,9 @@ void sched_tree_enter(struct sched *sched)
         int64_t tokens = is_chunk ? computed : seq->prefill_tokens;
         kv_radix_enter(sched->pool->radix, &seq->tree, tokens / sched->pool->block_tokens,
                        is_chunk);
+        if (sched_has_tier(sched)) {
+            sched_tree_store(sched);
+        }
         seq->is_to_enter = false;
     }
     sched->to_enter.count = 0;
@@ -83,6 +92,9 @@ void sched_tree_let_go(struct sched *sched, struct sched_seq *seq, int64_t held_
     if (has_ended) {
         kv_radix_end(sched->pool->radix, &seq->tree, kept_tokens / sched->pool->block_tokens,
                      held_blocks);
+        if (sched_has_tier(sched)) {
+            sched_tree_store(sched);
+        }
     } else {
         kv_radix_throw_out(sched->pool->radix, &seq->tree, held_blocks);
     }

@@ -349,7 +349,7 @@ static void take_hits(struct sched *sched, struct sched_seq *seq, int64_t loaded
     int64_t hit_tokens = sched->hits.blocks * sched->pool->block_tokens;
     int64_t tokens = hit_tokens + loaded_tokens;
     if (sched->pool->radix != NULL) {
-        sched_tree_hold(sched, seq);
+        sched_tree_hold(sched, seq, loaded_tokens > 0);
     } else if (sched->pool->prefix != NULL) {
         seq->cache.priority = seq->priority;
         seq->cache.replay_blocks = (seq->prompt_tokens - 1) / sched->pool->block_tokens;
@@ -493,6 +493,23 @@ static struct look_result start_load(struct sched *sched, struct sched_seq *seq,
     return passed_over;
 }
 
+// What comes with the step itself.
+static void load_within_step(struct sched *sched, struct sched_seq *seq, int64_t from, int64_t to,
+                             int64_t usable)
+{
+    int64_t blocks = sched_blocks_missing(sched, seq, usable);
+    if (sched->pool->radix == NULL) {
+        sched_offload_load(sched, seq, from, to);
+    }
+    bool taken = kv_paged_take(sched->pool, blocks);
+    base_require(taken);
+    if (sched->pool->radix != NULL) {
+        sched_tree_load(sched, seq, blocks);
+    }
+    seq->computed += usable;
+    sched->outside_front_tokens += usable;
+}
+
 // Starts behind `from` tokens: hits, those that the tier gives within the step (up to `to`), or what was loaded before.
 static struct look_result start_running(struct sched *sched, struct sched_plan *plan,
                                         struct sched_seq *seq, int64_t from, int64_t to,
@@ -515,11 +532,7 @@ static struct look_result start_running(struct sched *sched, struct sched_plan *
         take_hits(sched, seq, usable);
     }
     if (to > from) {
-        sched_offload_load(sched, seq, from, to);
-        bool taken = kv_paged_take(sched->pool, sched_blocks_missing(sched, seq, usable));
-        base_require(taken);
-        seq->computed += usable;
-        sched->outside_front_tokens += usable;
+        load_within_step(sched, seq, from, to, usable);
     }
     run_from_here(sched, plan, seq, tokens);
     *budget -= tokens;
@@ -541,6 +554,10 @@ static struct look_result look_at(struct sched *sched, struct sched_plan *plan,
         return start_running(sched, plan, seq, seq->computed, seq->computed, budget);
     }
     int64_t hit_tokens = look_up(sched, seq);
+    if (sched->pool->radix != NULL) {
+        int64_t to = hit_tokens + sched_tree_loadable_tokens(sched);
+        return start_running(sched, plan, seq, hit_tokens, to, budget);
+    }
     int64_t loaded = sched_offload_ask(sched, seq, sched->hits.blocks);
     if (loaded < 0) {
         sched->head_was_looked_up = true;

@@ -211,6 +211,7 @@ void serve_replica_complete(struct serve_replica *replica)
 {
     struct serve_flight *flight = replica->running;
     base_i128 now = flight->end_ticks;
+    serve_transfers_reach(replica, now);
     add_gaps(replica, &flight->plan, flight->ticks, 0, 1);
     replica->emitted_tokens +=
         flight->plan.shape.decode_seq_count + flight->plan.shape.emitting_count;

@@ -18,6 +18,13 @@ void serve_transfers_init(struct serve_replica *replica)
     replica->sched.offload.prefill_context = replica;
 }
 
+void serve_transfers_reach(struct serve_replica *replica, base_i128 now)
+{
+    if (sched_has_tier(&replica->sched)) {
+        sched_offload_reach(&replica->sched, now);
+    }
+}
+
 void serve_transfers_settle(struct serve_replica *replica, base_i128 now)
 {
     if (!sched_has_tier(&replica->sched)) {
@@ -39,6 +46,14 @@ static void send_loads(struct serve_replica *replica, uint64_t flush, base_i128 
     sched_offload_send(sched, true, UINT64_MAX, sched_offload_store_end(sched, flush, at));
 }
 
+// What an entry into a tree has copied was computed by former steps, which have ended.
+static void send_entered(struct sched *sched, const struct sched_plan *plan, base_i128 at)
+{
+    if (sched->pool->radix != NULL) {
+        sched_offload_send(sched, false, plan->number - 1, at);
+    }
+}
+
 void serve_transfers_without_step(struct serve_replica *replica, const struct sched_plan *plan,
                                   base_i128 now)
 {
@@ -47,10 +62,27 @@ void serve_transfers_without_step(struct serve_replica *replica, const struct sc
     }
     if (replica->running == NULL) {
         send_loads(replica, plan->flush, now);
+        send_entered(&replica->sched, plan, now);
         return;
     }
     replica->loads_follow = true;
     replica->loads_flush = plan->flush;
+}
+
+// With a radix tree a layer is computed once it is there: the first after its part of the load, the last after all of it.
+static base_i128 end_by_layer(struct sched *sched, base_i128 begin, int64_t ticks)
+{
+    const struct sched_offload *offload = &sched->offload;
+    const struct sched_transfer *load = offload->loads.unsent;
+    if (load == NULL) {
+        return begin + ticks;
+    }
+    int64_t layers = sched->options->tier.load_layers;
+    base_i128 moving = (base_i128)load->blocks * offload->load_link.ticks_per_block;
+    base_i128 loaded = sched_offload_send(sched, true, UINT64_MAX, begin);
+    base_i128 by_first = loaded - moving + moving / layers + ticks;
+    base_i128 by_last = loaded + ticks / layers;
+    return by_first > by_last ? by_first : by_last;
 }
 
 int64_t serve_transfers_step_ticks(struct serve_replica *replica, const struct sched_plan *plan,
@@ -62,9 +94,14 @@ int64_t serve_transfers_step_ticks(struct serve_replica *replica, const struct s
     }
     bool is_sync = sched->options->tier.is_sync;
     sched_offload_send_back(sched, start);
-    base_i128 begin = sched_offload_store_end(sched, plan->flush, start);
-    base_i128 loaded = sched_offload_send(sched, true, UINT64_MAX, begin);
-    base_i128 end = (is_sync ? loaded : begin) + ticks;
+    send_entered(sched, plan, start);
+    base_i128 begin = sched_offload_store_end(sched, plan->flush, start), end;
+    if (sched->pool->radix != NULL) {
+        end = end_by_layer(sched, begin, ticks);
+    } else {
+        base_i128 loaded = sched_offload_send(sched, true, UINT64_MAX, begin);
+        end = (is_sync ? loaded : begin) + ticks;
+    }
     if (is_sync) {
         end = sched_offload_send(sched, false, plan->number, end);
     }
@@ -107,7 +144,7 @@ static void fill_tier(const struct sched_tier *tier, const struct kv_link *read,
                                       .writes = write->transfers,
                                       .added_chunks = tier->chunks.added_chunks,
                                       .evicted_chunks = tier->chunks.evicted_chunks,
-                                      .held_chunks = kv_tier_chunk_count(&tier->chunks),
+                                      .held_chunks = tier->held_chunks,
                                       .refused_stores = tier->chunks.refused_stores,
                                       .peak_chunks = tier->held_peak,
                                       .held_chunk_ticks = sched_tier_held(tier, now),
@@ -115,6 +152,14 @@ static void fill_tier(const struct sched_tier *tier, const struct kv_link *read,
                                       .write_ticks = write->busy_ticks,
                                       .read_wait_ticks = read->wait_ticks,
                                       .write_wait_ticks = write->wait_ticks};
+}
+
+static void fill_host(const struct kv_radix_host *host, struct serve_tier_result *out)
+{
+    out->added_chunks = host->added_blocks;
+    out->evicted_chunks = host->evicted_blocks;
+    out->refused_stores = host->refused;
+    out->peak_chunks = host->peak_blocks;
 }
 
 void serve_transfers_result(const struct serve_replica *replica, base_i128 now,
@@ -126,6 +171,9 @@ void serve_transfers_result(const struct serve_replica *replica, base_i128 now,
         return;
     }
     fill_tier(&offload->tier, &offload->load_link, &offload->store_link, now, &out->tiers[0]);
+    if (replica->pool.radix != NULL) {
+        fill_host(&replica->radix.host, &out->tiers[0]);
+    }
     out->tiers[0].asked_tokens = offload->asked_tokens;
     out->tiers[0].hit_tokens = offload->hit_tokens - offload->below_tokens;
     if (lower->exists) {

@@ -10,6 +10,8 @@
 #include "serve/replica.h"
 
 void serve_transfers_init(struct serve_replica *replica);
+/* Results come in: what enters a tree with them does so now. */
+void serve_transfers_reach(struct serve_replica *replica, base_i128 now);
 /* At a turn, before anything is decided: what has ended by now is seen. */
 void serve_transfers_settle(struct serve_replica *replica, base_i128 now);
 /* The turn decided nothing to compute: its loads begin when the running step has ended, or now. */

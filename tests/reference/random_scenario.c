@@ -216,13 +216,26 @@ static void draw_disk(uint64_t *state, int64_t longest, struct ref_tier *tier)
     }
 }
 
+/* Host memory behind a radix tree: HiCache's ways, page by page. */
+static void draw_tree_tier(const struct draft *draft, struct ref_tier *tier)
+{
+    uint64_t *state = draft->state;
+    static const enum ref_store stores[] = {REF_STORE_FILLED, REF_STORE_USED, REF_STORE_DROPPED};
+    tier->chunk_blocks = 1;
+    tier->store = stores[draw(state, 0, 2)];
+    tier->store_threshold = tier->store == REF_STORE_USED ? draw(state, 2, 3) : 0;
+    tier->prompt_only = tier->is_sync = tier->reserves_for_prefills = false;
+    tier->load_layers = draw(state, 1, 4);
+    tier->load_threshold = draw(state, 1, 12);
+}
+
 /* A tier that holds much or next to nothing, behind links of any speed. */
 static void draw_tier(const struct draft *draft)
 {
     uint64_t *state = draft->state;
     struct ref_engine *engine = &draft->input->engine;
     engine->enable_prefix_caching = true;
-    engine->block_size = max64(engine->block_size, 2);
+    engine->block_size = max64(engine->block_size, engine->is_radix ? 1 : 2);
     engine->unchunked_misfit = REF_MISFIT_STOP;
     const int64_t longest = ref_ceil_div(engine->max_model_len, engine->block_size);
     struct ref_tier *tier = &engine->tier;
@@ -237,7 +250,9 @@ static void draw_tier(const struct draft *draft)
     tier->is_sync = one_in(state, 4);
     tier->reserves_for_prefills = one_in(state, 2);
     draw_links(state, host);
-    if (has(draft, RANDOM_DISK)) {
+    if (engine->is_radix) {
+        draw_tree_tier(draft, tier);
+    } else if (has(draft, RANDOM_DISK)) {
         draw_disk(state, longest, tier);
     }
 }

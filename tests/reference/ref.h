@@ -128,6 +128,9 @@ struct ref_tier {
     bool is_sync;
     bool reserves_for_prefills; /* a load leaves the blocks that unfinished prompts still need */
     bool by_cost;               /* loads only what is loaded faster than computed */
+    /* Behind a radix tree: loads come layer by layer of so many, within the step; fewer tokens are not loaded. The order of
+     * eviction is the tree's, store FILLED, USED or DROPPED. */
+    int64_t load_layers, load_threshold;
     enum ref_prefetch prefetch;
     int64_t prefetch_threshold; /* tokens */
     int64_t prefetch_base_ticks, prefetch_ticks_per_1024, prefetch_most_ticks;
@@ -183,7 +186,8 @@ struct ref_engine {
     enum ref_tie priority_tie;
     enum ref_free_order free_order;
     enum ref_eviction eviction; /* other than LRU only with REF_FREE_NEW, or of a tree */
-    bool is_radix; /* prefix caching in a radix tree, see ref_radix.c; V1, one table, no tier */
+    bool
+        is_radix; /* prefix caching in a radix tree, see ref_radix.c; V1, one table, one tier at most */
     enum ref_misfit unchunked_misfit;
 };
 

@@ -102,14 +102,18 @@ struct ref_level_state {
     ref_i128 counted_at; /* the integral of what is held goes up to here */
 };
 
+struct ref_node;
+
 enum ref_transfer_kind { REF_LOAD, REF_UP, REF_DOWN, REF_STORE };
 
 struct ref_transfer {
     enum ref_transfer_kind kind;
     bool is_done;
     int64_t request;
-    struct ref_list links;  /* the chunks' */
-    struct ref_list blocks; /* of the pool: where a store reads */
+    struct ref_list links;   /* the chunks' */
+    struct ref_list blocks;  /* of the pool: where a store reads */
+    struct ref_node **nodes; /* of a tree: ends of the paths that it locks */
+    int64_t node_count;
     int64_t block_count;
     bool is_write_back; /* a store of what the pool drops */
     bool in_host;       /* of UP: the host keeps them; of DOWN: the host has them still */
@@ -129,11 +133,11 @@ struct ref_tier_state {
 
 /* ---- the radix tree ---- */
 
-struct ref_node;
-
 struct ref_tree {
     struct ref_node *root;
     int64_t clock;
+    int64_t copied;          /* pages, by the entry under way */
+    struct ref_node *source; /* the lowest node that they are of */
 };
 
 /* A level alone: ref_level.c. */
@@ -183,6 +187,7 @@ struct ref_request {
     /* With a radix tree: */
     struct ref_list found;  /* pages of the last look-up */
     int64_t found_idle;     /* of them, locked by nobody */
+    int64_t found_host;     /* behind them, in host memory */
     struct ref_node *node;  /* where its path in the tree ends */
     bool is_locked;         /* it has locked that path */
     int64_t in_tree;        /* its leading pages that the tree holds */
@@ -280,8 +285,8 @@ void ref_tree_init(struct ref_state *state);
 void ref_tree_release(struct ref_state *state);
 /* Pages found, `most` at most; kept in the request. */
 int64_t ref_tree_lookup(struct ref_state *state, struct ref_request *request, int64_t most);
-/* The request holds what was found. */
-void ref_tree_admit(struct ref_state *state, struct ref_request *request);
+/* The request holds what was found; `is_loaded`: what lies in host memory too, for which pages are taken. */
+void ref_tree_admit(struct ref_state *state, struct ref_request *request, bool is_loaded);
 /* What has been computed of prompts since the last turn is added, in running order. */
 void ref_tree_enter_all(struct ref_state *state);
 /* A request gives its pages back, to the pool or, at its end, to the tree. */
@@ -290,6 +295,11 @@ void ref_tree_leave(struct ref_state *state, struct ref_request *request, bool h
 void ref_tree_evict(struct ref_state *state);
 /* Pages in the tree that nobody has locked; 0 without a tree. */
 int64_t ref_tree_idle(const struct ref_state *state);
+/* Pages in the tree that transfers alone have locked. */
+int64_t ref_tree_pinned(const struct ref_state *state);
+void ref_tree_unpin(struct ref_node *node);
+/* A block that may be taken, once a leaf has gone if there is none; there is one. */
+int64_t ref_take_block(struct ref_state *state);
 
 /* Phases 1 and 2 of the scheduler; adds to state->preempted. */
 void ref_turn_decide(struct ref_state *state, struct ref_turn *turn);
@@ -323,6 +333,14 @@ void ref_tier_store(struct ref_state *state, const struct ref_turn *turn);
 ref_i128 ref_tier_launch(struct ref_state *state, ref_i128 start, int64_t ticks);
 /* The same for a turn that schedules nothing. */
 void ref_tier_launch_nothing(struct ref_state *state);
+/* With a tree: what the entry under way has copied, from `at` on; what the turn loads down to a node; what a leaf that goes
+ * leaves in host memory. */
+void ref_tier_store_pages(struct ref_state *state, ref_i128 at);
+void ref_tier_load_pages(struct ref_state *state, struct ref_node *node, int64_t pages);
+void ref_tier_write_pages(struct ref_state *state, int64_t pages);
+/* Room for so many more pages in host memory; `evict` lets a piece of it go and returns its pages, 0: none can. */
+bool ref_tier_take_room(struct ref_state *state, int64_t pages,
+                        int64_t (*evict)(struct ref_state *state));
 /* The next end of a transfer that an idle engine wakes up for. False if there is none. */
 bool ref_tier_next(const struct ref_state *state, ref_i128 *at);
 /* Blocks that loads under way write to. */

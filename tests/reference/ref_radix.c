@@ -3,6 +3,8 @@
  *
  * A request looks its tokens up when it might be admitted, whether it then is or not; locks its path; adds what it has
  * computed of its prompt at the next turn, and all that is known of it when it ends. Thrown out, it adds nothing.
+ *
+ * With host memory behind it nodes have copies there, and one that is evicted may stay with its copy alone: it has no pages.
  */
 #include "reference/ref_int.h"
 
@@ -12,8 +14,10 @@ struct ref_node {
     struct ref_node *parent;
     struct ref_node **children;
     int64_t child_count;
-    struct ref_list tokens, pages;
-    int64_t locks, made, last_used, hits, priority;
+    struct ref_list tokens, pages; /* no pages: in host memory alone */
+    bool has_copy;
+    int64_t locks; /* of requests; and of transfers: */
+    int64_t pins, made, last_used, hits, priority;
 };
 
 /* ---- nodes ---- */
@@ -94,12 +98,14 @@ static struct ref_node *split(struct ref_state *state, struct ref_node *node, in
     const int64_t page = state->engine->block_size;
     struct ref_node *front = new_node(&state->tree, node->priority);
     front->locks = node->locks;
+    front->pins = node->pins;
+    front->has_copy = node->has_copy;
     front->hits = node->hits;
     for (int64_t i = 0; i < length; i++) {
         ref_list_push(&front->tokens, node->tokens.at[0]);
         ref_list_remove(&node->tokens, 0);
     }
-    for (int64_t i = 0; i < length / page; i++) {
+    for (int64_t i = 0; i < length / page && node->pages.count > 0; i++) {
         ref_list_push(&front->pages, node->pages.at[0]);
         ref_list_remove(&node->pages, 0);
     }
@@ -136,36 +142,85 @@ static struct ref_node *match(struct ref_state *state, const int64_t *tokens, in
     return node;
 }
 
-/* Adds what is missing, with the pages that hold it. Returns how many tokens were there. */
-static int64_t insert(struct ref_state *state, const int64_t *tokens, int64_t count,
-                      const int64_t *pages, int64_t priority, bool is_chunk)
+static void add_pins(struct ref_node *node, int64_t count)
+{
+    for (; node != NULL && node->parent != NULL; node = node->parent) {
+        node->pins += count;
+    }
+}
+
+void ref_tree_unpin(struct ref_node *node)
+{
+    add_pins(node, -1);
+}
+
+static int64_t evict_host_leaf(struct ref_state *state);
+
+static int64_t page_count(const struct ref_state *state, const struct ref_node *node)
+{
+    return node->tokens.count / state->engine->block_size;
+}
+
+/* A use of a node: the one at which it is due gives it a copy, if what lies above it has one. */
+static void count_use(struct ref_state *state, struct ref_node *node, bool is_chunk)
+{
+    const struct ref_tier *tier = &state->engine->tier;
+    const bool at_eviction = ref_tier_exists(state) && tier->store == REF_STORE_DROPPED;
+    if (is_chunk || at_eviction) {
+        return;
+    }
+    node->hits++;
+    const int64_t due = tier->store == REF_STORE_USED ? tier->store_threshold : 1;
+    const bool may = node->parent->parent == NULL || node->parent->has_copy;
+    if (ref_tier_exists(state) && !node->has_copy && may && node->hits >= due &&
+        ref_tier_take_room(state, page_count(state, node), evict_host_leaf)) {
+        node->has_copy = true;
+        state->tree.copied += page_count(state, node);
+        add_pins(state->tree.source, -1);
+        state->tree.source = node;
+        add_pins(node, 1);
+    }
+}
+
+/* Adds what is missing, with the pages that hold it; `now`: those that the tree has of all of it. */
+static void insert(struct ref_state *state, const int64_t *tokens, int64_t count,
+                   const int64_t *pages, int64_t priority, bool is_chunk, struct ref_list *now)
 {
     const int64_t page = state->engine->block_size;
-    const int64_t now = ++state->tree.clock;
+    const int64_t time = ++state->tree.clock;
     struct ref_node *node = state->tree.root;
     struct ref_node *child;
     int64_t there = 0;
     while (there < count &&
            (child = child_for(node, tokens + there, count - there, page)) != NULL) {
-        child->last_used = now;
+        child->last_used = time;
         const int64_t same = in_common(child, tokens + there, count - there, page);
-        there += same;
         node = same < child->tokens.count ? split(state, child, same) : child;
         node->priority = priority < node->priority ? priority : node->priority;
-        node->hits += !is_chunk;
+        if (node->pages.count == 0) { // computed again: not a use of what was there
+            for (int64_t i = there / page; i < (there + same) / page; i++) {
+                ref_list_push(&node->pages, pages[i]);
+            }
+        } else {
+            count_use(state, node, is_chunk);
+        }
+        for (int64_t i = 0; i < node->pages.count; i++) {
+            ref_list_push(now, node->pages.at[i]);
+        }
+        there += same;
     }
     if (there < count) {
         child = new_node(&state->tree, priority);
-        child->hits = !is_chunk;
         for (int64_t i = there; i < count; i++) {
             ref_list_push(&child->tokens, tokens[i]);
         }
         for (int64_t i = there / page; i < count / page; i++) {
             ref_list_push(&child->pages, pages[i]);
+            ref_list_push(now, pages[i]);
         }
         put_child(node, child);
+        count_use(state, child, is_chunk);
     }
-    return there;
 }
 
 static void add_locks(struct ref_node *node, int64_t count)
@@ -198,15 +253,33 @@ static bool goes_first(enum ref_eviction eviction, const struct ref_node *a,
     }
 }
 
-/* The leaf that nobody has locked and that goes first, or NULL. */
-static struct ref_node *first_leaf(enum ref_eviction eviction, struct ref_node *node)
+static bool is_unlocked(const struct ref_node *node)
 {
-    if (node->child_count == 0) {
-        return node->locks == 0 && node->parent != NULL ? node : NULL;
-    }
-    struct ref_node *first = NULL;
+    return node->locks == 0 && node->pins == 0 && node->parent != NULL;
+}
+
+static bool is_leaf_of_pool(const struct ref_node *node)
+{
     for (int64_t i = 0; i < node->child_count; i++) {
-        struct ref_node *leaf = first_leaf(eviction, node->children[i]);
+        if (node->children[i]->pages.count > 0) {
+            return false;
+        }
+    }
+    return node->pages.count > 0 && is_unlocked(node);
+}
+
+static bool is_leaf_of_host(const struct ref_node *node)
+{
+    return node->pages.count == 0 && node->child_count == 0 && is_unlocked(node);
+}
+
+/* The leaf of a kind that nobody has locked and that goes first, or NULL. */
+static struct ref_node *first_leaf(enum ref_eviction eviction, struct ref_node *node,
+                                   bool (*is_leaf)(const struct ref_node *node))
+{
+    struct ref_node *first = is_leaf(node) ? node : NULL;
+    for (int64_t i = 0; i < node->child_count; i++) {
+        struct ref_node *leaf = first_leaf(eviction, node->children[i], is_leaf);
         if (leaf != NULL && (first == NULL || goes_first(eviction, leaf, first))) {
             first = leaf;
         }
@@ -214,29 +287,66 @@ static struct ref_node *first_leaf(enum ref_eviction eviction, struct ref_node *
     return first;
 }
 
+static void drop_node(struct ref_node *node)
+{
+    take_child(node->parent, node);
+    free_node(node);
+}
+
+static int64_t evict_host_leaf(struct ref_state *state)
+{
+    struct ref_node *leaf = first_leaf(state->engine->eviction, state->tree.root, is_leaf_of_host);
+    if (leaf == NULL) {
+        return 0;
+    }
+    const int64_t pages = page_count(state, leaf);
+    drop_node(leaf);
+    return pages;
+}
+
+/* Whether a leaf that leaves the pool has a copy, made now if need be. */
+static bool keeps_copy(struct ref_state *state, struct ref_node *leaf)
+{
+    if (!leaf->has_copy && ref_tier_exists(state) &&
+        state->engine->tier.store == REF_STORE_DROPPED &&
+        ref_tier_take_room(state, leaf->pages.count, evict_host_leaf)) {
+        leaf->has_copy = true;
+        ref_tier_write_pages(state, leaf->pages.count);
+    }
+    return leaf->has_copy;
+}
+
 void ref_tree_evict(struct ref_state *state)
 {
-    struct ref_node *leaf = first_leaf(state->engine->eviction, state->tree.root);
+    struct ref_node *leaf = first_leaf(state->engine->eviction, state->tree.root, is_leaf_of_pool);
+    const bool stays = keeps_copy(state, leaf);
     for (int64_t i = 0; i < leaf->pages.count; i++) {
         ref_list_push(&state->pool.free, leaf->pages.at[i]);
         state->pool.evicted++;
     }
-    take_child(leaf->parent, leaf);
-    free_node(leaf);
+    leaf->pages.count = 0;
+    if (!stays) {
+        drop_node(leaf);
+    }
 }
 
-static int64_t unlocked_pages(const struct ref_node *node)
+static int64_t pages_with(const struct ref_node *node, bool pinned)
 {
-    int64_t pages = node->locks == 0 ? node->pages.count : 0;
+    int64_t pages = node->locks == 0 && (node->pins > 0) == pinned ? node->pages.count : 0;
     for (int64_t i = 0; i < node->child_count; i++) {
-        pages += unlocked_pages(node->children[i]);
+        pages += pages_with(node->children[i], pinned);
     }
     return pages;
 }
 
 int64_t ref_tree_idle(const struct ref_state *state)
 {
-    return state->engine->is_radix ? unlocked_pages(state->tree.root) : 0;
+    return state->engine->is_radix ? pages_with(state->tree.root, false) : 0;
+}
+
+int64_t ref_tree_pinned(const struct ref_state *state)
+{
+    return state->engine->is_radix ? pages_with(state->tree.root, true) : 0;
 }
 
 /* ---- requests ---- */
@@ -258,30 +368,58 @@ int64_t ref_tree_lookup(struct ref_state *state, struct ref_request *request, in
     request->found.count = 0;
     request->node = match(state, tokens, count, &request->found);
     free(tokens);
-    request->found_idle = 0;
+    request->found_idle = request->found_host = 0;
     for (const struct ref_node *node = request->node; node->parent != NULL; node = node->parent) {
-        request->found_idle += node->locks == 0 ? node->pages.count : 0;
+        request->found_idle += is_unlocked(node) ? node->pages.count : 0;
+        request->found_host += node->pages.count == 0 ? page_count(state, node) : 0;
     }
     return request->found.count;
 }
 
-void ref_tree_admit(struct ref_state *state, struct ref_request *request)
+/* Pages for what lies in host memory alone, from the top of the path on. */
+static void load_path(struct ref_state *state, struct ref_request *request, struct ref_node *node)
+{
+    if (node->parent == NULL || node->pages.count > 0) {
+        return;
+    }
+    load_path(state, request, node->parent);
+    while (node->pages.count < page_count(state, node)) {
+        const int64_t block = ref_take_block(state);
+        ref_list_push(&node->pages, block);
+        ref_list_push(&request->blocks[0], block);
+    }
+}
+
+void ref_tree_admit(struct ref_state *state, struct ref_request *request, bool is_loaded)
 {
     for (int64_t i = 0; i < request->found.count; i++) {
         ref_list_push(&request->blocks[0], request->found.at[i]);
         state->pool.blocks[request->found.at[i]].holders++;
     }
+    while (!is_loaded && request->node->parent != NULL && request->node->pages.count == 0) {
+        request->node = request->node->parent;
+    }
     request->is_locked = true;
-    request->in_tree = request->found.count;
-    request->entered_tokens = request->found.count * state->engine->block_size;
-    request->prefill_tokens = ref_request_tokens(request);
     add_locks(request->node, 1);
+    if (is_loaded) {
+        load_path(state, request, request->node);
+        ref_tier_load_pages(state, request->node, request->found_host);
+        add_pins(request->node, 1);
+    }
+    request->in_tree = request->blocks[0].count;
+    request->entered_tokens = request->in_tree * state->engine->block_size;
+    request->prefill_tokens = ref_request_tokens(request);
 }
 
 static void give_back(struct ref_state *state, int64_t page)
 {
     state->pool.blocks[page].holders = 0;
     ref_list_push(&state->pool.free, page);
+}
+
+static ref_i128 end_of_steps(const struct ref_state *state)
+{
+    return state->last_end > state->now ? state->last_end : state->now;
 }
 
 /* The first pages of a request are in the tree from now on; it holds the tree's where it had some of its own. */
@@ -291,20 +429,23 @@ static void enter(struct ref_state *state, struct ref_request *request, int64_t 
     const int64_t page = state->engine->block_size;
     int64_t *tokens = tokens_of(state, request, pages * page);
     struct ref_list *blocks = &request->blocks[0];
-    const int64_t there =
-        insert(state, tokens, pages * page, blocks->at, request->in->priority, is_chunk) / page;
-    struct ref_list now = {0};
-    struct ref_node *node = match(state, tokens, pages * page, &now);
-    for (int64_t i = request->in_tree; i < there; i++) {
-        give_back(state, blocks->at[i]);
-        blocks->at[i] = now.at[i];
-        state->pool.blocks[now.at[i]].holders++;
+    struct ref_list now = {0}, again = {0};
+    insert(state, tokens, pages * page, blocks->at, request->in->priority, is_chunk, &now);
+    ref_tier_store_pages(state, end_of_steps(state));
+    struct ref_node *node = match(state, tokens, pages * page, &again);
+    for (int64_t i = request->in_tree; i < pages; i++) {
+        if (now.at[i] != blocks->at[i]) {
+            give_back(state, blocks->at[i]);
+            blocks->at[i] = now.at[i];
+            state->pool.blocks[now.at[i]].holders++;
+        }
     }
     add_locks(request->node, -1);
     add_locks(node, 1);
     request->node = node;
     request->in_tree = pages;
     ref_list_free(&now);
+    ref_list_free(&again);
     free(tokens);
 }
 
@@ -328,22 +469,25 @@ void ref_tree_leave(struct ref_state *state, struct ref_request *request, bool h
     }
     struct ref_list *blocks = &request->blocks[0];
     const int64_t page = state->engine->block_size;
-    int64_t kept = request->in_tree, there = request->in_tree;
+    int64_t kept = request->in_tree;
+    struct ref_list now = {0};
     if (has_ended) {
         kept = request->hashed_tokens / page;
         int64_t *tokens = tokens_of(state, request, kept * page);
-        there = insert(state, tokens, kept * page, blocks->at, request->in->priority, false) / page;
+        insert(state, tokens, kept * page, blocks->at, request->in->priority, false, &now);
+        ref_tier_store_pages(state, request->gone ? end_of_steps(state) : state->now);
         free(tokens);
     }
     for (int64_t i = 0; i < blocks->count; i++) {
         if (i < request->in_tree) {
             state->pool.blocks[blocks->at[i]].holders--;
-        } else if (i >= there && i < kept) {
+        } else if (i < kept && now.at[i] == blocks->at[i]) {
             state->pool.blocks[blocks->at[i]].holders = 0; // the tree's now
         } else {
             give_back(state, blocks->at[i]);
         }
     }
+    ref_list_free(&now);
     add_locks(request->node, -1);
     blocks->count = 0;
     request->is_locked = false;

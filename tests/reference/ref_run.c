@@ -418,10 +418,14 @@ static void launch(struct ref_state *state, struct ref_turn *turn)
 }
 
 /* Takes turns while they lead to batches and there is room. False if they run in a circle. */
-static bool take_turns(struct ref_state *state)
+static bool take_turns(struct ref_state *state, bool has_completed)
 {
     const int64_t depth = state->engine->async_scheduling ? 2 : 1;
     int64_t empty_turns = 0;
+    if (state->engine->is_radix && !has_completed &&
+        state->running.count + state->waiting.count + state->aside.count == 0) {
+        return true; // a refused request is no reason to look, and what has ended of transfers is seen later
+    }
     while (state->in_flight_count < depth && !state->waits_for_oldest) {
         ref_tier_settle(state);
         remove_gone(state);
@@ -493,16 +497,20 @@ static bool find_next(const struct ref_state *state, ref_i128 *at)
     return any;
 }
 
-static void happen(struct ref_state *state)
+/* True when a batch has completed. */
+static bool happen(struct ref_state *state)
 {
+    bool has_completed = false;
     while (state->in_flight_count > 0 && state->in_flight[0].end_ticks <= state->now) {
         complete_oldest(state);
+        has_completed = true;
     }
     bool more = true;
     while (more) {
         more = take_aborts(state);
         more = take_arrivals(state) || more;
     }
+    return has_completed;
 }
 
 static bool run_to_the_end(struct ref_state *state)
@@ -511,9 +519,10 @@ static bool run_to_the_end(struct ref_state *state)
     while (find_next(state, &next)) {
         add_to_integrals(state, next - state->now);
         state->now = next;
-        happen(state);
+        const bool has_completed = happen(state);
         const int64_t limit = state->input->step_limit;
-        if (!take_turns(state) || (limit > 0 && state->output->step_count >= limit)) {
+        if (!take_turns(state, has_completed) ||
+            (limit > 0 && state->output->step_count >= limit)) {
             return false;
         }
     }

@@ -261,6 +261,6 @@ void ref_ledger_count(const struct ref_state *state, int64_t lines[REF_LINES])
     const int64_t idle = ref_pool_idle_cached(pool);
     lines[REF_CACHED] = (idle + ref_tree_idle(state)) * pool->block_size;
     lines[REF_FREE] = (pool->free.count - idle) * pool->block_size;
-    lines[REF_HELD_BACK] += pool->block_size;
+    lines[REF_HELD_BACK] += (1 + ref_tree_pinned(state)) * pool->block_size;
     lines[REF_POOL] = (pool->block_count + 1) * pool->block_size;
 }

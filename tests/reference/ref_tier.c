@@ -65,6 +65,7 @@ void ref_tier_release(struct ref_state *state)
     for (int64_t i = 0; i < tier->transfer_count; i++) {
         ref_list_free(&tier->transfers[i].links);
         ref_list_free(&tier->transfers[i].blocks);
+        free(tier->transfers[i].nodes);
     }
     free(tier->transfers);
     ref_level_release(host_of(state));
@@ -509,6 +510,84 @@ void ref_tier_dropped(struct ref_state *state, int64_t link)
     ref_list_free(&added);
 }
 
+/* ---- behind a tree ---- */
+
+static void lock_for(struct ref_transfer *transfer, struct ref_node *node)
+{
+    transfer->nodes =
+        ref_resize(transfer->nodes, (size_t)transfer->node_count + 1, sizeof(*transfer->nodes));
+    transfer->nodes[transfer->node_count++] = node;
+}
+
+void ref_tier_store_pages(struct ref_state *state, ref_i128 at)
+{
+    if (state->tree.copied > 0) {
+        struct ref_transfer *store = new_transfer(state, REF_STORE, -1);
+        store->block_count = state->tree.copied;
+        lock_for(store, state->tree.source);
+        submit(state, store, at);
+    }
+    state->tree.copied = 0;
+    state->tree.source = NULL;
+}
+
+/* The one of the turn that is not on its link, made when there is none. */
+static struct ref_transfer *open_transfer(struct ref_state *state, enum ref_transfer_kind kind)
+{
+    struct ref_tier_state *tier = &state->tier;
+    for (int64_t i = 0; i < tier->transfer_count; i++) {
+        if (tier->transfers[i].kind == kind && !tier->transfers[i].is_submitted) {
+            return &tier->transfers[i];
+        }
+    }
+    return new_transfer(state, kind, -1);
+}
+
+void ref_tier_load_pages(struct ref_state *state, struct ref_node *node, int64_t pages)
+{
+    struct ref_transfer *load = open_transfer(state, REF_LOAD);
+    load->block_count += pages;
+    lock_for(load, node);
+}
+
+void ref_tier_write_pages(struct ref_state *state, int64_t pages)
+{
+    struct ref_transfer *back = open_transfer(state, REF_STORE);
+    back->is_write_back = true;
+    back->block_count += pages;
+    state->tier.flush = back - state->tier.transfers;
+}
+
+static void hold_pages(struct ref_state *state, int64_t change)
+{
+    struct ref_level_state *host = host_of(state);
+    ref_level_count(host, state->now);
+    host->chunk_count += change;
+}
+
+bool ref_tier_take_room(struct ref_state *state, int64_t pages,
+                        int64_t (*evict)(struct ref_state *state))
+{
+    struct ref_level_state *host = host_of(state);
+    const int64_t capacity = host->engine->capacity_chunks;
+    int64_t evicted = 0, gone;
+    if (host->chunk_count + pages > capacity) {
+        while (evicted < pages && (gone = evict(state)) > 0) {
+            evicted += gone;
+            hold_pages(state, -gone);
+        }
+        host->totals->evicted_chunks += evicted;
+    }
+    if (host->chunk_count + pages > capacity) {
+        host->totals->refused_stores++;
+        return false;
+    }
+    hold_pages(state, pages);
+    host->totals->added_chunks += pages;
+    host->totals->peak_chunks = max64(host->totals->peak_chunks, host->chunk_count);
+    return true;
+}
+
 static int64_t storable_tokens(const struct ref_state *state, const struct ref_request *request,
                                int64_t tokens)
 {
@@ -581,7 +660,8 @@ static enum kind kind_of(const struct ref_state *state, const struct ref_turn *t
 
 void ref_tier_store(struct ref_state *state, const struct ref_turn *turn)
 {
-    if (!ref_tier_exists(state) || state->engine->tier.store == REF_STORE_DROPPED) {
+    if (!ref_tier_exists(state) || state->engine->tier.store == REF_STORE_DROPPED ||
+        state->engine->is_radix) {
         return;
     }
     for (int kind = NEW; kind <= RESUMED; kind++) {
@@ -613,6 +693,23 @@ static ref_i128 flushed_at(struct ref_state *state, ref_i128 start)
     return flush < 0 ? start : later_of(start, state->tier.transfers[flush].end_ticks);
 }
 
+/* Each layer is computed once it is there and the one before it is computed. */
+static ref_i128 by_layer(struct ref_state *state, ref_i128 begin, int64_t ticks)
+{
+    const int64_t layers = state->engine->tier.load_layers;
+    const struct ref_transfer *load = NULL;
+    for (int64_t i = 0; i < state->tier.transfer_count; i++) {
+        const struct ref_transfer *transfer = &state->tier.transfers[i];
+        load = transfer->kind == REF_LOAD && !transfer->is_submitted ? transfer : load;
+    }
+    if (load == NULL) {
+        return begin + ticks;
+    }
+    const ref_i128 loaded = submit_all(state, REF_LOAD, begin);
+    const ref_i128 moving = (ref_i128)load->block_count * ticks_per_block(state, REF_LOAD);
+    return later_of(loaded - moving + moving / layers + ticks, loaded + ticks / layers);
+}
+
 ref_i128 ref_tier_launch(struct ref_state *state, ref_i128 start, int64_t ticks)
 {
     if (!ref_tier_exists(state)) {
@@ -620,6 +717,11 @@ ref_i128 ref_tier_launch(struct ref_state *state, ref_i128 start, int64_t ticks)
     }
     submit_write_backs(state, start);
     const ref_i128 begin = flushed_at(state, start);
+    if (state->engine->is_radix) {
+        const ref_i128 end = by_layer(state, begin, ticks);
+        state->output->totals.stall_ticks += end - start - ticks;
+        return end;
+    }
     const ref_i128 loaded = submit_all(state, REF_LOAD, begin);
     const bool is_sync = state->engine->tier.is_sync;
     const ref_i128 computed = (is_sync ? loaded : begin) + ticks;
@@ -648,11 +750,22 @@ static ref_i128 next_of(const struct ref_state *state, const struct ref_transfer
     return transfer->begin_ticks + transfer_ticks(state, transfer->kind, blocks);
 }
 
+static void unpin(const struct ref_transfer *transfer)
+{
+    for (int64_t i = 0; i < transfer->node_count; i++) {
+        ref_tree_unpin(transfer->nodes[i]);
+    }
+}
+
 static void end_load(struct ref_state *state, struct ref_transfer *load)
 {
     load->is_done = true;
     for (int64_t c = 0; c < load->links.count; c++) {
         ref_level_find(host_of(state), load->links.at[c])->readers--;
+    }
+    if (state->engine->is_radix) {
+        unpin(load);
+        return;
     }
     struct ref_request *request = &state->requests[load->request];
     if (request->load == REF_LOADING) {
@@ -668,6 +781,7 @@ static void end_store(struct ref_state *state, int64_t index)
 {
     struct ref_transfer *store = &state->tier.transfers[index];
     store->is_done = true;
+    unpin(store);
     for (int64_t c = 0; c < store->links.count; c++) {
         ref_level_find(host_of(state), store->links.at[c])->is_ready = true;
     }
@@ -753,7 +867,7 @@ bool ref_tier_next(const struct ref_state *state, ref_i128 *at)
 
 int64_t ref_tier_loading_blocks(const struct ref_state *state)
 {
-    int64_t count = 0;
+    int64_t count = ref_tree_pinned(state);
     for (int64_t i = 0; i < state->input->request_count; i++) {
         const struct ref_request *request = &state->requests[i];
         if (request->load == REF_LOADING) {

@@ -119,7 +119,7 @@ int64_t ref_longest_blocks(const struct ref_engine *engine)
 
 /* ---- running requests ---- */
 
-static int64_t take_block(struct ref_state *state)
+int64_t ref_take_block(struct ref_state *state)
 {
     if (state->engine->is_radix && state->pool.free.count == 0) {
         ref_tree_evict(state);
@@ -144,7 +144,7 @@ static bool grow(struct ref_state *state, struct ref_request *request, int64_t t
     for (int64_t t = 0; t < state->table_count; t++) {
         const int64_t wanted = table_blocks(state->engine, &state->tables[t], upto);
         while (request->blocks[t].count < wanted) {
-            ref_list_push(&request->blocks[t], take_block(state));
+            ref_list_push(&request->blocks[t], ref_take_block(state));
         }
     }
     ref_request_hash(state, request,
@@ -445,7 +445,7 @@ static void take_blocks(struct ref_state *state, struct ref_request *request,
 {
     const int64_t size = state->engine->block_size;
     if (state->engine->is_radix) {
-        ref_tree_admit(state, request);
+        ref_tree_admit(state, request, offer->loaded_tokens > 0);
     }
     for (int64_t t = 0; t < state->table_count && !state->engine->is_radix; t++) {
         const int64_t out =
@@ -462,7 +462,7 @@ static void take_blocks(struct ref_state *state, struct ref_request *request,
     for (int64_t t = 0; t < state->table_count; t++) {
         const int64_t wanted = table_blocks(state->engine, &state->tables[t], offer->end);
         while (request->blocks[t].count < wanted) {
-            ref_list_push(&request->blocks[t], take_block(state));
+            ref_list_push(&request->blocks[t], ref_take_block(state));
         }
     }
     request->hashed_blocks = max64(request->hashed_blocks, offer->hits);
@@ -523,7 +523,7 @@ static enum admission admit(struct ref_state *state, struct ref_turn *turn,
     if (!can_admit(state, turn, request, offer)) {
         return STOP;
     }
-    if (request->load == REF_NOT_LOADED && offer->loaded_tokens > 0) {
+    if (request->load == REF_NOT_LOADED && offer->loaded_tokens > 0 && !engine->is_radix) {
         ref_tier_load(state, request, offer->cached_tokens, to);
     }
     take_blocks(state, request, offer);
@@ -558,6 +558,11 @@ static enum admission try_admit(struct ref_state *state, struct ref_turn *turn,
     }
     offer->hits = lookup(state, request);
     offer->cached_tokens = offer->hits * state->engine->block_size;
+    if (state->engine->is_radix) {
+        const int64_t tokens = request->found_host * state->engine->block_size;
+        offer->loaded_tokens = tokens >= state->engine->tier.load_threshold ? tokens : 0;
+        return admit(state, turn, request, offer);
+    }
     if (ref_tier_exists(state)) {
         offer->loaded_tokens = ref_tier_ask(state, request, offer->hits);
         if (offer->loaded_tokens < 0) {

@@ -226,6 +226,8 @@ static void fill_tiers(const struct ref_tier *tier, struct sched_tier_options *o
                                     .is_sync = tier->is_sync,
                                     .reserves_for_prefills = tier->reserves_for_prefills,
                                     .by_cost = tier->by_cost,
+                                    .load_layers = tier->load_layers,
+                                    .load_threshold_tokens = tier->load_threshold,
                                     .prefetch = prefetches[tier->prefetch],
                                     .prefetch_threshold_tokens = tier->prefetch_threshold,
                                     .prefetch_base_ticks = tier->prefetch_base_ticks,

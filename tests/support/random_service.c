@@ -309,6 +309,29 @@ static void roll_tree(struct dice *dice, struct serve_config *config)
     }
 }
 
+// Host memory behind a tree.
+static void roll_tree_tier(struct dice *dice, struct serve_config *config)
+{
+    struct sched_options *sched = &config->sched;
+    if (config->kv_policy != KV_RADIX || !one_in(dice, 2)) {
+        return;
+    }
+    sched->unchunked_misfit = SCHED_MISFIT_STOP;
+    sched->tier = (struct sched_tier_options){
+        .chunk_blocks = 1,
+        .count = 1,
+        .store =
+            (enum sched_store)ONE_OF(dice, SCHED_STORE_THROUGH, SCHED_STORE_USES, SCHED_STORE_BACK),
+        .store_threshold = 2,
+        .load_layers = ONE_OF(dice, 1, 32),
+        .load_threshold_tokens = 10,
+        .at = {{.capacity_chunks = between(dice, 1, 800),
+                .latency_ticks = between(dice, 1, 1 << 30),
+                .read_ticks_per_block = between(dice, 0, 1 << 30),
+                .write_ticks_per_block = between(dice, 0, 1 << 30)}}};
+    config->tiers[0] = (struct serve_tier){.name = "host", .capacity_bytes = 1};
+}
+
 // Memory behind the pool where there is a cache of hashed blocks, much or little of it.
 static void roll_tier(struct dice *dice, struct serve_config *config)
 {
@@ -363,6 +386,7 @@ void random_service_init(struct random_service *random, uint64_t seed)
     roll_policy(&dice, &random->service);
     roll_tree(&dice, &random->service.config);
     roll_tier(&dice, &random->service.config);
+    roll_tree_tier(&dice, &random->service.config);
     if (one_in(&dice, 3)) {
         roll_sequences(&dice, &random->service);
     }

@@ -1,0 +1,101 @@
+/*
+ * Host memory behind a radix tree, a small case worked out by hand, for the engine and for the reference.
+ *
+ * Pages of 4 tokens, 5 of them; a step takes 100 ns. A page is written in 20 ns, read in `read_ns`, a transfer has 10 ns of
+ * latency. Of three requests with one token of output each
+ *   0  comes at 0 with 8 tokens: step 0..100, 2 pages enter, written 100..150
+ *   1  comes at 1000 with 16 others: 4 pages, so 2 leave the pool; step 1000..1100, written 1100..1190
+ *   2  comes at 2000 with the 8 tokens of the first and 4 of its own: 2 pages are read
+ */
+#include "reference/ref_int.h"
+#include "support/check_main.h"
+#include "support/engine_run.h"
+
+enum { LAYERS = 4 };
+
+static void add(struct ref_input *input, int64_t at_ns, int64_t first, int64_t count, int64_t own)
+{
+    struct ref_request_in *request = &input->requests[input->request_count];
+    ref_request_defaults(request);
+    request->arrival_ns = at_ns;
+    request->prompt_tokens = count + own;
+    request->ranges = ref_alloc(2, sizeof(*request->ranges));
+    request->ranges[0] = (struct ref_range){.first = first, .count = count};
+    request->ranges[1] = (struct ref_range){.first = 900000, .count = own};
+    request->range_count = own > 0 ? 2 : 1;
+    input->request_count++;
+}
+
+static void fill(struct ref_input *input, int64_t read_ns, int64_t threshold)
+{
+    *input = (struct ref_input){.step = {.a = 100 * REF_TICKS_PER_NS}};
+    ref_engine_defaults(&input->engine);
+    struct ref_engine *engine = &input->engine;
+    engine->block_size = 4;
+    engine->num_blocks = 6;
+    engine->max_model_len = 20;
+    engine->max_num_batched_tokens = 64;
+    engine->async_scheduling = false;
+    engine->is_radix = true;
+    engine->tier = (struct ref_tier){.chunk_blocks = 1,
+                                     .count = 1,
+                                     .store = REF_STORE_FILLED,
+                                     .load_layers = LAYERS,
+                                     .load_threshold = threshold};
+    engine->tier.levels[0] = (struct ref_level){.capacity_chunks = 100,
+                                                .latency_ticks = 10 * REF_TICKS_PER_NS,
+                                                .read_ticks = read_ns * REF_TICKS_PER_NS,
+                                                .write_ticks = 20 * REF_TICKS_PER_NS};
+    input->requests = ref_alloc(3, sizeof(*input->requests));
+    add(input, 0, 1000, 8, 0);
+    add(input, 1000, 5000, 16, 0);
+    add(input, 2000, 1000, 8, 4);
+}
+
+/* When the last request ends, and how many of its tokens were found, with either. */
+static void check(int64_t read_ns, int64_t threshold, int64_t end_ns, int64_t cached)
+{
+    struct ref_input input;
+    struct ref_output expected;
+    struct engine_run run;
+    fill(&input, read_ns, threshold);
+    ck_assert_int_eq(ref_run(&input, &expected), 0);
+    ck_assert_int_eq(expected.requests[2].finish_ns, end_ns);
+    ck_assert_int_eq(expected.requests[2].cached_tokens, cached);
+    engine_run_reference_input(&input, SERVE_JUMP, &run);
+    ck_assert_uint_eq(run.requests.count, 3);
+    ck_assert_int_eq(run.requests.at[2].finish_ns, end_ns);
+    ck_assert_int_eq(run.requests.at[2].cached_tokens, cached);
+    const struct serve_tier_result *host = &run.result.replicas[0].tiers[0];
+    ck_assert_int_eq(host->written_blocks,
+                     2 + 4 + 1); // the last page of the third is new, or it is all
+    ck_assert_int_eq(host->read_blocks, cached / 4);
+    ck_assert_int_eq(host->held_chunks, 7);
+    ck_assert(host->write_ticks == (base_i128)(3 * 10 + 7 * 20) * REF_TICKS_PER_NS);
+    engine_run_release(&run);
+    ref_output_free(&expected);
+    ref_input_free(&input);
+}
+
+// Read in 10 + 16 ns, the first layer's part after 10 + 4; then 100 ns of computation.
+START_TEST(a_step_begins_with_the_first_layer)
+{
+    check(8, 8, 2000 + 14 + 100, 8);
+}
+END_TEST
+
+// Read in 10 + 800 ns; the last layer is computed in 25 ns after that.
+START_TEST(a_step_ends_with_the_last_layer)
+{
+    check(400, 8, 2000 + 810 + 25, 8);
+}
+END_TEST
+
+START_TEST(what_is_too_little_is_computed)
+{
+    check(8, 9, 2000 + 100, 0);
+}
+END_TEST
+
+CHECK_MAIN("tree and tier by hand", a_step_begins_with_the_first_layer,
+           a_step_ends_with_the_last_layer, what_is_too_little_is_computed)
