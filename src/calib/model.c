@@ -175,11 +175,11 @@ static void shape_of(const struct calib_batch *batch, const struct cost *cost,
                                .emitting_count = (uint32_t)batch->prefill_seqs};
     cost_shape_add_prefill(out, batch->prefill_seqs, batch->prefill_tokens, batch->prefill_context);
     for (size_t w = 0; w < cost_window_count(cost); w++) {
-        int64_t window = cost_window_tokens(cost, w);
-        out->decode_window_tokens[w] = batch->decode_seqs * (context < window ? context : window);
+        const struct cost_window *window = cost_window_at(cost, w);
+        out->decode_window_tokens[w] = batch->decode_seqs * cost_window_keys(window, context);
         out->prefill_window_area[w] =
             batch->prefill_seqs *
-            cost_window_area(batch->prefill_tokens, batch->prefill_context, window);
+            cost_window_area(window, batch->prefill_tokens, batch->prefill_context);
     }
 }
 

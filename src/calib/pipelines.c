@@ -25,9 +25,10 @@ enum { STEP_TOKENS = 8192, STEP_SEQUENCES = 2048 };
 
 static enum kvsim_status load(const struct row *row, struct scenario **out, struct kvsim_error *err)
 {
-    char longest[32], step_tokens[32];
+    char longest[32], step_tokens[32], step_sequences[32];
     snprintf(longest, sizeof longest, "%lld", row->prompt + row->output);
     snprintf(step_tokens, sizeof step_tokens, "%d", STEP_TOKENS);
+    snprintf(step_sequences, sizeof step_sequences, "%d", STEP_SEQUENCES);
     const struct scenario_override overrides[] = {
         {"model", row->texts[MODEL]},
         {"hardware", row->texts[HARDWARE]},
@@ -36,6 +37,7 @@ static enum kvsim_status load(const struct row *row, struct scenario **out, stru
         {"engine.kv_cache_dtype", row->texts[KV_DTYPE]},
         {"engine.max_model_len", longest},
         {"engine.max_num_batched_tokens", step_tokens},
+        {"engine.max_num_seqs", step_sequences},
         {"engine.gpu_memory_utilization", "0.95"},
         {"cost.level", "datasheet"},
     };

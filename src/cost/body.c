@@ -163,19 +163,18 @@ static void add_mlp(struct cost_work *work, double tokens)
 }
 
 /*
- * With expert parallelism the experts lie whole on tp * dp GPUs and each serves all replicas' tokens; without it every
- * GPU holds a slice of each expert, one of tp: unlike spec_weights_bytes_per_gpu(), which cuts them over tp * dp, since
- * the exchange that brings all replicas' tokens to such slices is not priced. Time is that of the busiest rank (moe.h);
- * `expert_padding_rows` stands for what blocks waste.
+ * Experts are shared by tp * dp GPUs, each of which serves the tokens of all data-parallel ranks: with expert parallelism
+ * they lie whole on one of them, without it every GPU holds a slice of each (vLLM, FusedMoEParallelConfig). Time is that of
+ * the busiest rank (moe.h); `expert_padding_rows` stands for what blocks waste.
  */
 static void add_experts(struct cost_work *work, double tokens)
 {
     const struct cost_sheet *sheet = work->sheet;
     const struct spec_model *model = sheet->model;
     double hidden = model->hidden, inputs = mlp_inputs(sheet);
-    double served = sheet->ep > 1 ? tokens * sheet->dp : tokens;
+    double served = tokens * sheet->dp;
     double width = sheet->ep > 1 ? model->expert_intermediate
-                                 : cost_per_gpu(model->expert_intermediate, sheet->tp);
+                                 : cost_per_gpu(model->expert_intermediate, sheet->tp * sheet->dp);
     struct cost_moe_load load = cost_moe_busiest(&sheet->moe, served);
     double weights = (inputs + 1) * hidden * width;
     struct cost_time experts =
@@ -211,10 +210,36 @@ static double exchanged_copies(const struct cost_sheet *sheet, double tokens)
     return sent * cost_moe_busiest(&sheet->moe, tokens * sheet->dp).rows / mean;
 }
 
+static void add_exchange(struct cost_work *work, double bytes)
+{
+    const struct cost_sheet *sheet = work->sheet;
+    cost_work_add_layers(work, COST_OP_ALL_TO_ALL, cost_exchange(&sheet->rates, bytes),
+                         sheet->moe_layers);
+}
+
+/* Each token to its experts' GPUs and back: out as the experts' products take it (quantized before, where activations
+ * are: DeepEP, vLLM), back in 16 bits. */
+static void exchange_with_experts(struct cost_work *work, double tokens)
+{
+    const struct cost_sheet *sheet = work->sheet;
+    double elements = exchanged_copies(sheet, tokens) * sheet->model->hidden;
+    double out_bytes = sheet->expert.quantizes ? spec_dtype_bytes(sheet->expert.rate) : 2;
+    add_exchange(work, elements * out_bytes);
+    add_exchange(work, elements * 2);
+}
+
+/* Slices of experts: a rank gets the tokens of all others (all-gather) and gives their sums back (reduce-scatter), in 16
+ * bits; those of its own tensor-parallel group are added up by an all-reduce as ever. */
+static void exchange_with_slices(struct cost_work *work, double message)
+{
+    double others = (work->sheet->dp - 1) * message;
+    add_exchange(work, others);
+    add_exchange(work, others);
+}
+
 /*
  * Tensor parallelism: the outputs of attention and of the MLP are added up over the ranks (Megatron-LM, Shoeybi et al.,
- * 2019). Data-parallel attention with expert parallelism sends each token to its experts' GPUs and back instead: out as the
- * experts' products take it (quantized before, where activations are: DeepEP, vLLM), back in 16 bits.
+ * 2019). Data-parallel attention with expert parallelism exchanges tokens instead.
  */
 static void add_communication(struct cost_work *work, double tokens)
 {
@@ -226,15 +251,10 @@ static void add_communication(struct cost_work *work, double tokens)
                         (exchanges ? 0 : sheet->moe_layers);
     cost_work_add_layers(work, COST_OP_ALL_REDUCE,
                          cost_all_reduce(&sheet->rates, (uint32_t)sheet->tp, message), reductions);
-    if (exchanges) {
-        double copies = exchanged_copies(sheet, tokens);
-        double out_bytes = sheet->expert.quantizes ? spec_dtype_bytes(sheet->expert.rate) : 2;
-        for (int way = 0; way < 2; way++) {
-            double bytes = copies * model->hidden * (way == 0 ? out_bytes : 2);
-            cost_work_add_layers(work, COST_OP_ALL_TO_ALL, cost_exchange(&sheet->rates, bytes),
-                                 sheet->moe_layers);
-        }
-    }
+    if (exchanges)
+        exchange_with_experts(work, tokens);
+    else if (sheet->dp > 1 && sheet->moe_layers > 0)
+        exchange_with_slices(work, message);
     if (sheet->pp > 1)
         work_add_times(work, COST_OP_P2P, cost_link_move(&sheet->rates, message / sheet->tp),
                        sheet->pp - 1, sheet->pp - 1);

@@ -75,13 +75,14 @@ static enum kvsim_status windows_find(struct cost *cost, struct kvsim_error *err
         const struct spec_kv_group *group = &model->groups[i];
         if (group->kind != SPEC_KV_SLIDING && group->kind != SPEC_KV_CHUNKED)
             continue;
-        if (cost_window_find(cost, group->window_tokens) < cost->window_count)
+        if (cost_window_find(cost, group) < cost->window_count)
             continue;
         if (cost->window_count == COST_WINDOWS_MAX)
             return base_fail(err, KVSIM_ERR_SCENARIO,
                              "model %s has more than %d different attention windows", model->name,
                              (int)COST_WINDOWS_MAX);
-        cost->window_tokens[cost->window_count++] = group->window_tokens;
+        cost->windows[cost->window_count++] =
+            (struct cost_window){group->window_tokens, group->kind == SPEC_KV_CHUNKED};
     }
     return KVSIM_OK;
 }
@@ -175,16 +176,18 @@ size_t cost_window_count(const struct cost *cost)
     return cost->window_count;
 }
 
-int64_t cost_window_tokens(const struct cost *cost, size_t window)
+const struct cost_window *cost_window_at(const struct cost *cost, size_t window)
 {
     base_require(window < cost->window_count);
-    return cost->window_tokens[window];
+    return &cost->windows[window];
 }
 
-size_t cost_window_find(const struct cost *cost, int64_t window_tokens)
+size_t cost_window_find(const struct cost *cost, const struct spec_kv_group *group)
 {
     size_t i = 0;
-    while (i < cost->window_count && cost->window_tokens[i] != window_tokens)
+    while (i < cost->window_count &&
+           (cost->windows[i].tokens != group->window_tokens ||
+            cost->windows[i].is_chunked != (group->kind == SPEC_KV_CHUNKED)))
         i++;
     return i;
 }

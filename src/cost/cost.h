@@ -37,7 +37,8 @@ const char *cost_bound_name(enum cost_bound bound); /* "compute", "weight_bandwi
 
 /*
  * A step of one replica. Decodes compute one output token and emit one; all else is prefill.
- * Windows: for the w-th distinct window W of the model (cost_window_tokens), the sums of min(context, W + q - 1).
+ * Windows: for the w-th distinct window of the model (cost_window), the query-key pairs of prefills and the keys that
+ * decodes see.
  */
 struct cost_shape {
     uint32_t prefill_seq_count;
@@ -73,14 +74,33 @@ static inline void cost_shape_add_prefill(struct cost_shape *shape, int64_t coun
 /* Takes away what was added: every member is a sum, but for cached_step_tokens. */
 void cost_shape_subtract(struct cost_shape *shape, const struct cost_shape *part);
 
-/* Query-key pairs of q new tokens on c cached ones when a query sees at most `window` keys, itself included. */
-static inline base_i128 cost_window_area(int64_t q, int64_t c, int64_t window)
+/* Layers whose queries see the last `tokens` keys, themselves included; or, in chunks, those of their chunk of `tokens`. */
+struct cost_window {
+    int64_t tokens;
+    bool is_chunked;
+};
+
+/* Keys that the last of `tokens` sees. */
+static inline int64_t cost_window_keys(const struct cost_window *window, int64_t tokens)
 {
-    int64_t growing = window > c ? window - c : 0; // queries that still see everything before them
-    if (growing > q)
-        growing = q;
-    base_i128 k = growing;
-    return k * c + k * (k + 1) / 2 + (base_i128)(q - growing) * window;
+    if (window->is_chunked)
+        return tokens > 0 ? (tokens - 1) % window->tokens + 1 : 0;
+    return tokens < window->tokens ? tokens : window->tokens;
+}
+
+/* Pairs of the first n queries and the keys that they see. */
+static inline base_i128 cost_window_pairs(const struct cost_window *window, int64_t n)
+{
+    int64_t w = window->tokens, first = n < w ? n : w;
+    if (window->is_chunked)
+        return (base_i128)(n / w) * w * (w + 1) / 2 + (base_i128)(n % w) * (n % w + 1) / 2;
+    return (base_i128)first * (first + 1) / 2 + (base_i128)(n - first) * w;
+}
+
+/* Pairs of q new tokens on c cached ones. */
+static inline base_i128 cost_window_area(const struct cost_window *window, int64_t q, int64_t c)
+{
+    return cost_window_pairs(window, c + q) - cost_window_pairs(window, c);
 }
 
 struct cost_result {
@@ -196,7 +216,7 @@ void cost_ramp_piece(struct cost *cost, const struct cost_ramp *ramp, int64_t ma
                      struct cost_piece *out);
 
 size_t cost_window_count(const struct cost *cost);
-int64_t cost_window_tokens(const struct cost *cost, size_t window);
+const struct cost_window *cost_window_at(const struct cost *cost, size_t window);
 
 /* Sum of the first n terms of a piece: n*first + delta*n*(n-1)/2. */
 static inline base_i128 cost_piece_sum(const struct cost_piece *piece, int64_t n)

@@ -21,7 +21,7 @@ static double prefill_keys(const struct cost_shape *shape, const struct cost *co
     double keys = (double)shape->prefill_cached_tokens;
     if (group->sum != COST_SUM_CONTEXT)
         keys = fmin(keys, (double)shape->prefill_seq_count *
-                              (double)cost->window_tokens[group->sum - COST_SUM_WINDOW]);
+                              (double)cost->windows[group->sum - COST_SUM_WINDOW].tokens);
     return keys + (double)shape->prefill_tokens;
 }
 

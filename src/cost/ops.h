@@ -89,7 +89,7 @@ struct cost {
     void *state;              /* ops->policy.state_bytes */
     struct cost_lines *lines; /* by batch size, 0 ... max_decode_seqs */
     size_t window_count;
-    int64_t window_tokens[COST_WINDOWS_MAX];
+    struct cost_window windows[COST_WINDOWS_MAX];
 };
 
 /* Seconds to ticks, the only rounding: nearest, ties to even, held within [0, COST_TICKS_MAX]. */
@@ -113,8 +113,8 @@ double cost_host_ns(const struct cost_config *config, double per_step_ns, double
                     uint32_t seq_count);
 bool cost_host_overlap(const struct cost_config *config);
 
-/* Index of a window among cost->window_tokens, or window_count. */
-size_t cost_window_find(const struct cost *cost, int64_t window_tokens);
+/* Index of the window of a group of layers among cost->windows, or window_count. */
+size_t cost_window_find(const struct cost *cost, const struct spec_kv_group *group);
 
 /* The explanation of a level without operators: totals alone. */
 void cost_explain_lines(const struct cost_lines *lines, struct cost_explanation *out);

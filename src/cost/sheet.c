@@ -52,8 +52,8 @@ static void group_make(struct cost_group *group, const struct cost *cost, size_t
     double head = kv->k_dim ? (double)kv->k_dim + kv->v_dim : 2.0 * model->head_dim;
 
     *group = (struct cost_group){.layer_count = kv->layer_count};
-    group->sum = windowed ? COST_SUM_WINDOW + (uint32_t)cost_window_find(cost, kv->window_tokens)
-                          : COST_SUM_CONTEXT;
+    group->sum =
+        windowed ? COST_SUM_WINDOW + (uint32_t)cost_window_find(cost, kv) : COST_SUM_CONTEXT;
     group->bytes_per_token = (double)cost->config.layout->groups[index].layer_slot_bytes_per_gpu;
     group->decode.bytes_per_token = group->bytes_per_token;
     group->decode.kv_dtype = kv_dtype_of(&cost->config.layout->k_format);

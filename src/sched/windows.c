@@ -218,28 +218,9 @@ void sched_count_windows(const struct sched *sched, uint64_t first_plan, int64_t
 
 /* ---- what is computed ---- */
 
-static int64_t least(int64_t a, int64_t b)
+static struct cost_window priced_as(const struct kv_window *window)
 {
-    return a < b ? a : b;
-}
-
-// Pairs of the first n queries and the keys of their chunks: the sum of p mod W + 1 over p = 0 ... n - 1.
-static base_i128 chunk_pairs(int64_t n, int64_t window)
-{
-    int64_t whole = n / window, rest = n % window;
-    return (base_i128)whole * window * (window + 1) / 2 + (base_i128)rest * (rest + 1) / 2;
-}
-
-// Pairs of a chunk's queries and the keys that their windows hold: the sum of min(c + i, W) over i = 1 ... q.
-static base_i128 window_area(const struct kv_window *window, int64_t cached, int64_t tokens)
-{
-    if (window->kind == SPEC_KV_CHUNKED) {
-        return chunk_pairs(cached + tokens, window->tokens) - chunk_pairs(cached, window->tokens);
-    }
-    // Queries that see everything before them.
-    int64_t whole = least(tokens, window->tokens > cached ? window->tokens - cached : 0);
-    return (base_i128)whole * cached + (base_i128)whole * (whole + 1) / 2 +
-           (base_i128)(tokens - whole) * window->tokens;
+    return (struct cost_window){window->tokens, window->kind == SPEC_KV_CHUNKED};
 }
 
 void sched_add_windows(const struct sched *sched, struct cost_shape *shape,
@@ -251,7 +232,8 @@ void sched_add_windows(const struct sched *sched, struct cost_shape *shape,
             shape->decode_window_tokens[w] +=
                 kv_window_visible_tokens(window, seq->computed + 1, 1);
         } else {
-            shape->prefill_window_area[w] += window_area(window, seq->computed, tokens);
+            struct cost_window priced = priced_as(window);
+            shape->prefill_window_area[w] += cost_window_area(&priced, tokens, seq->computed);
         }
     }
 }

@@ -220,17 +220,17 @@ enum kvsim_status study_steps_engine(struct study_steps *steps,
     return status;
 }
 
-static void add_chunk(const struct study_step_chunk *chunk, const int64_t *window_tokens,
+static void add_chunk(const struct study_step_chunk *chunk, const struct cost_window *windows,
                       size_t window_count, struct cost_shape *shape)
 {
     int64_t n = chunk->seq_count, q = chunk->new_tokens, c = chunk->cached_tokens;
     cost_shape_add_prefill(shape, n, q, c);
     shape->emitting_count += (uint32_t)n;
     for (size_t w = 0; w < window_count; w++)
-        shape->prefill_window_area[w] += n * cost_window_area(q, c, window_tokens[w]);
+        shape->prefill_window_area[w] += n * cost_window_area(&windows[w], q, c);
 }
 
-void study_step_shape(const struct study_step_batch *batch, const int64_t *window_tokens,
+void study_step_shape(const struct study_step_batch *batch, const struct cost_window *windows,
                       size_t window_count, struct cost_shape *out)
 {
     base_require(window_count <= COST_WINDOWS_MAX);
@@ -238,10 +238,9 @@ void study_step_shape(const struct study_step_batch *batch, const int64_t *windo
     *out =
         (struct cost_shape){.decode_seq_count = (uint32_t)n, .decode_context_tokens = n * context};
     for (size_t w = 0; w < window_count; w++)
-        out->decode_window_tokens[w] =
-            n * (context < window_tokens[w] ? context : window_tokens[w]);
+        out->decode_window_tokens[w] = n * cost_window_keys(&windows[w], context);
     for (size_t i = 0; i < batch->chunk_count; i++)
-        add_chunk(&batch->chunks[i], window_tokens, window_count, out);
+        add_chunk(&batch->chunks[i], windows, window_count, out);
 }
 
 /* Cached tokens of each sequence up to the grid step of a table of step times. */
@@ -294,12 +293,12 @@ enum kvsim_status study_step_explain(struct study_step_engine *engine,
         status = make_room(engine, batch->decode_seq_count, err);
     if (status != KVSIM_OK)
         return status;
-    int64_t window_tokens[COST_WINDOWS_MAX];
+    struct cost_window windows[COST_WINDOWS_MAX];
     size_t window_count = cost_window_count(engine->cost);
     for (size_t w = 0; w < window_count; w++)
-        window_tokens[w] = cost_window_tokens(engine->cost, w);
+        windows[w] = *cost_window_at(engine->cost, w);
     struct cost_shape shape;
-    study_step_shape(batch, window_tokens, window_count, &shape);
+    study_step_shape(batch, windows, window_count, &shape);
     round_cached(batch, cost_cached_step_tokens(engine->config->cost.options), &shape);
     cost_explain(engine->cost, &shape, out);
     const struct kvsim_error *fault = cost_fault(engine->cost);

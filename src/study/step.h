@@ -87,8 +87,8 @@ enum kvsim_status study_step_explain(struct study_step_engine *engine,
                                      struct cost_explanation *out,
                                      struct kvsim_error *err) KVSIM_MUST_CHECK;
 
-/* The shape of a batch for a model with these windows (tokens); for tests too. */
-void study_step_shape(const struct study_step_batch *batch, const int64_t *window_tokens,
+/* The shape of a batch for a model with these windows; for tests too. */
+void study_step_shape(const struct study_step_batch *batch, const struct cost_window *windows,
                       size_t window_count, struct cost_shape *out);
 
 /* The level in use, and the weakest kind among the inputs: vendor, assumed, ... */

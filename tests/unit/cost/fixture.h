@@ -200,7 +200,7 @@ static inline void fixture_add_prefill(const struct fixture *fixture, struct cos
     for (size_t w = 0; fixture->cost && w < cost_window_count(fixture->cost); w++)
         for (int64_t i = 1; i <= q; i++)
             shape->prefill_window_area[w] +=
-                (base_i128)count * fixture_min(c + i, cost_window_tokens(fixture->cost, w));
+                (base_i128)count * fixture_min(c + i, cost_window_at(fixture->cost, w)->tokens);
 }
 
 /* `count` decodes with `context` tokens each after the step. */
@@ -211,7 +211,7 @@ static inline void fixture_add_decode(const struct fixture *fixture, struct cost
     shape->decode_context_tokens += count * context;
     for (size_t w = 0; fixture->cost && w < cost_window_count(fixture->cost); w++)
         shape->decode_window_tokens[w] +=
-            count * fixture_min(context, cost_window_tokens(fixture->cost, w));
+            count * fixture_min(context, cost_window_at(fixture->cost, w)->tokens);
 }
 
 static inline double fixture_decode_s(struct fixture *fixture, uint32_t count, int64_t context)

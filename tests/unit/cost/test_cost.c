@@ -79,7 +79,7 @@ START_TEST(windows_are_found_once)
     fixture.model.group_count = 3;
     fixture_start(&fixture);
     ck_assert_uint_eq(cost_window_count(fixture.cost), 1);
-    ck_assert_int_eq(cost_window_tokens(fixture.cost, 0), 4096);
+    ck_assert_int_eq(cost_window_at(fixture.cost, 0)->tokens, 4096);
     fixture_release(&fixture);
 
     fixture_init(&fixture, fixture_h100(), fixture_windowed());
@@ -159,16 +159,27 @@ START_TEST(what_was_added_to_a_shape_can_be_taken_away)
 }
 END_TEST
 
-/* Against counting: query i of q sees its c + i keys, at most W. */
+/* Against counting: of keys 1 ... n query n sees the last W, or those after the last multiple of W that is before it. */
+static int64_t count_keys(const struct cost_window *window, int64_t n)
+{
+    int64_t count = 0;
+    for (int64_t key = 1; key <= n; key++)
+        count += window->is_chunked ? (key - 1) / window->tokens == (n - 1) / window->tokens
+                                    : key > n - window->tokens;
+    return count;
+}
+
 START_TEST(window_areas_are_counted)
 {
     for (int64_t q = 0; q < 9; q++) {
         for (int64_t c = 0; c < 9; c++) {
-            for (int64_t window = 1; window < 20; window++) {
+            for (int64_t of = 2; of < 40; of++) {
+                struct cost_window window = {of / 2, of % 2 == 1};
                 int64_t pairs = 0;
                 for (int64_t i = 1; i <= q; i++)
-                    pairs += c + i < window ? c + i : window;
-                ck_assert(cost_window_area(q, c, window) == pairs);
+                    pairs += count_keys(&window, c + i);
+                ck_assert(cost_window_area(&window, q, c) == pairs);
+                ck_assert_int_eq(cost_window_keys(&window, c + q), count_keys(&window, c + q));
             }
         }
     }

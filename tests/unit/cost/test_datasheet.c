@@ -329,6 +329,31 @@ START_TEST(experts_in_parallel_exchange_tokens)
 }
 END_TEST
 
+/* Without expert parallelism a GPU of eight data-parallel ranks holds an eighth of each expert, and serves all tokens. */
+START_TEST(experts_in_slices_gather_tokens)
+{
+    struct fixture fixture;
+    fixture_init(&fixture, fixture_h100(), fixture_deepseek());
+    fixture.config.quantization = "fp8";
+    fixture.config.data_parallel = 8;
+    fixture_start(&fixture);
+    struct cost_shape shape = {0};
+    struct cost_explanation explanation;
+    fixture_add_decode(&fixture, &shape, 64, 1000);
+    cost_explain(fixture.cost, &shape, &explanation);
+    // all 256 experts, 2048 / 8 wide, touched by the tokens of eight replicas
+    double experts = 58 * 256.0 * 3 * 7168 * 256, shared = 58 * 3.0 * 7168 * 2048;
+    double activations = 58 * 2 * (64 * 8 * 8) * (2 * 7168 + 3 * 256.0);
+    ck_assert_double_eq_tol(explanation.rows[COST_OP_EXPERTS].bytes, experts + shared + activations,
+                            0.01 * experts);
+    double other_tokens = 7 * 64, width = 2 * 7168;
+    ck_assert_double_eq_tol(explanation.rows[COST_OP_ALL_TO_ALL].bytes,
+                            58 * 2 * other_tokens * width, 1);
+    ck_assert_double_eq(explanation.rows[COST_OP_ALL_REDUCE].total_s, 0);
+    fixture_release(&fixture);
+}
+END_TEST
+
 /* Kernels that the host has to launch one by one outlast small work; a graph replays them. */
 START_TEST(graphs_hide_launches)
 {
@@ -408,6 +433,7 @@ int main(void)
     tcase_add_test(tests, gpus_share_the_work);
     tcase_add_test(tests, stages_follow_one_another);
     tcase_add_test(tests, experts_in_parallel_exchange_tokens);
+    tcase_add_test(tests, experts_in_slices_gather_tokens);
     tcase_add_test(tests, graphs_hide_launches);
     tcase_add_test(tests, a_mixed_step_shares_the_weights);
     tcase_add_test(tests, host_work_is_assumed);

@@ -12,6 +12,15 @@ static void count_pairs(int64_t q, int64_t c, int64_t window, int64_t *pairs)
         *pairs += c + i < window ? c + i : window;
 }
 
+/* A query sees its chunk of `window` tokens up to itself. */
+static int64_t count_chunk_pairs(int64_t q, int64_t c, int64_t window)
+{
+    int64_t pairs = 0;
+    for (int64_t i = 0; i < q; i++)
+        pairs += (c + i) % window + 1;
+    return pairs;
+}
+
 START_TEST(areas_equal_counting_query_by_query)
 {
     for (int64_t window = 1; window <= 12; window++) {
@@ -22,10 +31,13 @@ START_TEST(areas_equal_counting_query_by_query)
                 struct study_step_batch batch = {.chunks = &chunk, .chunk_count = 1};
                 struct cost_shape shape;
                 int64_t seen, all;
-                study_step_shape(&batch, &window, 1, &shape);
+                const struct cost_window windows[] = {{window, false}, {window, true}};
+                study_step_shape(&batch, windows, 2, &shape);
                 count_pairs(q, c, window, &seen);
                 count_pairs(q, c, INT64_MAX, &all);
                 ck_assert_int_eq((int64_t)shape.prefill_window_area[0], 3 * seen);
+                ck_assert_int_eq((int64_t)shape.prefill_window_area[1],
+                                 3 * count_chunk_pairs(q, c, window));
                 ck_assert_int_eq((int64_t)shape.prefill_area, 3 * all);
                 ck_assert_int_eq(shape.prefill_tokens, 3 * q);
                 ck_assert_int_eq(shape.prefill_cached_tokens, 3 * c);
@@ -40,7 +52,7 @@ END_TEST
 
 START_TEST(decode_contexts_count_the_new_token)
 {
-    static const int64_t windows[] = {50, 101, 4096};
+    static const struct cost_window windows[] = {{50, false}, {101, false}, {50, true}};
     struct study_step_batch batch = {.decode_seq_count = 7, .decode_context_tokens = 100};
     struct cost_shape shape;
     study_step_shape(&batch, windows, 3, &shape);
@@ -48,7 +60,7 @@ START_TEST(decode_contexts_count_the_new_token)
     ck_assert_int_eq(shape.decode_context_tokens, 707);
     ck_assert_int_eq(shape.decode_window_tokens[0], 350);
     ck_assert_int_eq(shape.decode_window_tokens[1], 707);
-    ck_assert_int_eq(shape.decode_window_tokens[2], 707);
+    ck_assert_int_eq(shape.decode_window_tokens[2], 7); // the first of the third chunk
     ck_assert_uint_eq(shape.prefill_seq_count, 0);
 }
 END_TEST
