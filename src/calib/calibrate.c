@@ -1,7 +1,7 @@
 #include "calib/calibrate.h"
 
-#include "base/text.h"
 #include "calib/calib_int.h"
+#include "calib/collectives.h"
 #include "calib/fit.h"
 #include "calib/requests.h"
 #include "scenario/scenario.h"
@@ -111,101 +111,19 @@ static void add_coefficients(struct calib_work *work, struct calib_result *resul
     }
 }
 
-/* The message of an all-reduce among so many GPUs; 0 for other rows. */
-static double message_of(const struct calib_work *work, const struct calib_row *row,
-                         uint32_t *gpu_count)
-{
-    if (row->is_bound)
-        return 0;
-    if (row->kind == CALIB_ALL_REDUCE) {
-        *gpu_count = row->kernel.gpu_count;
-        return row->kernel.message_bytes;
-    }
-    if (row->kind != CALIB_LAYER || row->operators != 1U << COST_OP_ALL_REDUCE)
-        return 0;
-    *gpu_count = (uint32_t)work->table->engines.at[row->engine].tensor_parallel;
-    return (double)(row->batch.prefill_seqs * row->batch.prefill_tokens + row->batch.decode_seqs);
-}
-
-/* Two lines need three sizes at least: latency and bandwidth of one size alone are a guess. */
-static bool has_sizes(const struct calib_work *work, uint32_t gpu_count)
-{
-    enum { SIZES = 3 };
-    double seen[SIZES];
-    size_t count = 0;
-    for (size_t i = 0; i < work->table->rows.count && count < SIZES; i++) {
-        uint32_t gpus = 0;
-        double message = message_of(work, &work->table->rows.at[i], &gpus);
-        bool is_new = gpus == gpu_count && message > 0;
-        for (size_t k = 0; k < count; k++)
-            is_new = is_new && seen[k] != message;
-        if (is_new)
-            seen[count++] = message;
-    }
-    return count == SIZES;
-}
-
-static bool is_noted(const struct calib_work *work, uint32_t gpu_count)
-{
-    bool is = false;
-    for (size_t i = 0; i < work->collective_count; i++)
-        is = is || work->collective_gpus[i] == gpu_count;
-    return is;
-}
-
-static void note_gpus(struct calib_work *work, uint32_t gpu_count)
-{
-    if (gpu_count >= 2 && !is_noted(work, gpu_count) &&
-        work->collective_count < SPEC_COLLECTIVES_MAX && has_sizes(work, gpu_count))
-        work->collective_gpus[work->collective_count++] = gpu_count;
-}
-
-/* GPUs that some all-reduce is among, and that no collective is fitted for. */
-static void list_unsized(const struct calib_work *work, struct calib_result *result)
-{
-    enum { LIST_MAX = 1024 };
-    bool *is_listed = base_alloc(LIST_MAX + 1);
-    struct base_text text = {0};
-    for (size_t i = 0; i < work->table->rows.count; i++) {
-        uint32_t gpus = 0;
-        double message = message_of(work, &work->table->rows.at[i], &gpus);
-        if (!(message > 0) || gpus > LIST_MAX || is_listed[gpus] || is_noted(work, gpus))
-            continue;
-        is_listed[gpus] = true;
-        base_text_printf(&text, "%s%u", text.count == 0 ? "" : ", ", (unsigned)gpus);
-    }
-    result->unsized = base_arena_copy(&result->arena, text.count == 0 ? "" : text.at);
-    base_text_free(&text);
-    base_free(is_listed);
-}
-
-/* Two lines through what the datasheet level says at four sizes. */
 static void add_collective(struct calib_work *work, uint32_t gpu_count)
 {
-    const struct cost_rates *rates = &work->model.rates;
-    const double small = 64e3, large = 256e6;
-    double moved = 2.0 * (gpu_count - 1.0) / gpu_count;
-    double at_none = cost_all_reduce(rates, gpu_count, 256).s,
-           at_small = cost_all_reduce(rates, gpu_count, small).s;
-    double at_large = cost_all_reduce(rates, gpu_count, large).s,
-           at_half = cost_all_reduce(rates, gpu_count, large / 2).s;
-    double bulk_rate = moved * large / 2 / fmax(at_large - at_half, 1e-9);
-    double rate = fmin(moved * small / fmax(at_small - at_none, 1e-9), bulk_rate * 0.9);
-    double bulk_latency = fmax(at_large - moved * large / bulk_rate, 2 * at_none);
-    add_parameter(work, "all_reduce latency", at_none, 1e-7, 1e-2, 1.0);
-    add_parameter(work, "all_reduce bandwidth", rate, 1e7, 2e12, 1.0);
-    add_parameter(work, "all_reduce bulk latency", bulk_latency, 1e-7, 1e-1, 1.0);
-    add_parameter(work, "all_reduce bulk bandwidth", bulk_rate, 1e7, 2e12, 1.0);
+    struct spec_collective start = calib_collectives_start(work, gpu_count);
+    add_parameter(work, "all_reduce latency", start.latency_s, 1e-7, 1e-2, 1.0);
+    add_parameter(work, "all_reduce bandwidth", start.bytes_per_s, 1e7, 2e12, 1.0);
+    add_parameter(work, "all_reduce bulk latency", start.bulk_latency_s, 1e-7, 1e-1, 1.0);
+    add_parameter(work, "all_reduce bulk bandwidth", start.bulk_bytes_per_s, 1e7, 2e12, 1.0);
 }
 
 static void add_collectives(struct calib_work *work)
 {
-    for (size_t i = 0; i < work->table->rows.count; i++) {
-        uint32_t gpu_count = 0;
-        if (message_of(work, &work->table->rows.at[i], &gpu_count) > 0)
-            note_gpus(work, gpu_count);
-    }
     const struct spec_calibration nothing = {.source = ""};
+    calib_collectives_find(work);
     calib_model_set(&work->model, &nothing);
     for (size_t i = 0; i < work->collective_count; i++)
         add_collective(work, work->collective_gpus[i]);
@@ -388,7 +306,7 @@ static enum kvsim_status fit_rows(struct calib_work *work, struct calib_result *
         return status;
     add_coefficients(work, result);
     add_collectives(work);
-    list_unsized(work, result);
+    calib_collectives_list_unsized(work, result);
     status = cross_by_rows(work, err);
     if (status == KVSIM_OK)
         status = cross_by_models(work, result, err);

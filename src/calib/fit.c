@@ -11,6 +11,7 @@
 
 /* Spread of a good model's logarithms: below it rows are not trusted more. */
 static const double noise_least = 0.02, noise_first = 0.10;
+static const double linear_from = 3, outlier_from = 7; /* spreads of the noise */
 enum { ROUNDS = 4, ITERATIONS = 40 };
 
 struct search {
@@ -103,10 +104,9 @@ static double robust_noise(const struct search *search)
 
 static void weights_set(struct search *search)
 {
-    const double cauchy = 2.385; // 95 % efficient for normal errors
     for (size_t i = 0; i < search->problem->row_count; i++) {
-        double r = row_residual(search, i) / (cauchy * search->noise);
-        search->weights[i] = is_used(search->problem, i) ? 1 / (1 + r * r) : 0;
+        double r = row_residual(search, i) / (linear_from * search->noise);
+        search->weights[i] = is_used(search->problem, i) ? 1 / sqrt(1 + r * r) : 0;
     }
 }
 
@@ -268,8 +268,8 @@ enum kvsim_status calib_fit_run(struct calib_problem *problem, struct calib_fit 
     for (size_t i = 0; i < count; i++)
         problem->parameters[i].value = value_at(&problem->parameters[i], gsl_vector_get(x, i));
     for (size_t i = 0; i < rows; i++)
-        out->outlier_count +=
-            is_used(problem, i) && !is_bound(problem, i) && search.weights[i] < 0.1;
+        out->outlier_count += is_used(problem, i) && !is_bound(problem, i) &&
+                              fabs(row_residual(&search, i)) > outlier_from * search.noise;
     out->noise = search.noise;
     gsl_vector_free(x);
     base_free(search.weights);

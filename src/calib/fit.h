@@ -3,9 +3,11 @@
  *
  * Minimizes the sum over rows of w (ln predicted - ln measured)^2 / noise^2 plus, for each coefficient, a weak pull
  * towards its value before the measurements, (ln value - ln initial)^2 / prior^2. Coefficients stay within their range by
- * a logistic map. Rows that disagree with all others are weighted down (Cauchy weights, Huber 1981). The pull makes every
- * coefficient defined; one whose posterior spread is about the prior's was not determined by the rows, and the caller is
- * told so. A row that is a bound counts only where it is predicted to take longer than was measured.
+ * a logistic map. Rows far off pull in proportion to their distance rather than to its square (Huber 1964, with a smooth
+ * bend at three spreads of the noise), and no less: what happens to one time in twenty, such as an engine's poor choice of a
+ * kernel, belongs to the time that is to be expected, which weights that fall to nothing (Cauchy's) would leave out. The pull
+ * towards the value before makes every coefficient defined; one whose posterior spread is about the prior's was not determined
+ * by the rows, and the caller is told so. A row that is a bound counts only where it is predicted to take longer than was measured.
  */
 #ifndef KVSIM_CALIB_FIT_H
 #define KVSIM_CALIB_FIT_H
@@ -40,7 +42,7 @@ struct calib_problem {
 };
 
 struct calib_fit {
-    size_t used_count, outlier_count; /* outliers: weight below 0.1 */
+    size_t used_count, outlier_count; /* outliers: beyond seven spreads of the noise */
     double noise;                     /* robust spread of the logarithms */
 };
 
