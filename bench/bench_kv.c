@@ -103,6 +103,8 @@ static const struct way ways[] = {
     {"paged, prefix cache", {{"engine.enable_prefix_caching", "true"}}},
     {"radix", {{"engine.kv_policy", "radix"}, {"engine.enable_prefix_caching", "true"}}},
     {"unlimited", {{"engine.kv_policy", "unlimited"}}},
+    {"slots", {{"engine.kv_policy", "slots"}}},
+    {"cells", {{"engine.kv_policy", "cells"}}},
     {"reserved_max", {{"engine.kv_policy", "reserved_max"}}},
     {"reserved_pow2", {{"engine.kv_policy", "reserved_pow2"}}},
     {"reserved_exact", {{"engine.kv_policy", "reserved_exact"}}},

@@ -9,9 +9,10 @@
 #include <stddef.h>
 #include <string.h>
 
-static const struct sched_ops *const scheduler_ops[] = {&sched_vllm_v1, &sched_orca, NULL};
+static const struct sched_ops *const scheduler_ops[] = {&sched_vllm_v1, &sched_orca,
+                                                        &sched_llama_cpp, NULL};
 static const struct base_policy *const schedulers[] = {&sched_vllm_v1.policy, &sched_orca.policy,
-                                                       NULL};
+                                                       &sched_llama_cpp.policy, NULL};
 
 const struct base_choice catalog_routers[] = {
     {"round_robin", 0, "replicas in turn"},

@@ -60,4 +60,5 @@ void kv_cells_make(const struct spec_kv_layout *layout, const struct kv_cells_op
     out->slot_tokens = out->stream_cells;
     for (size_t i = 0; i < layout->group_count; i++)
         add_group(&full, &layout->groups[i], out);
+    out->pool_bytes = out->bytes;
 }

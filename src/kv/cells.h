@@ -44,6 +44,7 @@ struct kv_cells {
     int64_t stream_cells; /* of layers without a window */
     uint32_t streams;
     int64_t bytes;
+    int64_t pool_bytes; /* of what they lie in; as made: theirs */
 };
 
 void kv_cells_make(const struct spec_kv_layout *layout, const struct kv_cells_options *options,

@@ -1,5 +1,7 @@
 #include "kv/paged.h"
 
+#include "kv/cells_ledger.h"
+
 #include <math.h>
 
 void kv_paged_init(struct kv_paged *pool, const struct spec_kv_layout *layout, int64_t total_blocks,
@@ -25,6 +27,7 @@ void kv_paged_set_tables(struct kv_paged *pool, const struct kv_tables *tables)
 struct amounts {
     long double live, sequences, used, shared, cached, empty, fragmented, loading;
     long double visible[KV_WINDOWS_MAX], dropped[KV_WINDOWS_MAX];
+    long double kept_sequences, kept_visible[KV_WINDOWS_MAX];
 };
 struct lines {
     long double of[KV_LEDGER_LINE_COUNT];
@@ -95,10 +98,36 @@ static void fill_lines(const struct kv_paged *pool, const struct amounts *amount
         ((long double)pool->held_back_blocks + amounts->loading) * block_bytes;
 }
 
+// Of slots and their cells.
+static void fill_cell_lines(const struct kv_paged *pool, const struct amounts *amounts,
+                            struct lines *out)
+{
+    struct kv_cells_content content = {.live_tokens = amounts->live,
+                                       .sequences = amounts->sequences,
+                                       .kept_tokens = amounts->cached,
+                                       .kept_sequences = amounts->kept_sequences};
+    for (size_t i = 0; i < pool->layout->group_count; i++) {
+        size_t w = kv_tables_window_of(&pool->tables, &pool->layout->groups[i]);
+        bool sees_all = w == pool->tables.window_count;
+        content.seen_tokens[i] = sees_all ? amounts->live : amounts->visible[w];
+        content.kept_seen_tokens[i] = sees_all ? amounts->cached : amounts->kept_visible[w];
+    }
+    kv_cells_lines(pool->cells, pool->layout, &content, out->of);
+}
+
+static void fill(const struct kv_paged *pool, const struct amounts *amounts, struct lines *out)
+{
+    if (pool->cells != NULL) {
+        fill_cell_lines(pool, amounts, out);
+    } else {
+        fill_lines(pool, amounts, out);
+    }
+}
+
 static void round_lines(const struct kv_paged *pool, const struct lines *lines,
                         struct kv_ledger *out)
 {
-    *out = (struct kv_ledger){.pool_bytes = pool->total_blocks * pool->tables.block_bytes};
+    *out = (struct kv_ledger){.pool_bytes = kv_paged_pool_bytes(pool)};
     int64_t taken = 0;
     for (size_t line = 0; line < KV_LEDGER_FREE; line++) {
         int64_t bytes = llroundl(lines->of[line]);
@@ -121,13 +150,15 @@ void kv_paged_ledger(const struct kv_paged *pool, const struct kv_paged_state *s
                               .cached = (long double)state->cached_blocks,
                               .empty = (long double)empty_tokens,
                               .fragmented = (long double)state->fragmented_blocks,
-                              .loading = (long double)state->loading_blocks};
+                              .loading = (long double)state->loading_blocks,
+                              .kept_sequences = (long double)state->kept_sequences};
     for (size_t w = 0; w < KV_WINDOWS_MAX; w++) {
         amounts.visible[w] = (long double)state->visible_tokens[w];
         amounts.dropped[w] = (long double)state->dropped_blocks[w];
+        amounts.kept_visible[w] = (long double)state->kept_visible_tokens[w];
     }
     struct lines lines;
-    fill_lines(pool, &amounts, &lines);
+    fill(pool, &amounts, &lines);
     round_lines(pool, &lines, out);
     base_assert(kv_ledger_is_exact(out));
 }
@@ -143,13 +174,15 @@ void kv_paged_mean_ledger(const struct kv_paged *pool, const struct kv_paged_mea
         .cached = means->cached_blocks,
         .empty = fmax(0, means->promised_tokens - means->live_tokens), // 0: nothing is promised
         .fragmented = means->fragmented_blocks,
-        .loading = means->loading_blocks};
+        .loading = means->loading_blocks,
+        .kept_sequences = means->kept_sequences};
     for (size_t w = 0; w < KV_WINDOWS_MAX; w++) {
         amounts.visible[w] = means->visible_tokens[w];
         amounts.dropped[w] = means->dropped_blocks[w];
+        amounts.kept_visible[w] = means->kept_visible_tokens[w];
     }
     struct lines lines;
-    fill_lines(pool, &amounts, &lines);
+    fill(pool, &amounts, &lines);
     for (size_t line = 0; line < KV_LEDGER_FREE; line++) {
         lines.of[line] = fmaxl(0, lines.of[line]); // what is 0 but for the last bit of a mean
     }
@@ -165,7 +198,8 @@ base_i128 kv_paged_lower_bound_bytes(const struct kv_paged *pool, base_i128 live
         const struct spec_kv_slot *slot = &pool->layout->groups[i];
         size_t w = kv_tables_window_of(tables, slot);
         if (slot->kind == SPEC_KV_STATE) {
-            bytes += tables->holds_states ? sequences * (int64_t)slot->sequence_bytes : 0;
+            bool is_kept_here = tables->holds_states || pool->cells != NULL;
+            bytes += is_kept_here ? sequences * (int64_t)slot->sequence_bytes : 0;
         } else {
             bytes += (w < tables->window_count ? visible_tokens[w] : live_tokens) *
                      (int64_t)slot->lower_bound_bytes;

@@ -4,7 +4,8 @@
  * Without a prefix cache blocks are interchangeable, so a sequence's blocks are a number and every operation is O(1). With
  * one, `prefix` (or `radix`, a tree) knows what the free blocks hold, and taking blocks evicts it. Where sequences reserve (kv/reserve.h), a
  * reservation is a number of blocks too, and `space` knows where it lies. The null block and reserved blocks are outside
- * use from the start (held back). Invariant: used + free + held back (+ loading) == total; idle blocks with content count as free.
+ * use from the start (held back). Where a server has slots (kv/slots.h) a block is a cell, all are taken from the start, and
+ * those that waiting slots keep count as free. Invariant: used + free + held back (+ loading) == total; idle blocks with content count as free.
  * Ledger lines follow from a few numbers: kv_paged_ledger().
  */
 #ifndef KVSIM_KV_PAGED_H
@@ -15,6 +16,7 @@
 #include "kv/ledger.h"
 #include "kv/prefix.h"
 #include "kv/radix.h"
+#include "kv/slots.h"
 #include "kv/space.h"
 #include "kv/tables.h"
 #include "spec/kv.h"
@@ -33,6 +35,8 @@ enum kv_policy {
     KV_CONCAT_DOUBLING,
     KV_NO_CACHE,
     KV_UNLIMITED,
+    KV_SLOTS,
+    KV_CELLS,
 };
 
 /* What a sequence was promised at admission. Zeroed = nothing. */
@@ -52,8 +56,10 @@ struct kv_paged {
     int64_t block_tokens;
     struct kv_tables tables; /* of a sequence */
     const struct spec_kv_layout *layout;
-    struct kv_prefix *prefix; /* NULL: no cache of hashed blocks */
-    struct kv_radix *radix;   /* NULL: no radix tree */
+    struct kv_prefix *prefix;     /* NULL: no cache of hashed blocks */
+    struct kv_radix *radix;       /* NULL: no radix tree */
+    struct kv_slots *slots;       /* NULL: no slots */
+    const struct kv_cells *cells; /* theirs; set wherever the ledger is asked for */
     enum kv_policy policy;
     int64_t longest_tokens;  /* of a sequence; where sequences reserve */
     int64_t promised_tokens; /* sum over reservations */
@@ -76,6 +82,12 @@ void kv_paged_set_tables(struct kv_paged *pool, const struct kv_tables *tables);
 static inline int64_t kv_paged_used_blocks(const struct kv_paged *pool)
 {
     return pool->total_blocks - pool->held_back_blocks - pool->loading_blocks - pool->free_blocks;
+}
+
+static inline int64_t kv_paged_pool_bytes(const struct kv_paged *pool)
+{
+    return pool->cells != NULL ? pool->cells->pool_bytes
+                               : pool->total_blocks * pool->tables.block_bytes;
 }
 
 static inline bool kv_paged_has_cache(const struct kv_paged *pool)
@@ -128,13 +140,15 @@ struct kv_paged_state {
     int64_t loading_blocks;    /* held back by transfers */
     /* By window: live tokens that a query of a step in flight sees; blocks that one table of each has given back. */
     int64_t visible_tokens[KV_WINDOWS_MAX], dropped_blocks[KV_WINDOWS_MAX];
+    /* Of slots: those that wait and keep something; by window, what of it their next query would see. */
+    int64_t kept_sequences, kept_visible_tokens[KV_WINDOWS_MAX];
 };
 
 /* The same as means over a time. */
 struct kv_paged_means {
     double live_tokens, sequences, used_blocks, shared_blocks, cached_blocks, promised_tokens,
         fragmented_blocks, loading_blocks, visible_tokens[KV_WINDOWS_MAX],
-        dropped_blocks[KV_WINDOWS_MAX];
+        dropped_blocks[KV_WINDOWS_MAX], kept_sequences, kept_visible_tokens[KV_WINDOWS_MAX];
 };
 
 /* The ledger of a state. Exact; every line is linear in the numbers, `reserved` where anything is promised. */

@@ -18,6 +18,9 @@ const struct base_choice kv_policy_choices[] = {
      "a tensor per sequence, grown to the next power of two and copied then"},
     {"no_cache", KV_NO_CACHE, "nothing is kept: every step computes all contexts again"},
     {"unlimited", KV_UNLIMITED, "paged, in a pool that holds every seat at its longest"},
+    {"slots", KV_SLOTS,
+     "slots with cells of their own, which keep the last prompt and answer, as in llama.cpp"},
+    {"cells", KV_CELLS, "the same slots, all of them sharing the cells"},
     {NULL, 0, NULL},
 };
 

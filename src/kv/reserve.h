@@ -10,6 +10,7 @@
  *                    lie empty
  *   no_cache         nothing is kept: every step computes the whole context again
  *   unlimited        paged without an end: a pool that holds all seats at their longest
+ *   slots, cells     a server's slots, each with cells of its own or sharing them (kv/slots.h)
  *
  * A reservation is counted in blocks. With a placement it is one range of a real address space, so free blocks can lie where
  * the next reservation does not fit: external fragmentation. A pool that compacts then slides reservations down, the lowest
@@ -31,6 +32,12 @@ extern const struct base_choice kv_policy_choices[], kv_placement_choices[];
 static inline bool kv_policy_reserves(enum kv_policy policy)
 {
     return policy >= KV_RESERVED_MAX && policy <= KV_RESERVED_EXACT;
+}
+
+/* True when sequences run in slots that keep their last prompt. */
+static inline bool kv_policy_has_slots(enum kv_policy policy)
+{
+    return policy == KV_SLOTS || policy == KV_CELLS;
 }
 
 /* True when a sequence's memory is a tensor of its own that grows by being copied. */

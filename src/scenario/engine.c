@@ -328,6 +328,7 @@ bool scenario_engine_resolve(struct scenario_load *load)
     bool ok = check_run_support(load);
     if (!check_needed(load))
         return false;
+    ok = scenario_kv_policy_streams(load) && ok;
     ok = resolve_model_len(load) && ok;
     ok = check_parallel(load) && ok;
     ok = resolve_dtype(load) && ok;

@@ -50,6 +50,8 @@ static void put_derived(struct scenario_load *load, const char *key, const char 
 static const struct sched_ops *scheduler_of(const struct scenario_load *load)
 {
     const struct sched_ops *ops = catalog_scheduler(load->profile.scheduler);
+    if (kv_policy_has_slots(policy_of(load)))
+        return &sched_llama_cpp;
     // Iterations with blocks taken as they are needed have to throw somebody out when they run short: that is vLLM's way.
     if (ops == &sched_orca && (policy_of(load) == KV_PAGED || policy_of(load) == KV_RADIX))
         return &sched_vllm_v1;
@@ -87,8 +89,15 @@ static bool check_scheduler_keys(struct scenario_load *load, const struct sched_
         "scheduler_reserve_full_isl", "free_order",   "unchunked_misfit",
         "preempted_budget_returned",  "priority_tie", NULL};
     static const char *const orca_switches[] = {"static_batch", NULL};
+    static const char *const queue_keys[] = {"scheduling_policy", NULL};
     struct conf_node *switches = conf_get(load->engine, "switch");
     const struct sched_ops *own = catalog_scheduler(load->profile.scheduler);
+    if (ops == &sched_llama_cpp) {
+        bool ok = drop_unused(load, load->engine, "engine", v1, ops->policy.name);
+        ok = drop_unused(load, load->engine, "engine", queue_keys, ops->policy.name) && ok;
+        ok = drop_unused(load, switches, "engine.switch", orca_switches, ops->policy.name) && ok;
+        return drop_unused(load, switches, "engine.switch", v1_switches, ops->policy.name) && ok;
+    }
     if (ops == &sched_orca) {
         bool ok = drop_unused(load, load->engine, "engine", v1, ops->policy.name);
         return drop_unused(load, switches, "engine.switch", v1_switches, ops->policy.name) && ok;
@@ -138,7 +147,7 @@ static bool resolve_reuse(struct scenario_load *load)
     if (policy_of(load) == KV_RADIX)
         return resolve_tree(load);
     if (policy_of(load) == KV_PAGED || policy_of(load) == KV_UNLIMITED ||
-        !load->opts.enable_prefix_caching)
+        kv_policy_has_slots(policy_of(load)) || !load->opts.enable_prefix_caching)
         return true;
     if (scenario_is_stated(conf_get(load->engine, "enable_prefix_caching")))
         return fail_key(load, "enable_prefix_caching", "conflict",
@@ -180,6 +189,11 @@ static bool resolve_eviction(struct scenario_load *load)
             load->reader, node, "engine.kv_eviction", "unused-key",
             "set engine.enable_prefix_caching to true, or leave it out",
             "'kv_eviction' orders what a prefix cache keeps, and there is none");
+    if (kv_policy_has_slots(policy_of(load))) {
+        scenario_drop(load->engine, "kv_eviction");
+        return node == NULL || fail_key(load, "kv_eviction", "unused-key", "leave it out",
+                                        "has nothing to order: a slot keeps one prompt");
+    }
     load->scenario->config.kv_eviction = (enum kv_eviction)load->opts.kv_eviction;
     bool is_tree = policy_of(load) == KV_RADIX;
     if (load->opts.kv_eviction == KV_EVICT_LRU && !is_tree)
@@ -203,14 +217,19 @@ static bool resolve_eviction(struct scenario_load *load)
     return true;
 }
 
-/* A tensor is as long as its sequence: there are no blocks. */
+/* A tensor is as long as its sequence, a cell is a token: there are no blocks. */
 static bool resolve_block(struct scenario_load *load)
 {
-    if (!kv_policy_concatenates(policy_of(load)) || load->opts.block_size == 1)
+    bool has_blocks =
+        !kv_policy_concatenates(policy_of(load)) && !kv_policy_has_slots(policy_of(load));
+    if (has_blocks || load->opts.block_size == 1)
         return true;
     if (scenario_is_stated(conf_get(load->engine, "block_size")))
         return fail_key(load, "block_size", "conflict",
-                        "leave it out: a tensor grows token by token", "has no meaning");
+                        kv_policy_has_slots(policy_of(load))
+                            ? "leave it out: a cell is one token"
+                            : "leave it out: a tensor grows token by token",
+                        "has no meaning");
     load->opts.block_size = 1;
     put_derived(load, "block_size", "1");
     return true;
@@ -218,7 +237,8 @@ static bool resolve_block(struct scenario_load *load)
 
 static bool resolve_async(struct scenario_load *load)
 {
-    if (policy_of(load) != KV_NO_CACHE || !load->opts.async_scheduling)
+    bool can = policy_of(load) != KV_NO_CACHE && !kv_policy_has_slots(policy_of(load));
+    if (can || !load->opts.async_scheduling)
         return true;
     if (scenario_is_stated(conf_get(load->engine, "async_scheduling")))
         return fail_key(load, "async_scheduling", "conflict", "leave it out or set it to false",
@@ -236,6 +256,43 @@ static bool check_unlimited(struct scenario_load *load)
                     "contradicts a stated pool");
 }
 
+/* A cache that is cells from the start is divided among slots, or shared: kv_unified says which, or kv_policy does. */
+bool scenario_kv_policy_streams(struct scenario_load *load)
+{
+    if (load->sizing_rule.pool != KV_POOL_CELLS)
+        return true;
+    const struct conf_node *unified = scenario_stated(load->engine, "kv_unified"),
+                           *policy = scenario_stated(load->engine, "kv_policy");
+    if (policy == NULL) {
+        load->opts.kv_policy = load->opts.kv_unified ? KV_CELLS : KV_SLOTS;
+        put_derived(load, "kv_policy", policy_name(load));
+        return true;
+    }
+    if (!kv_policy_has_slots(policy_of(load)))
+        return scenario_fail_hint(load->reader, policy, "engine.kv_policy", "conflict",
+                                  "slots or cells, or the profile of another engine",
+                                  "%s keeps its cache in cells, not as kv_policy '%s' does",
+                                  load->profile.name, policy_name(load));
+    bool is_shared = policy_of(load) == KV_CELLS;
+    if (unified != NULL && load->opts.kv_unified != is_shared)
+        return fail_key(load, "kv_unified", "conflict", "leave one of the two out",
+                        "contradicts it");
+    if (unified == NULL) {
+        load->opts.kv_unified = is_shared;
+        put_derived(load, "kv_unified", is_shared ? "true" : "false");
+    }
+    return true;
+}
+
+/* The least recently used slot alone would hardly ever be the one that keeps a conversation. */
+static void resolve_similarity(struct scenario_load *load)
+{
+    struct serve_config *config = &load->scenario->config;
+    bool is_known = !conf_is_null(conf_get(load->engine, "slot_prompt_similarity"));
+    config->slot_prompt_similarity =
+        is_known ? load->opts.slot_prompt_similarity : (struct base_rational){1, 10};
+}
+
 bool scenario_kv_policy_resolve(struct scenario_load *load)
 {
     struct serve_config *config = &load->scenario->config;
@@ -249,6 +306,7 @@ bool scenario_kv_policy_resolve(struct scenario_load *load)
     ok = resolve_block(load) && ok;
     ok = resolve_async(load) && ok;
     ok = check_unlimited(load) && ok;
+    resolve_similarity(load);
     bool runs = load->purpose == SCENARIO_FOR_RUN || load->purpose == SCENARIO_FOR_CHECK;
     return (!runs || check_scheduler_keys(load, config->scheduler)) && ok;
 }
@@ -258,6 +316,12 @@ void scenario_kv_policy_options(const struct scenario_load *load, struct sched_o
     options->static_batch = load->opts.switch_opts.static_batch;
     if (load->scenario->config.scheduler == &sched_orca)
         options->max_num_batched_tokens = INT64_MAX / 2; // there is no budget
+    if (load->scenario->config.scheduler == &sched_llama_cpp && load->opts.batch_size > 0) {
+        options->pass_tokens = load->opts.max_num_batched_tokens < load->opts.batch_size
+                                   ? load->opts.max_num_batched_tokens
+                                   : load->opts.batch_size;
+        options->max_num_batched_tokens = load->opts.batch_size;
+    }
     const struct sched_ops *own = catalog_scheduler(load->profile.scheduler);
     if (own == &sched_orca && load->scenario->config.scheduler == &sched_vllm_v1) {
         // Iteration-level scheduling with paged memory: whole prompts, no budget.
@@ -369,6 +433,83 @@ static void add_transients(struct spec_kv_layout *layout, const struct kv_pages 
     layout->groups[0].block_bytes += bytes * layout->groups[0].block_tokens;
 }
 
+/* ---- slots ---- */
+
+/* In a pool that is not made of cells: slots of the longest sequence, as many as fit, or all seats sharing what is there. */
+static void cut_into_slots(struct scenario_load *load)
+{
+    struct serve_config *config = &load->scenario->config;
+    const struct scenario_engine_opts *opts = &load->opts;
+    int64_t usable = config->pool_blocks - config->reserved_blocks;
+    int64_t fitting = usable / opts->max_model_len;
+    bool is_shared = config->kv_policy == KV_CELLS;
+    int64_t slots = is_shared || fitting > opts->max_num_seqs ? opts->max_num_seqs : fitting;
+    struct kv_cells_options options = {.ctx_tokens =
+                                           is_shared ? usable : slots * opts->max_model_len,
+                                       .parallel = (uint32_t)slots,
+                                       .unified = is_shared,
+                                       .swa_full = true,
+                                       .ubatch_tokens = 1,
+                                       .pad_tokens = 1};
+    if (slots > 0)
+        kv_cells_make(&config->layout, &options, &config->cells);
+    config->cells.pool_bytes = config->pool_blocks * (int64_t)config->layout.block_bytes;
+}
+
+static bool check_slots(struct scenario_load *load)
+{
+    const struct serve_config *config = &load->scenario->config;
+    const struct sched_options *sched = &config->sched;
+    const struct conf_node *node = conf_get(load->engine, "max_num_seqs");
+    if (config->cells.group_count == 0)
+        return scenario_fail(load->reader, conf_get(load->engine, "max_model_len"),
+                             "engine.max_model_len", "cannot-start",
+                             "no slot of max_model_len %" PRId64 " fits the pool",
+                             load->opts.max_model_len);
+    if (sched->pass_tokens > 0 && config->cells.slots > sched->pass_tokens)
+        return scenario_fail_hint(load->reader, node, "engine.max_num_seqs", "out-of-range",
+                                  "a larger ubatch_size, or fewer slots",
+                                  "%u slots answer at once, but a pass has %" PRId64
+                                  " tokens: batches of several passes for answers alone are not "
+                                  "simulated by this version",
+                                  config->cells.slots, sched->pass_tokens);
+    return true;
+}
+
+static bool has_states(const struct spec_kv_layout *layout)
+{
+    for (size_t i = 0; i < layout->group_count; i++) {
+        if (layout->groups[i].kind == SPEC_KV_STATE)
+            return true;
+    }
+    return false;
+}
+
+static bool make_slots(struct scenario_load *load)
+{
+    struct serve_config *config = &load->scenario->config;
+    const struct kv_cells *cells = &config->waterfall.cells;
+    if (!config->waterfall.starts)
+        return true;
+    if (cells->group_count == 0 && has_states(&config->layout))
+        return fail_key(load, "kv_policy", "conflict", "the profile llama.cpp",
+                        "of recurrent states is not simulated");
+    if (cells->group_count == 0 && scenario_stated(load->engine, "ctx_size") != NULL)
+        return fail_key(load, "ctx_size", "conflict", "leave one of the two out",
+                        "contradicts a stated pool");
+    if (cells->group_count > 0)
+        config->cells = *cells;
+    else
+        cut_into_slots(load);
+    if (!check_slots(load))
+        return false;
+    config->sched.max_num_seqs = config->cells.slots;
+    scenario_param_derived(load->reader, "engine.kv_slots",
+                           base_arena_printf(load->reader->arena, "%u", config->cells.slots), "",
+                           SPEC_CALCULATED, "sequences that have cells of their own or share them");
+    return true;
+}
+
 bool scenario_kv_policy_pool(struct scenario_load *load)
 {
     struct serve_config *config = &load->scenario->config;
@@ -384,5 +525,8 @@ bool scenario_kv_policy_pool(struct scenario_load *load)
     }
     if (config->kv_compaction)
         price_copies(load);
+    bool runs = load->purpose == SCENARIO_FOR_RUN || load->purpose == SCENARIO_FOR_CHECK;
+    if (kv_policy_has_slots(config->kv_policy) && runs && !make_slots(load))
+        return false;
     return check_buddies(load);
 }

@@ -45,8 +45,9 @@ struct scenario_engine_opts {
         long_prefill_token_threshold;
     int64_t quantization_group_size;
     int64_t kv_cache_memory_bytes, num_gpu_blocks_override, kv_cache_tokens, reserved_blocks,
-        ctx_size, swap_space_bytes;
-    struct base_rational gpu_memory_utilization, watermark, swa_full_tokens_ratio;
+        ctx_size, batch_size, swap_space_bytes;
+    struct base_rational gpu_memory_utilization, watermark, swa_full_tokens_ratio,
+        slot_prompt_similarity;
     bool enable_chunked_prefill, enable_prefix_caching, async_scheduling, enforce_eager,
         startup_check, disable_hybrid_kv_cache_manager, enable_expert_parallel, kv_unified,
         swa_full;
@@ -192,6 +193,8 @@ struct scenario_load {
 bool scenario_engine_read(struct scenario_load *load);
 bool scenario_engine_resolve(struct scenario_load *load);
 /* kv_policy.c: allocation policy and scheduler: before the pool is known, into the scheduler's options, after it. */
+/* Before anything counts cells: whether slots share them. */
+bool scenario_kv_policy_streams(struct scenario_load *load);
 bool scenario_kv_policy_resolve(struct scenario_load *load);
 void scenario_kv_policy_options(const struct scenario_load *load, struct sched_options *options);
 bool scenario_kv_policy_pool(struct scenario_load *load);

@@ -72,6 +72,7 @@ struct sched_options {
     int64_t cached_step_tokens; /* cost_cached_step_tokens(): for the shapes of steps; 0 = none */
     struct sched_tier_options tier;
     struct base_rational watermark; /* share of all blocks kept free at admission */
+    int64_t pass_tokens; /* llama_cpp: a batch is computed so many tokens at a time; 0 = at once */
 
     /* switches */
     bool reserve_full_isl; /* scheduler_reserve_full_isl: the whole prompt must fit */

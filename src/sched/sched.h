@@ -41,6 +41,11 @@ struct sched_plan {
     enum sched_wait wait;
     int64_t
         copied_tokens; /* that this step copies: to larger tensors (concat_doubling), or to another place (compaction) */
+    struct {
+        struct cost_shape *
+            at; /* its prompts, where it is computed in several passes; decodes go with the first */
+        size_t count, capacity;
+    } passes;
     int64_t counted_total; /* front members in this step whose gaps are recorded */
     int64_t
         *counted; /* the same by class; the caller's array of class_count, kept from plan to plan */
@@ -49,6 +54,7 @@ struct sched_plan {
     struct sched_seqs finals; /* their last token comes with this step, in running order */
     struct sched_seqs admitted; /* resumed ones included */
     struct sched_seqs victims;  /* preempted in this very turn */
+    struct sched_seqs failed;   /* the engine gave them up in this turn: they are gone */
     struct sched_seqs
         left_front; /* thrown out of the front's rhythm by this turn: their next gap is not one step */
 };
@@ -93,6 +99,10 @@ struct sched {
     struct kv_hits hits;         /* scratch */
     struct kv_radix_match found; /* scratch: the same in a radix tree */
     uint64_t entered_by;         /* the plan that computed what enters it */
+    struct {
+        int64_t *at;
+        size_t count, capacity;
+    } dealt; /* scratch of llama_cpp: tokens of each in `loose` */
     struct sched_seqs
         to_enter; /* its prompts that were computed on since the last turn, in running order */
     int64_t lookup_tokens, hit_tokens; /* asked of the cache at admissions, and found */
@@ -183,5 +193,6 @@ static inline bool sched_seq_was_in_front(const struct sched_seq *seq,
 
 extern const struct sched_ops sched_vllm_v1;
 extern const struct sched_ops sched_orca;
+extern const struct sched_ops sched_llama_cpp;
 
 #endif

@@ -52,6 +52,11 @@ void sched_add_to_shape(const struct sched *sched, struct cost_shape *shape,
 void sched_loose_add(struct sched *sched, struct sched_seq *seq);
 void sched_loose_remove(struct sched *sched, const struct sched_seq *seq);
 
+/* What became of the blocks that sched->hits was asked for, at an admission; `loaded_tokens` more come from a tier. */
+void sched_count_reuse(struct sched *sched, const struct sched_seq *seq, int64_t loaded_tokens);
+/* Runs from this step on, at its place among the others; it has been given no tokens yet. */
+void sched_begin_running(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq);
+
 /* After sched_settle(). */
 void sched_leave_front(struct sched *sched, struct sched_seq *seq);
 /* The plan that is being made finds the sequence no longer in the front's rhythm. */
@@ -86,6 +91,10 @@ void sched_tree_store(struct sched *sched);
 void sched_tree_write_back(struct sched *sched);
 /* What the tree has free and locked is the pool's. */
 void sched_tree_take_over(struct sched *sched);
+/* A sequence that ran leaves its slot, which keeps what it has computed. */
+void sched_slot_give(struct sched *sched, struct sched_seq *seq);
+/* For how many steps of the front, at most `limit`, there are cells, and nothing but tokens changes. */
+int64_t sched_slots_runway(const struct sched *sched, int64_t limit);
 
 static inline bool sched_has_windows(const struct sched *sched)
 {

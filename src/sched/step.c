@@ -7,10 +7,11 @@
 
 #include <string.h>
 
-// False where all memory was taken at admission, or none is kept.
+// False where all memory was taken at admission or at start, or none is kept.
 static bool takes_memory(const struct kv_paged *pool)
 {
-    return !kv_policy_reserves(pool->policy) && pool->policy != KV_NO_CACHE;
+    return !kv_policy_reserves(pool->policy) && !kv_policy_has_slots(pool->policy) &&
+           pool->policy != KV_NO_CACHE;
 }
 
 // What is kept under a sequence's promise; what the plan in the making computes is not there yet.
@@ -60,6 +61,7 @@ void sched_release(struct sched *sched)
         sched_offload_release(sched);
     }
     base_vec_free(&sched->hits);
+    base_vec_free(&sched->dealt);
     base_vec_free(&sched->to_enter);
     sched_queue_release(&sched->waiting);
     sched_front_release(&sched->front);
@@ -74,6 +76,8 @@ void sched_plan_release(struct sched_plan *plan)
     base_vec_free(&plan->finals);
     base_vec_free(&plan->admitted);
     base_vec_free(&plan->victims);
+    base_vec_free(&plan->failed);
+    base_vec_free(&plan->passes);
     base_vec_free(&plan->left_front);
 }
 
@@ -260,6 +264,8 @@ static void free_running(struct sched *sched, struct sched_seq *seq, int64_t has
     struct kv_prefix *prefix = sched->pool->prefix;
     if (seq->promise.tokens > 0) {
         kv_reserve_give(sched->pool, &seq->promise);
+    } else if (sched->pool->slots != NULL) {
+        sched_slot_give(sched, seq);
     } else if (sched->pool->radix != NULL) {
         sched_tree_let_go(sched, seq, blocks, hashed_tokens, has_ended);
     } else if (prefix == NULL) {
@@ -409,12 +415,22 @@ void sched_admit(struct sched *sched, struct sched_plan *plan, struct sched_seq 
                                                       sched->pool->tables.state_blocks);
     base_require(taken);
     plan->copied_tokens += sched->pool->moved_tokens - moved;
-    seq->state = SCHED_LOOSE;
     seq->place = sched->next_place++;
-    sched_list_push_back(&sched->running, seq);
-    base_vec_push(&sched->loose, seq);
-    base_vec_push(&plan->admitted, seq);
+    sched_begin_running(sched, plan, seq);
     sched_schedule_loose(sched, plan, seq, tokens);
+}
+
+// As a rule it stands behind all others.
+void sched_begin_running(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq)
+{
+    struct sched_seq *before = sched->running.tail, *next = NULL;
+    for (; before != NULL && before->place > seq->place; before = before->prev) {
+        next = before;
+    }
+    seq->state = SCHED_LOOSE;
+    sched_list_insert_before(&sched->running, seq, next);
+    sched_loose_add(sched, seq);
+    base_vec_push(&plan->admitted, seq);
 }
 
 /* ---- after the decision ---- */
@@ -538,6 +554,9 @@ static int64_t provable_steps(const struct sched *sched, const struct sched_plan
     uint64_t final_step = sched_front_next_final(&sched->front);
     uint64_t left = final_step - sched->front.step;
     int64_t limit = left > INT32_MAX ? INT32_MAX : (int64_t)left;
+    if (sched->pool->slots != NULL) {
+        return sched_slots_runway(sched, limit);
+    }
     int64_t blocks = sched->pool->free_blocks;
     if (prefix != NULL && sched_has_tier(sched) && sched_offload_minds_eviction(sched)) {
         bool evicts;
@@ -577,8 +596,9 @@ void sched_begin_plan(struct sched *sched, struct sched_plan *plan)
     plan->flush = 0;
     sched_offload_begin_turn(sched);
     sched->head_needs = INT64_MAX;
-    plan->emits.count = plan->finals.count = 0;
+    plan->emits.count = plan->finals.count = plan->passes.count = 0;
     plan->admitted.count = plan->victims.count = plan->left_front.count = 0;
+    plan->failed.count = 0;
 }
 
 static void count_front(const struct sched *sched, struct sched_plan *plan)

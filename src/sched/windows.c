@@ -186,8 +186,13 @@ void sched_note_member_steps(struct sched_seq *seq, uint64_t number)
 
 /* ---- what is seen ---- */
 
-static int64_t tokens_since(const struct sched_seq *seq, uint64_t first_plan)
+// Slots are counted by what the next query sees: a batch is computed in passes, of which the last alone would be in flight.
+static int64_t tokens_since(const struct sched *sched, const struct sched_seq *seq,
+                            uint64_t first_plan)
 {
+    if (sched->pool->slots != NULL) {
+        return 1;
+    }
     return (seq->scheduled_step >= first_plan ? seq->scheduled_tokens : 0) +
            (seq->prior_step >= first_plan ? seq->prior_tokens : 0);
 }
@@ -199,7 +204,7 @@ static void count_all(const struct sched *sched, const struct sched_seqs *seqs, 
         const struct sched_seq *seq = seqs->at[i];
         for (size_t w = 0; w < window_count(sched); w++) {
             visible_tokens[w] += kv_window_visible_tokens(window_at(sched, w), seq->computed,
-                                                          tokens_since(seq, first_plan));
+                                                          tokens_since(sched, seq, first_plan));
             dropped_blocks[w] += seq->windows[w].dropped_blocks;
         }
     }

@@ -102,6 +102,8 @@ struct serve_config {
     bool kv_compaction;             /* of a space; first fit and best fit only */
     enum kv_eviction kv_eviction;   /* of a prefix cache; other than lru with free_order new only */
     struct serve_copy_ticks copy;   /* concatenation, compaction */
+    struct kv_cells cells;          /* of slots; no groups: there are none */
+    struct base_rational slot_prompt_similarity;
     struct serve_tier tiers[SCHED_TIERS_MAX]; /* nearest first */
     struct cost_config cost;
     struct workload_spec workload;
@@ -141,6 +143,9 @@ static inline void serve_config_pool(const struct serve_config *config, struct k
     kv_paged_init(pool, &config->layout, config->pool_blocks, config->reserved_blocks);
     if (config->tables.growing_tables > 0) {
         kv_paged_set_tables(pool, &config->tables);
+    }
+    if (config->cells.group_count > 0) {
+        pool->cells = &config->cells;
     }
 }
 

@@ -8,6 +8,21 @@
 
 #include <string.h>
 
+static void init_slots(struct serve_replica *replica, const struct serve_config *config)
+{
+    struct kv_paged *pool = &replica->pool;
+    base_require(pool->block_tokens == 1 && !config->sched.async_scheduling);
+    struct kv_slots_options options = {.is_shared = config->kv_policy == KV_CELLS,
+                                       .keeps_content = config->sched.enable_prefix_caching,
+                                       .similarity = config->slot_prompt_similarity};
+    pool->slots = &replica->slots;
+    kv_slots_init(&replica->slots, &config->cells, &pool->tables, &options);
+    base_require(replica->slots.cells <= pool->free_blocks);
+    pool->free_blocks -= replica->slots.cells; // nothing is kept yet
+    replica->tally.state.kv.used_blocks = kv_paged_used_blocks(pool);
+    replica->tally.state.peak_is_by_tokens = true;
+}
+
 static void init_pool(struct serve_replica *replica, const struct serve_config *config)
 {
     struct kv_paged *pool = &replica->pool;
@@ -20,7 +35,9 @@ static void init_pool(struct serve_replica *replica, const struct serve_config *
         kv_space_init(&replica->space, config->kv_placement, pool->free_blocks);
         pool->compacts = config->kv_compaction;
     }
-    if (config->kv_policy == KV_RADIX) {
+    if (kv_policy_has_slots(config->kv_policy)) {
+        init_slots(replica, config);
+    } else if (config->kv_policy == KV_RADIX) {
         base_require(config->sched.enable_prefix_caching && pool->tables.growing_tables == 1 &&
                      pool->tables.state_blocks == 0);
         pool->radix = &replica->radix;
@@ -65,6 +82,9 @@ void serve_replica_release(struct serve_replica *replica)
     }
     if (replica->pool.radix != NULL) {
         kv_radix_release(replica->pool.radix);
+    }
+    if (replica->pool.slots != NULL) {
+        kv_slots_release(replica->pool.slots);
     }
     if (replica->pool.space != NULL) {
         kv_space_release(replica->pool.space);
@@ -291,6 +311,30 @@ static void ramp_piece(struct serve_replica *replica, const struct cost_ramp *ra
     }
 }
 
+// A batch that is computed in passes lasts as long as they do; what bounds it is what bounds the longest.
+static struct cost_result step_cost(struct serve_replica *replica, const struct sched_plan *plan)
+{
+    if (plan->passes.count == 0) {
+        return cost_step(replica->cost, &plan->shape);
+    }
+    struct cost_result sum = {0};
+    int64_t longest = 0;
+    for (size_t i = 0; i < plan->passes.count; i++) {
+        struct cost_shape shape = plan->passes.at[i];
+        if (i == 0) {
+            shape.decode_seq_count = plan->shape.decode_seq_count;
+            shape.decode_context_tokens = plan->shape.decode_context_tokens;
+            memcpy(shape.decode_window_tokens, plan->shape.decode_window_tokens,
+                   sizeof shape.decode_window_tokens);
+        }
+        struct cost_result pass = cost_step(replica->cost, &shape);
+        sum.ticks += pass.ticks;
+        sum.bound = pass.ticks > longest ? pass.bound : sum.bound;
+        longest = pass.ticks > longest ? pass.ticks : longest;
+    }
+    return sum;
+}
+
 static void price(struct serve_replica *replica, struct serve_flight *flight, base_i128 start)
 {
     const struct cost_shape *shape = &flight->plan.shape;
@@ -304,7 +348,7 @@ static void price(struct serve_replica *replica, struct serve_flight *flight, ba
         flight->ticks = piece.first_ticks;
         flight->bound = piece.bound;
     } else {
-        struct cost_result result = cost_step(replica->cost, shape);
+        struct cost_result result = step_cost(replica, &flight->plan);
         flight->ticks =
             result.ticks + copy_ticks(replica, shape, copied_tokens(replica, &flight->plan));
         flight->bound = result.bound;
@@ -359,6 +403,11 @@ static void take_state(struct serve_replica *replica, const struct serve_flight 
     } else if (replica->pool.radix != NULL) {
         kv->shared_blocks = replica->radix.shared_blocks;
         kv->cached_blocks = replica->radix.idle_blocks;
+    } else if (replica->pool.slots != NULL) {
+        kv->cached_blocks = replica->slots.kept_tokens;
+        kv->kept_sequences = replica->slots.kept_sequences;
+        memcpy(kv->kept_visible_tokens, replica->slots.kept_visible_tokens,
+               sizeof kv->kept_visible_tokens);
     }
     kv->sequences = (int64_t)replica->sched.running.count;
     state->window_count = replica->pool.tables.window_count;
@@ -376,24 +425,45 @@ static void take_busy(struct serve_replica *replica)
     }
 }
 
+// Whom the engine gave up in this turn: their clients are told, and all their sequences are gone.
+static void end_failed(struct serve_replica *replica, const struct sched_plan *plan, base_i128 now)
+{
+    for (size_t i = 0; i < plan->failed.count; i++) {
+        struct serve_request *request = serve_request_of(plan->failed.at[i]);
+        if (!request->given_up) {
+            serve_request_failed(replica->serve,
+                                 request->parent != NULL ? request->parent : request, now);
+        }
+    }
+    take_out_given_up(replica);
+}
+
 static struct serve_flight *decide(struct serve_replica *replica, base_i128 now)
 {
     struct serve_flight *flight = spare_flight(replica);
     struct sched_plan *plan = &flight->plan;
-    size_t victims;
+    bool has_failures = false;
+    size_t out;
     do {
         replica->sched.in_flight = replica->running != NULL;
         sched_plan_next(&replica->sched, plan);
-        victims = plan->victims.count;
+        out = plan->victims.count + plan->failed.count;
         if (plan->victims.count + plan->admitted.count > 0) {
             set_waiting(replica, now);
         }
         note_plan(replica, plan, now);
+        if (plan->failed.count > 0) {
+            has_failures = true;
+            end_failed(replica, plan, now);
+        }
         if (replica->serve->sink != NULL && replica->serve->sink->wants_steps) {
             serve_flight_note_thrown_out(replica, plan);
         }
         // An empty turn that threw somebody out is followed by another at once when nothing is in flight.
-    } while (plan->token_count == 0 && victims > 0 && replica->running == NULL);
+    } while (plan->token_count == 0 && out > 0 && replica->running == NULL);
+    if (has_failures) {
+        plan->valid_steps = 0; // who is told may come again at once
+    }
     replica->tally.state.wait = plan->wait;
     if (plan->token_count == 0) {
         serve_transfers_without_step(replica, plan, now);

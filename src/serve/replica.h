@@ -58,6 +58,7 @@ struct serve_replica {
     struct kv_paged pool;
     struct kv_prefix prefix; /* pool.prefix points here when it is on */
     struct kv_radix radix;   /* or pool.radix here */
+    struct kv_slots slots;   /* or pool.slots here */
     struct kv_space space;   /* pool.space points here when reservations have addresses */
     struct sched sched;
     struct cost *cost;
@@ -104,6 +105,9 @@ int64_t serve_replica_give_up(struct serve_replica *replica, struct serve_reques
 
 static inline int64_t serve_replica_evicted_blocks(const struct serve_replica *replica)
 {
+    if (replica->pool.slots != NULL) {
+        return replica->slots.lost_tokens;
+    }
     if (replica->pool.radix != NULL) {
         return replica->radix.evicted_blocks;
     }

@@ -45,6 +45,9 @@ struct serve_integrals {
     base_i128 promised_tokens;   /* reserved, used or not */
     base_i128 fragmented_blocks; /* free, but no place for the head of the queue */
     base_i128 loading_blocks;    /* held back by transfers */
+    base_i128 kept_sequences;    /* slots that wait and keep something */
+    base_i128
+        kept_visible_tokens[KV_WINDOWS_MAX]; /* by window: of it, what a next query would see */
     base_i128 running;
     base_i128 waiting;
     base_i128 busy;         /* a step runs */
@@ -69,7 +72,8 @@ struct serve_tier_result {
 struct serve_replica_result {
     struct serve_integrals whole;  /* time 0 to the end of the run */
     struct serve_integrals window; /* the measured window */
-    struct kv_paged_state peak;    /* at the first instant when used is largest */
+    struct kv_paged_state
+        peak; /* at the first instant when used is largest; of slots: live tokens */
     int64_t peak_running, peak_waiting;
     uint64_t steps;
     int64_t computed_tokens, prefill_tokens;

@@ -318,10 +318,10 @@ void serve_push_limit(struct serve *serve, struct serve_request *request)
     }
 }
 
-static void on_limit(struct serve *serve, struct serve_request *request, base_i128 now)
+// A client's request ends before its time: so do all its sequences.
+static void end_early(struct serve *serve, struct serve_request *request, base_i128 now,
+                      enum record_outcome outcome)
 {
-    enum record_outcome outcome;
-    next_limit_ns(request, &outcome);
     struct serve_replica *replica = request->replica;
     struct serve_delivered delivered;
     if (request->sequences != NULL) {
@@ -335,6 +335,19 @@ static void on_limit(struct serve *serve, struct serve_request *request, base_i1
     if (request->sequences != NULL) {
         serve_request_free(serve, request);
     }
+}
+
+void serve_request_failed(struct serve *serve, struct serve_request *request, base_i128 now)
+{
+    end_early(serve, request, now, RECORD_OUTCOME_ABORTED);
+}
+
+static void on_limit(struct serve *serve, struct serve_request *request, base_i128 now)
+{
+    enum record_outcome outcome;
+    next_limit_ns(request, &outcome);
+    struct serve_replica *replica = request->replica;
+    end_early(serve, request, now, outcome);
     if (serve_replica_is_idle(replica)) {
         serve_replica_push_turn(replica, now);
     }
@@ -382,6 +395,7 @@ static void on_boundary(struct serve *serve, struct des_event *event, base_i128 
                                                    offsetof(struct serve_replica, turn_event));
     }
     serve_replica_turn(replica, now, next_event_ticks(serve));
+    release_held(serve, now); // in place of those whom the engine gave up
 }
 
 /* A table of step times that ends before the run does, or a step that is too long: the run fails, with the reason. */

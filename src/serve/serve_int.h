@@ -64,6 +64,8 @@ void serve_sequence_completed(struct serve *serve, struct serve_request *request
 /* What the client sees: outcome, metrics, row; and what follows upon that. */
 void serve_request_ended(struct serve *serve, struct serve_request *request, base_i128 now,
                          enum record_outcome outcome, const struct serve_delivered *delivered);
+/* The engine has given a client's request up. */
+void serve_request_failed(struct serve *serve, struct serve_request *request, base_i128 now);
 /* A request that is known from now on, blank but for what was asked. */
 struct serve_request *serve_request_new(struct serve *serve, const struct workload_request *asked);
 /* Into its replica's queue, as a sequence of its own. */

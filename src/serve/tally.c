@@ -26,12 +26,16 @@ static void add_short(struct serve_integrals *sum, const struct serve_state *sta
     const struct kv_paged_state *kv = &state->kv;
     sum->running += kv->sequences * wide;
     // Most engines have none of these.
-    if ((kv->shared_blocks | kv->promised_tokens | kv->fragmented_blocks | kv->loading_blocks) !=
-        0) {
+    if ((kv->shared_blocks | kv->promised_tokens | kv->fragmented_blocks | kv->loading_blocks |
+         kv->kept_sequences) != 0) {
         sum->shared_blocks += kv->shared_blocks * wide;
         sum->promised_tokens += kv->promised_tokens * wide;
         sum->fragmented_blocks += kv->fragmented_blocks * wide;
         sum->loading_blocks += kv->loading_blocks * wide;
+        sum->kept_sequences += kv->kept_sequences * wide;
+        for (size_t w = 0; w < state->window_count; w++) {
+            sum->kept_visible_tokens[w] += kv->kept_visible_tokens[w] * wide;
+        }
     }
     sum->limit[limit_of(state)] += ticks;
     if (state->is_busy) {
@@ -265,11 +269,31 @@ static int64_t sum_of_steps(const struct rhythm *rhythm, const sched_rhythm *ste
            sched_rhythm_sum(steps_of, rhythm->at, steps % b);
 }
 
+// Tokens only grow, and nothing else changes.
+static void note_last_interval(struct serve_tally *tally, const struct rhythm *rhythm)
+{
+    const struct sched_front *front = rhythm->front;
+    int64_t steps = rhythm->count - 1;
+    if (tally->state.kv.live_tokens + front->count * steps <= tally->peak.live_tokens) {
+        return;
+    }
+    struct kv_paged_state *peak = &tally->peak;
+    *peak = tally->state.kv;
+    peak->live_tokens += front->count * steps;
+    for (size_t w = 0; w < front->windows.tables->window_count; w++) {
+        peak->visible_tokens[w] += front->windows.at[w].visible_growing * steps;
+    }
+}
+
 // The first interval at which the stretch's largest number of blocks was reached, if it is the largest so far. The state is
 // that of the first interval; blocks without windows grow by `taken`.
 static void note_stretch_peak(struct serve_tally *tally, const struct rhythm *rhythm, int64_t taken)
 {
     const struct sched_front *front = rhythm->front;
+    if (tally->state.peak_is_by_tokens) {
+        note_last_interval(tally, rhythm);
+        return;
+    }
     bool has_windows = gives_blocks_back(front);
     int64_t blocks = taken, i = 0;
     if (has_windows && front->windows.kept.count > 0) {
@@ -419,7 +443,9 @@ void serve_tally_set_waiting(struct serve_tally *tally, base_i128 now, int64_t w
 void serve_tally_note_peak(struct serve_tally *tally)
 {
     const struct kv_paged_state *kv = &tally->state.kv;
-    if (kv->used_blocks > tally->peak.used_blocks) {
+    bool is_more = tally->state.peak_is_by_tokens ? kv->live_tokens > tally->peak.live_tokens
+                                                  : kv->used_blocks > tally->peak.used_blocks;
+    if (is_more) {
         tally->peak = *kv;
     }
     tally->peak_running = kv->sequences > tally->peak_running ? kv->sequences : tally->peak_running;
@@ -438,6 +464,7 @@ void serve_integrals_subtract(struct serve_integrals *from, const struct serve_i
     for (size_t w = 0; w < KV_WINDOWS_MAX; w++) {
         from->visible_tokens[w] -= part->visible_tokens[w];
         from->dropped_blocks[w] -= part->dropped_blocks[w];
+        from->kept_visible_tokens[w] -= part->kept_visible_tokens[w];
     }
     from->used_blocks -= part->used_blocks;
     from->shared_blocks -= part->shared_blocks;
@@ -445,6 +472,7 @@ void serve_integrals_subtract(struct serve_integrals *from, const struct serve_i
     from->promised_tokens -= part->promised_tokens;
     from->fragmented_blocks -= part->fragmented_blocks;
     from->loading_blocks -= part->loading_blocks;
+    from->kept_sequences -= part->kept_sequences;
     from->running -= part->running;
     from->waiting -= part->waiting;
     from->busy -= part->busy;

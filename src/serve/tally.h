@@ -21,6 +21,7 @@ struct serve_state {
     size_t window_count;        /* of account in it */
     struct kv_queue_walk queue; /* what the blocks hold that are taken next */
     bool keeps_content;         /* what a window gives back stays cached */
+    bool peak_is_by_tokens;     /* all memory is taken from the start */
     bool is_busy, has_prefill;
     enum cost_bound bound;
     enum sched_wait wait; /* of the head of the queue, as of the last turn */
@@ -35,7 +36,8 @@ struct serve_tally {
     size_t wait_cause; /* what the queue waits for now; set right after set_waiting */
     base_i128 wait_ticks[SERVE_WAIT_CAUSES];     /* time by what the queue waited for */
     base_i128 decode_ticks[SERVE_DECODE_CAUSES]; /* time of steps by what they were */
-    struct kv_paged_state peak;                  /* at the first instant of the most used blocks */
+    struct kv_paged_state
+        peak; /* at the first instant of the most used blocks, or of the most live tokens */
     int64_t peak_running, peak_waiting;
     struct serve_integrals window_start;
 };

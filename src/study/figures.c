@@ -28,6 +28,10 @@ static base_i128 of_used(const struct serve_integrals *i)
 {
     return i->used_blocks;
 }
+static base_i128 of_live(const struct serve_integrals *i)
+{
+    return i->live_tokens;
+}
 static base_i128 of_running(const struct serve_integrals *i)
 {
     return i->running;
@@ -183,7 +187,41 @@ FIGURE(in_flight_mean, r->window_ticks > 0 ? base_i128_to_double(r->window_in_fl
 FIGURE(busy_fraction, window_mean(r, of_busy) / c->replica_count)
 FIGURE(prefill_fraction, window_mean(r, of_prefill) / window_mean(r, of_busy))
 FIGURE(usage_mean, window_mean(r, of_used) / (usable_blocks(c) * c->replica_count))
-FIGURE(allocated_mean, window_mean(r, of_used) * block_bytes(c))
+
+// Of slots: layers with a window have fewer cells than others, so bytes are no multiple of cells.
+static double slots_allocated_mean(const struct serve_config *config,
+                                   const struct serve_result *result)
+{
+    double bytes = 0;
+    struct kv_paged pool;
+    serve_config_pool(config, &pool);
+    for (size_t i = 0; i < result->replica_count; i++) {
+        struct kv_paged_means means = {.live_tokens = 0};
+        struct kv_ledger ledger;
+        study_add_means(&result->replicas[i].window, base_i128_to_double(result->window_ticks),
+                        &means);
+        kv_paged_mean_ledger(&pool, &means, &ledger);
+        bytes += (double)kv_ledger_allocated_bytes(&ledger);
+    }
+    return result->window_ticks > 0 ? bytes : (double)NAN;
+}
+
+static double slots_allocated_peak(const struct serve_config *config,
+                                   const struct serve_result *result)
+{
+    double bytes = 0;
+    struct kv_paged pool;
+    serve_config_pool(config, &pool);
+    for (size_t i = 0; i < result->replica_count; i++) {
+        struct kv_ledger ledger;
+        kv_paged_ledger(&pool, &result->replicas[i].peak, &ledger);
+        bytes += (double)kv_ledger_allocated_bytes(&ledger);
+    }
+    return bytes;
+}
+
+FIGURE(allocated_mean, kv_policy_has_slots(c->kv_policy) ? slots_allocated_mean(c, r)
+                                                         : window_mean(r, of_used) * block_bytes(c))
 FIGURE(no_swap, 0.0 * (double)r->arrived)
 SUM_REPLICAS(copied_tokens, replica->copied_tokens)
 FIGURE(copied_bytes, kv_policy_concatenates(c->kv_policy) || c->kv_compaction
@@ -249,7 +287,8 @@ MAX_REPLICAS(used_blocks_peak, replica->peak.used_blocks)
 MAX_REPLICAS(running_peak, replica->peak_running)
 MAX_REPLICAS(waiting_peak, replica->peak_waiting)
 FIGURE(usage_peak, used_blocks_peak(c, r) / usable_blocks(c))
-FIGURE(allocated_peak, peak_used(c, r) * block_bytes(c))
+FIGURE(allocated_peak, kv_policy_has_slots(c->kv_policy) ? slots_allocated_peak(c, r)
+                                                         : peak_used(c, r) * block_bytes(c))
 
 static double slo_attainment(const struct serve_config *c, const struct serve_result *r)
 {
@@ -296,12 +335,21 @@ static double energy_per_token(const struct serve_config *c, const struct serve_
     return c->hardware->power_w * all_gpus(c) * busy_fraction(c, r) / tokens_per_s;
 }
 
+// Slots take all memory from the start: what fills is the cells.
+static double memory_share(const struct serve_config *c, const struct serve_result *r)
+{
+    if (!kv_policy_has_slots(c->kv_policy)) {
+        return usage_mean(c, r);
+    }
+    return window_mean(r, of_live) / (usable_blocks(c) * c->replica_count);
+}
+
 // What is left on average of the limit that is used most: seats, KV pool, or tokens of a step.
 static double spare_share(const struct serve_config *c, const struct serve_result *r)
 {
     double seats = running_mean(c, r) / ((double)c->sched.max_num_seqs * c->replica_count);
     double tokens = computed_tokens(c, r) / (steps(c, r) * (double)c->sched.max_num_batched_tokens);
-    return 1 - fmax(fmax(seats, usage_mean(c, r)), tokens);
+    return 1 - fmax(fmax(seats, memory_share(c, r)), tokens);
 }
 
 struct figure {

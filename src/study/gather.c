@@ -2,6 +2,7 @@
 
 #include "kv/ledger.h"
 #include "kv/paged.h"
+#include "kv/reserve.h"
 
 #include <math.h>
 #include <string.h>
@@ -75,7 +76,7 @@ static void gather_pool(const struct serve_config *config, struct record_run *ou
     record_set_integer(out, RECORD_KV_POOL_TOKENS, config->pool_blocks / tables * block);
     record_set_integer(out, RECORD_KV_USABLE_TOKENS, usable / tables * block);
     record_set_integer(out, RECORD_KV_POOL_BYTES,
-                       config->pool_blocks * pool.tables.block_bytes * config->replica_count);
+                       kv_paged_pool_bytes(&pool) * config->replica_count);
     record_set_integer(out, RECORD_KV_REPLICATION, config->layout.kv_replication);
     record_set_integer(out, RECORD_LOWER_BOUND_BYTES_PER_TOKEN,
                        (int64_t)config->layout.lower_bound_bytes_per_token);
@@ -141,6 +142,26 @@ static void round_within_pool(struct kv_ledger *ledger)
     }
 }
 
+void study_add_means(const struct serve_integrals *window, double ticks,
+                     struct kv_paged_means *means)
+{
+    means->live_tokens += base_i128_to_double(window->live_tokens) / ticks;
+    means->sequences += base_i128_to_double(window->running) / ticks;
+    means->used_blocks += base_i128_to_double(window->used_blocks) / ticks;
+    means->shared_blocks += base_i128_to_double(window->shared_blocks) / ticks;
+    means->cached_blocks += base_i128_to_double(window->cached_blocks) / ticks;
+    means->promised_tokens += base_i128_to_double(window->promised_tokens) / ticks;
+    means->fragmented_blocks += base_i128_to_double(window->fragmented_blocks) / ticks;
+    means->loading_blocks += base_i128_to_double(window->loading_blocks) / ticks;
+    means->kept_sequences += base_i128_to_double(window->kept_sequences) / ticks;
+    for (size_t w = 0; w < KV_WINDOWS_MAX; w++) {
+        means->visible_tokens[w] += base_i128_to_double(window->visible_tokens[w]) / ticks;
+        means->dropped_blocks[w] += base_i128_to_double(window->dropped_blocks[w]) / ticks;
+        means->kept_visible_tokens[w] +=
+            base_i128_to_double(window->kept_visible_tokens[w]) / ticks;
+    }
+}
+
 // A mean ledger: each line rounded, free takes the rest, so that the mean adds up too.
 static void mean_ledger(const struct study_replications *replications, size_t replica,
                         struct kv_ledger *out)
@@ -149,27 +170,23 @@ static void mean_ledger(const struct study_replications *replications, size_t re
     struct kv_paged_means means = {.live_tokens = 0};
     for (size_t i = 0; i < replications->count; i++) {
         const struct serve_result *result = &replications->at[i].result;
-        const struct serve_integrals *window = &result->replicas[replica].window;
         double ticks = base_i128_to_double(result->window_ticks) * (double)replications->count;
         if (ticks > 0) {
-            means.live_tokens += base_i128_to_double(window->live_tokens) / ticks;
-            means.sequences += base_i128_to_double(window->running) / ticks;
-            means.used_blocks += base_i128_to_double(window->used_blocks) / ticks;
-            means.shared_blocks += base_i128_to_double(window->shared_blocks) / ticks;
-            means.cached_blocks += base_i128_to_double(window->cached_blocks) / ticks;
-            means.promised_tokens += base_i128_to_double(window->promised_tokens) / ticks;
-            means.fragmented_blocks += base_i128_to_double(window->fragmented_blocks) / ticks;
-            means.loading_blocks += base_i128_to_double(window->loading_blocks) / ticks;
-            for (size_t w = 0; w < KV_WINDOWS_MAX; w++) {
-                means.visible_tokens[w] += base_i128_to_double(window->visible_tokens[w]) / ticks;
-                means.dropped_blocks[w] += base_i128_to_double(window->dropped_blocks[w]) / ticks;
-            }
+            study_add_means(&result->replicas[replica].window, ticks, &means);
         }
     }
     struct kv_paged pool;
     serve_config_pool(config, &pool);
     kv_paged_mean_ledger(&pool, &means, out);
     round_within_pool(out);
+}
+
+// As a replication notes its own peak.
+static bool is_higher(const struct serve_config *config, const struct kv_paged_state *a,
+                      const struct kv_paged_state *b)
+{
+    return kv_policy_has_slots(config->kv_policy) ? a->live_tokens > b->live_tokens
+                                                  : a->used_blocks > b->used_blocks;
 }
 
 static void gather_ledger(const struct study_replications *replications, struct record_run *out)
@@ -183,7 +200,7 @@ static void gather_ledger(const struct study_replications *replications, struct 
         const struct serve_replica_result *most = &replications->at[0].result.replicas[r];
         for (size_t i = 1; i < replications->count; i++) {
             const struct serve_replica_result *other = &replications->at[i].result.replicas[r];
-            most = other->peak.used_blocks > most->peak.used_blocks ? other : most;
+            most = is_higher(config, &other->peak, &most->peak) ? other : most;
         }
         struct kv_paged pool;
         serve_config_pool(config, &pool);

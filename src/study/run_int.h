@@ -52,6 +52,9 @@ void study_judge_stability(const struct study_replications *replications, struct
 bool study_is_overloaded(const struct study_replications *replications);
 bool study_any_has_status(const struct study_replications *replications, enum serve_status status);
 
+/* A window's integrals as means over `ticks` are added to `means`. */
+void study_add_means(const struct serve_integrals *window, double ticks,
+                     struct kv_paged_means *means);
 /* Sums over replicas of a replication's window, as doubles of seconds x unit. */
 double study_window_s(const struct serve_result *result);
 double study_seconds(base_i128 ticks);

@@ -1,7 +1,9 @@
 #include "study/size.h"
 
 #include "base/units.h"
+#include "kv/cells_ledger.h"
 #include "kv/hold.h"
+#include "kv/tables.h"
 #include "study/size_int.h"
 
 #include <math.h>
@@ -169,16 +171,25 @@ static void add_groups(const struct serve_config *config, struct base_arena *are
 
 /* ---- contexts ---- */
 
+// So many slots are served, each with so many tokens; nobody has been there before. Beyond what fits the lines are what the
+// tokens would take.
 static void fill_cells_ledger(const struct serve_config *config, int64_t tokens, int64_t sequences,
                               struct kv_ledger *ledger)
 {
-    const struct kv_waterfall *waterfall = &config->waterfall;
-    kv_hold_ledger(&config->waterfall.layout, &waterfall->pages, tokens, sequences, ledger);
-    // All cells are there from the start: what holds no token yet is promised to whoever comes.
-    ledger->block_rounding_bytes = ledger->out_of_window_bytes = ledger->padded_bytes = 0;
-    ledger->reserved_bytes = 0;
-    int64_t rest = waterfall->kv_pool_bytes - kv_ledger_allocated_bytes(ledger);
-    ledger->reserved_bytes = rest > 0 ? rest : 0;
+    const struct spec_kv_layout *layout = &config->waterfall.layout;
+    struct kv_cells_content content = {.live_tokens = (long double)tokens * sequences,
+                                       .sequences = (long double)sequences};
+    for (size_t i = 0; i < layout->group_count; i++) {
+        const struct spec_kv_slot *slot = &layout->groups[i];
+        struct kv_window window = {.kind = slot->kind, .tokens = slot->window_tokens};
+        int64_t seen =
+            slot->window_tokens > 0 ? kv_window_visible_tokens(&window, tokens, 1) : tokens;
+        content.seen_tokens[i] = (long double)seen * sequences;
+    }
+    long double lines[KV_LEDGER_LINE_COUNT];
+    kv_cells_lines(&config->waterfall.cells, layout, &content, lines);
+    for (size_t line = 0; line < KV_LEDGER_LINE_COUNT; line++)
+        kv_ledger_set_line(ledger, line, llroundl(fmaxl(0, lines[line])));
 }
 
 static int64_t state_pool_bytes(const struct kv_waterfall *waterfall)

@@ -49,6 +49,11 @@ bool case_is_orca(const struct json_value *root)
     return is_of(root, "orca");
 }
 
+bool case_is_llama_cpp(const struct json_value *root)
+{
+    return is_of(root, "llama_cpp");
+}
+
 static bool only_known(const struct json_value *object, const char *const known[], char *why,
                        size_t why_bytes)
 {
@@ -120,6 +125,31 @@ static bool read_orca(const struct json_value *json, struct ref_engine *engine, 
     return only_known(json, known, why, why_bytes);
 }
 
+static bool read_llama_cpp(const struct json_value *json, struct ref_engine *engine, char *why,
+                           size_t why_bytes)
+{
+    static const char *const known[] = {"kind",       "cells",        "slots",
+                                        "unified",    "ring_cells",   "sliding_window",
+                                        "batch_size", "ubatch_size",  "max_model_len",
+                                        "similarity", "cache_prompt", NULL};
+    *engine = (struct ref_engine){
+        .kind = REF_LLAMA_CPP,
+        .block_size = 1,
+        .num_blocks = json_int(json, "cells", 0),
+        .max_num_seqs = json_int(json, "slots", 1),
+        .shares_cells = json_bool(json, "unified", false),
+        .sliding_window = json_int(json, "sliding_window", 0),
+        .ring_cells = json_int(json, "ring_cells", 0),
+        .max_model_len = json_int(json, "max_model_len", 0),
+        .max_num_batched_tokens = json_int(json, "batch_size", 2048),
+        .pass_tokens = json_int(json, "ubatch_size", 512),
+        .enable_prefix_caching = json_bool(json, "cache_prompt", true),
+    };
+    read_fraction(json_text(json, "similarity", "0.1"), &engine->similarity_num,
+                  &engine->similarity_den);
+    return only_known(json, known, why, why_bytes);
+}
+
 static bool read_engine(const struct json_value *json, struct ref_engine *engine, char *why,
                         size_t why_bytes)
 {
@@ -147,6 +177,9 @@ static bool read_engine(const struct json_value *json, struct ref_engine *engine
     const char *const old = "old";
     if (strcmp(json_text(json, "kind", ""), "orca") == 0) {
         return read_orca(json, engine, why, why_bytes);
+    }
+    if (strcmp(json_text(json, "kind", ""), "llama_cpp") == 0) {
+        return read_llama_cpp(json, engine, why, why_bytes);
     }
     *engine = (struct ref_engine){
         .block_size = json_int(json, "block_size", 16),

@@ -23,6 +23,7 @@ struct case_text {
 /* True if the case is of the engine that the reference knows. */
 bool case_is_vllm_v1(const struct json_value *root);
 bool case_is_orca(const struct json_value *root);
+bool case_is_llama_cpp(const struct json_value *root);
 
 /*
  * Reads `root`'s member "input". Returns false, with the reason in `why`, if it has a key that is

@@ -42,8 +42,27 @@ static void add_orca(struct case_text *text, const struct ref_engine *engine)
     case_text_add(text, "  switch: {static_batch: %s}\n", truth(engine->is_static));
 }
 
+static void add_llama_cpp(struct case_text *text, const struct ref_engine *engine)
+{
+    case_text_add(text, "engine:\n  profile: llama.cpp\n");
+    case_text_add(text, "  kv_policy: %s\n", engine->shares_cells ? "cells" : "slots");
+    case_text_add(text, "  num_gpu_blocks_override: %lld\n", (long long)engine->num_blocks);
+    case_text_add(text, "  max_model_len: %lld\n", (long long)engine->max_model_len);
+    case_text_add(text, "  parallel: %lld\n", (long long)engine->max_num_seqs);
+    case_text_add(text, "  batch_size: %lld\n", (long long)engine->max_num_batched_tokens);
+    case_text_add(text, "  ubatch_size: %lld\n", (long long)engine->pass_tokens);
+    case_text_add(text, "  slot_prompt_similarity: %lld.%lld\n",
+                  (long long)(engine->similarity_num / engine->similarity_den),
+                  (long long)(engine->similarity_num % engine->similarity_den));
+    case_text_add(text, "  enable_prefix_caching: %s\n", truth(engine->enable_prefix_caching));
+}
+
 static void add_engine(struct case_text *text, const struct ref_engine *engine)
 {
+    if (engine->kind == REF_LLAMA_CPP) {
+        add_llama_cpp(text, engine);
+        return;
+    }
     if (engine->kind == REF_ORCA) {
         add_orca(text, engine);
         return;
@@ -205,6 +224,9 @@ bool case_write_scenario(const struct ref_input *input)
         if (input->requests[i].after >= 0) {
             return false;
         }
+    }
+    if (input->engine.kind == REF_LLAMA_CPP && input->engine.sliding_window > 0) {
+        return false; // layers with and without a window, in rings of the case's own length
     }
     struct case_text scenario = {0}, trace = {0};
     if (input->engine.sliding_window > 0) {

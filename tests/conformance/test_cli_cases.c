@@ -92,7 +92,7 @@ static void check_case(const char *path, struct counts *counts)
 {
     struct json_value *root = json_read_file(path);
     ck_assert_msg(root != NULL, "%s cannot be read", path);
-    if (!case_is_vllm_v1(root) && !case_is_orca(root)) {
+    if (!case_is_vllm_v1(root) && !case_is_orca(root) && !case_is_llama_cpp(root)) {
         json_free(root);
         return;
     }

@@ -62,7 +62,7 @@ static enum kind check_case(const char *path)
     struct json_value *root = json_read_file(path);
     ck_assert_msg(root != NULL, "%s cannot be read", path);
     enum kind kind = OF_ANOTHER_ENGINE;
-    if (case_is_vllm_v1(root) || case_is_orca(root)) {
+    if (case_is_vllm_v1(root) || case_is_orca(root) || case_is_llama_cpp(root)) {
         struct ref_input input;
         char why[256] = "";
         ck_assert_msg(case_read_input(root, &input, why, sizeof why), "%s: %s", path, why);

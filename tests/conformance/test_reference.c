@@ -61,6 +61,11 @@ static const char *const own_cases[] = {
     "orca-max",
     "orca-no-cache",
     "orca-static",
+    "llama-cells-clear",
+    "llama-cells-fail",
+    "llama-slots",
+    "llama-slots-oldest",
+    "llama-slots-window",
     "priority",
     "priority-async",
     "priority-v010",
@@ -86,8 +91,8 @@ static void check_case(const char *folder, const char *name)
 {
     struct json_value *root = read_case(folder, name);
     ck_assert_msg(root != NULL, "%s/%s.json cannot be read", folder, name);
-    ck_assert_msg(case_is_vllm_v1(root) || case_is_orca(root), "%s is no case of vllm_v1 or orca",
-                  name);
+    ck_assert_msg(case_is_vllm_v1(root) || case_is_orca(root) || case_is_llama_cpp(root),
+                  "%s is no case of vllm_v1, orca or llama_cpp", name);
     struct ref_input input;
     struct ref_output output;
     char where[512] = "";

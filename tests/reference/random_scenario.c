@@ -179,6 +179,34 @@ static void draw_orca(const struct draft *draft)
     engine->num_blocks = least + draw(state, 0, one_in(state, 3) ? least * 6 : least * 2);
 }
 
+/* Slots whose streams hold one longest request and little more; windows with rings or without. */
+static void draw_slots(const struct draft *draft)
+{
+    uint64_t *state = draft->state;
+    struct ref_engine *engine = &draft->input->engine;
+    const int64_t longest = engine->max_model_len;
+    engine->kind = REF_LLAMA_CPP;
+    engine->policy = REF_FCFS;
+    engine->async_scheduling = false;
+    engine->block_size = 1;
+    engine->max_num_seqs = draw(state, 1, 5);
+    engine->shares_cells = one_in(state, 2);
+    engine->num_blocks = engine->shares_cells
+                             ? longest + draw(state, 0, longest * engine->max_num_seqs)
+                             : (longest + draw(state, 0, 4)) * engine->max_num_seqs;
+    engine->pass_tokens = one_in(state, 2) ? 0 : draw(state, engine->max_num_seqs, 12);
+    engine->similarity_num = one_in(state, 4) ? 0 : draw(state, 1, 9);
+    engine->similarity_den = 10;
+    engine->sliding_window = one_in(state, 2) ? 0 : draw(state, 2, longest);
+    if (engine->sliding_window > 0 && one_in(state, 2)) {
+        const int64_t sequences = engine->shares_cells ? engine->max_num_seqs : 1;
+        engine->ring_cells = engine->sliding_window * sequences + draw(state, 1, 6);
+        const int64_t stream =
+            engine->num_blocks / (engine->shares_cells ? 1 : engine->max_num_seqs);
+        engine->ring_cells = engine->ring_cells < stream ? engine->ring_cells : 0;
+    }
+}
+
 static void draw_links(uint64_t *state, struct ref_level *level)
 {
     const int64_t slow = one_in(state, 2) ? 100 : 4000;
@@ -410,8 +438,8 @@ static void draw_requests(const struct draft *draft)
 {
     uint64_t *state = draft->state;
     struct ref_input *input = draft->input;
-    const bool is_long =
-        has(draft, RANDOM_EVICTION) || has(draft, RANDOM_RADIX) || has(draft, RANDOM_SEQUENCES);
+    const bool is_long = has(draft, RANDOM_EVICTION) || has(draft, RANDOM_RADIX) ||
+                         has(draft, RANDOM_SEQUENCES) || has(draft, RANDOM_SLOTS);
     input->request_count = draw(state, 2, is_long ? 24 : 12);
     input->requests = ref_alloc((size_t)input->request_count, sizeof(*input->requests));
     const int64_t clients = min64(draw(state, 1, 5), input->request_count);
@@ -448,6 +476,9 @@ void random_scenario(uint64_t seed, uint32_t features, struct ref_input *out)
     draw_engine(&draft);
     if (has(&draft, RANDOM_ORCA)) {
         draw_orca(&draft);
+    }
+    if (has(&draft, RANDOM_SLOTS)) {
+        draw_slots(&draft);
     }
     if (has(&draft, RANDOM_TIER)) {
         draw_tier(&draft);

@@ -42,6 +42,7 @@ enum random_feature {
     RANDOM_SEQUENCES = 1u << 23,  /* requests for several answers */
     RANDOM_SPARSE =
         1u << 24, /* beside RANDOM_CACHE and windows: only some blocks of them are hashed */
+    RANDOM_SLOTS = 1u << 25, /* llama.cpp: slots of their own or shared cells; passes, windows */
     RANDOM_TABLES =
         1u << 20 /* several block tables: full, windows, chunks; without a cache also states and
                                 windows that the engine ignores */

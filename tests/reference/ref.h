@@ -1,5 +1,5 @@
 /*
- * ref.h - a slow, naive reference of the vLLM V1 scheduler, and of Orca's and FasterTransformer's.
+ * ref.h - a slow, naive reference of the vLLM V1 scheduler, of Orca's and FasterTransformer's, and of llama.cpp's server.
  *
  * It answers "what does the engine do at every step?" in the plainest way there is: arrays of
  * blocks, one request after the other, every sum counted anew at every step. It shares no code
@@ -75,7 +75,7 @@ enum ref_eviction {
  * one. */
 enum ref_misfit { REF_MISFIT_STOP, REF_MISFIT_SKIP };
 
-enum ref_kind { REF_VLLM_V1, REF_ORCA };
+enum ref_kind { REF_VLLM_V1, REF_ORCA, REF_LLAMA_CPP };
 
 /* Orca: what a request is promised when it is admitted. GROW: only that all could become as long as they may, blocks are
  * taken as tokens come. DOUBLE: the same, blocks of one token, always a power of two of them. KEEP_NOTHING: no memory, everything is computed again at each step. */
@@ -158,6 +158,14 @@ struct ref_engine {
      * lasts so many ticks longer for each token that its turn moved: of what had been computed by turns before. */
     bool compacts;
     int64_t ticks_per_moved_token;
+    /* llama.cpp: max_num_seqs slots, blocks of one token (cells), num_blocks of them; divided evenly, or shared. A batch has
+     * max_num_batched_tokens and is computed pass_tokens at a time (0 = at once). With a sliding_window there are as many
+     * layers again that have it, in all cells or in rings of so many. */
+    bool shares_cells;
+    int64_t pass_tokens;
+    int64_t similarity_num,
+        similarity_den;             /* share of a prompt that the slot must keep more than */
+    int64_t ring_cells;             /* of a stream; 0 = windows keep all cells */
     int64_t block_size;             /* tokens per block, at least 1 */
     int64_t num_blocks;             /* with the null block, which Orca does not have */
     int64_t max_model_len;          /* tokens */

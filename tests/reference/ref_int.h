@@ -8,6 +8,7 @@
 
 #include "reference/ref.h"
 
+#define REF_NO_SLOT ((int64_t)-1)
 #define REF_NO_BLOCK ((int64_t)-1) /* the null block in a request's table */
 
 /* ---- memory that is there, or the process ends ---- */
@@ -131,6 +132,28 @@ struct ref_tier_state {
     int64_t flush; /* transfer that the coming step must wait for, or -1 */
 };
 
+/* ---- slots and cells ---- */
+
+struct ref_cell {
+    int64_t slot; /* whose token it holds, or REF_NO_SLOT */
+    int64_t position, token;
+};
+
+struct ref_slot {
+    int64_t request; /* that it serves, or REF_NO_SLOT */
+    int64_t last_release;
+    struct ref_list ring; /* positions that its window still has */
+};
+
+struct ref_slots {
+    struct ref_slot *at;
+    int64_t count;
+    struct ref_cell *cells;
+    int64_t cell_count;
+    int64_t releases;
+    int64_t peak_tokens; /* of requests that are served */
+};
+
 /* ---- the radix tree ---- */
 
 struct ref_tree {
@@ -165,6 +188,7 @@ struct ref_request {
     int64_t outputs;      /* tokens delivered */
     int64_t computed;     /* tokens whose KV is there, those of batches in flight included */
     int64_t placeholders; /* tokens that batches in flight will emit */
+    int64_t slot;         /* llama.cpp: that serves it, or REF_NO_SLOT */
     int64_t life; /* counts preemptions: a batch in flight of a former life owes no placeholder */
     int64_t highest;                        /* end of the positions ever computed or hit */
     int64_t hashed_blocks;                  /* leading blocks that are hashed, or null */
@@ -218,6 +242,7 @@ struct ref_state {
     struct ref_request *requests;
     struct ref_tier_state tier;
     struct ref_tree tree;
+    struct ref_slots slots;
     struct ref_list running, waiting; /* request indices; waiting: head = 0 */
     struct ref_list
         aside; /* waiting too: loading, loaded or put off by the tier; fcfs: before all others */
@@ -235,6 +260,7 @@ struct ref_state {
 struct ref_turn {
     struct ref_batch batch;
     struct ref_list admitted;
+    struct ref_list failed; /* the engine gave them up */
     int64_t budget;
     int64_t moved_tokens;
     bool preempted_any;
@@ -350,6 +376,15 @@ int64_t ref_tier_loading_blocks(const struct ref_state *state);
 void ref_orca_decide(struct ref_state *state, struct ref_turn *turn);
 void ref_orca_ledger(const struct ref_state *state, int64_t lines[REF_LINES]);
 bool ref_orca_can_start(const struct ref_engine *engine);
+
+/* The same for llama.cpp, see ref_slots.c; and how long a batch takes, pass by pass, which has been counted as computed. */
+void ref_slots_begin(struct ref_state *state);
+void ref_slots_release(struct ref_state *state);
+void ref_slots_decide(struct ref_state *state, struct ref_turn *turn);
+void ref_slots_leave(struct ref_state *state, struct ref_request *request);
+void ref_slots_ledger(const struct ref_state *state, int64_t lines[REF_LINES]);
+int64_t ref_slots_kept(const struct ref_state *state);
+int64_t ref_slots_ticks(const struct ref_state *state, const struct ref_batch *batch);
 
 /* The ledger at this instant, in tokens. */
 void ref_ledger_count(const struct ref_state *state, int64_t lines[REF_LINES]);

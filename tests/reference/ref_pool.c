@@ -66,11 +66,11 @@ void ref_list_free(struct ref_list *list)
 
 void ref_pool_init(struct ref_pool *pool, const struct ref_engine *engine)
 {
-    *pool =
-        (struct ref_pool){.block_size = engine->block_size,
-                          .free_order = engine->free_order,
-                          .eviction = engine->eviction,
-                          .block_count = engine->num_blocks - (engine->kind == REF_ORCA ? 0 : 1)};
+    *pool = (struct ref_pool){.block_size = engine->block_size,
+                              .free_order = engine->free_order,
+                              .eviction = engine->eviction,
+                              .block_count =
+                                  engine->num_blocks - (engine->kind == REF_VLLM_V1 ? 1 : 0)};
     pool->blocks = ref_alloc((size_t)pool->block_count, sizeof(*pool->blocks));
     for (int64_t i = 0; i < pool->block_count; i++) {
         pool->blocks[i].link = -1;

@@ -373,6 +373,9 @@ static void fill_row(struct ref_state *state, struct ref_turn *turn, struct ref_
     step->used_blocks =
         state->pool.block_count - ref_free_blocks(state) - ref_tier_loading_blocks(state);
     step->cached_idle_blocks = ref_pool_idle_cached(&state->pool) + ref_tree_idle(state);
+    if (state->engine->kind == REF_LLAMA_CPP) {
+        step->cached_idle_blocks = ref_slots_kept(state);
+    }
     ref_ledger_count(state, step->ledger_tokens);
 }
 
@@ -387,14 +390,34 @@ static struct ref_step *new_row(struct ref_state *state)
     return &output->steps[output->step_count];
 }
 
+/* Where all memory is taken from the start: when most of it has tokens of requests. */
+static void note_peak(struct ref_state *state, const struct ref_step *step)
+{
+    struct ref_totals *totals = &state->output->totals;
+    int64_t *most = &totals->peak_used_blocks, now = step->used_blocks;
+    if (state->engine->kind == REF_LLAMA_CPP) {
+        most = &state->slots.peak_tokens;
+        now = 0;
+        for (int64_t i = 0; i < state->running.count; i++) {
+            now += state->requests[state->running.at[i]].computed;
+        }
+    }
+    if (now > *most) {
+        *most = now;
+        totals->peak_used_blocks = step->used_blocks;
+    }
+}
+
 static void launch(struct ref_state *state, struct ref_turn *turn)
 {
     struct ref_output *output = state->output;
     struct ref_step *step = new_row(state);
     ref_tier_store(state, turn);
     advance_requests(state, &turn->batch, &step->shape);
-    const int64_t ticks = ref_step_ticks(state->input, &step->shape) +
-                          state->engine->ticks_per_moved_token * turn->moved_tokens;
+    const int64_t computing = state->engine->kind == REF_LLAMA_CPP
+                                  ? ref_slots_ticks(state, &turn->batch)
+                                  : ref_step_ticks(state->input, &step->shape);
+    const int64_t ticks = computing + state->engine->ticks_per_moved_token * turn->moved_tokens;
     output->totals.moved_tokens += turn->moved_tokens;
     if (ticks < 1) {
         fprintf(stderr, "reference: a step without duration\n");
@@ -412,8 +435,26 @@ static void launch(struct ref_state *state, struct ref_turn *turn)
     turn->batch.end_ticks = step->end_ticks;
     state->in_flight[state->in_flight_count++] = turn->batch;
     fill_row(state, turn, step);
-    if (step->used_blocks > output->totals.peak_used_blocks) {
-        output->totals.peak_used_blocks = step->used_blocks;
+    note_peak(state, step);
+}
+
+/* The clients of those whom the engine gave up are told, and with them go all their other answers. */
+static void conclude_failed(struct ref_state *state, const struct ref_turn *turn)
+{
+    for (int64_t i = 0; i < turn->failed.count; i++) {
+        const int64_t first = ref_first_answer(state->input, turn->failed.at[i]);
+        const int64_t end = ref_end_of_answers(state->input, first);
+        if (state->requests[first].out->outcome != REF_PENDING) {
+            continue;
+        }
+        for (int64_t k = first; k < end; k++) {
+            struct ref_request *answer = &state->requests[k];
+            if (answer->where == REF_WAITING) {
+                ref_waiting_remove(state, answer);
+            }
+            answer->where = REF_OVER;
+        }
+        conclude(state, &state->requests[first], REF_ABORTED);
     }
 }
 
@@ -431,6 +472,9 @@ static bool take_turns(struct ref_state *state, bool has_completed)
         remove_gone(state);
         struct ref_turn turn;
         ref_turn_decide(state, &turn);
+        conclude_failed(state, &turn);
+        const bool any_out = turn.preempted_any || turn.failed.count > 0;
+        ref_list_free(&turn.failed);
         if (turn.batch.count > 0) {
             launch(state, &turn);
             continue;
@@ -439,7 +483,7 @@ static bool take_turns(struct ref_state *state, bool has_completed)
         ref_list_free(&turn.admitted);
         ref_tier_launch_nothing(state);
         state->waits_for_oldest = state->in_flight_count > 0;
-        if (!turn.preempted_any || state->waits_for_oldest) {
+        if (!any_out || state->waits_for_oldest) {
             return true;
         }
         if (++empty_turns > 2 * state->input->request_count + 8) {
@@ -554,7 +598,7 @@ static bool input_makes_sense(const struct ref_input *input)
             return false;
         }
     }
-    return engine->block_size >= 1 && engine->num_blocks >= (engine->kind == REF_ORCA ? 1 : 2) &&
+    return engine->block_size >= 1 && engine->num_blocks >= (engine->kind == REF_VLLM_V1 ? 2 : 1) &&
            engine->max_model_len >= 1 && engine->max_num_batched_tokens >= 1 &&
            engine->max_num_seqs >= 1 && engine->long_prefill_token_threshold >= 0 &&
            engine->sliding_window >= 0 && engine->watermark_num >= 0 && engine->watermark_den >= 0;
@@ -566,8 +610,13 @@ static bool can_start(const struct ref_engine *engine, struct ref_output *output
     if (engine->kind == REF_ORCA && ref_orca_can_start(engine)) {
         return true;
     }
-    if (engine->skip_startup_check ||
-        (engine->kind == REF_VLLM_V1 && needed <= engine->num_blocks - 1)) {
+    if (engine->kind == REF_LLAMA_CPP) {
+        const int64_t streams = engine->shares_cells ? 1 : engine->max_num_seqs;
+        if (engine->num_blocks / streams >= engine->max_model_len) {
+            return true;
+        }
+    } else if (engine->skip_startup_check ||
+               (engine->kind == REF_VLLM_V1 && needed <= engine->num_blocks - 1)) {
         return true;
     }
     output->verdict = REF_CANNOT_START;
@@ -583,6 +632,7 @@ static void begin(struct ref_state *state, const struct ref_input *input, struct
         .input = input, .engine = &input->engine, .output = output, .tier.flush = -1};
     ref_pool_init(&state->pool, &input->engine);
     ref_tree_init(state);
+    ref_slots_begin(state);
     ref_tier_begin(state);
     state->table_count = ref_engine_tables(&input->engine, state->tables);
     state->requests = ref_alloc((size_t)input->request_count, sizeof(*state->requests));
@@ -591,6 +641,7 @@ static void begin(struct ref_state *state, const struct ref_input *input, struct
     for (int64_t i = 0; i < input->request_count; i++) {
         struct ref_request *request = &state->requests[i];
         request->index = i;
+        request->slot = REF_NO_SLOT;
         request->in = &input->requests[i];
         request->out = &output->requests[i];
         *request->out = (struct ref_request_out){.arrival_ns = REF_NEVER,
@@ -653,6 +704,7 @@ static void end(struct ref_state *state)
     ref_list_free(&state->preempted);
     ref_pool_release(&state->pool);
     ref_tree_release(state);
+    ref_slots_release(state);
 }
 
 int ref_run(const struct ref_input *input, struct ref_output *output)

@@ -132,7 +132,7 @@ static bool is_retained(const struct ref_state *state, const struct ref_request 
 
 void ref_request_hash(struct ref_state *state, struct ref_request *request, int64_t tokens)
 {
-    if (!state->engine->enable_prefix_caching) {
+    if (!state->engine->enable_prefix_caching || state->engine->kind == REF_LLAMA_CPP) {
         return;
     }
     if (state->engine->is_radix) {
@@ -156,11 +156,18 @@ void ref_request_hash(struct ref_state *state, struct ref_request *request, int6
 
 int64_t ref_free_blocks(const struct ref_state *state)
 {
+    if (state->engine->kind == REF_LLAMA_CPP) {
+        return ref_slots_kept(state);
+    }
     return state->pool.free.count + ref_tree_idle(state);
 }
 
 void ref_request_release(struct ref_state *state, struct ref_request *request, bool has_ended)
 {
+    if (state->engine->kind == REF_LLAMA_CPP) {
+        ref_slots_leave(state, request);
+        return;
+    }
     if (state->engine->is_radix) {
         ref_tree_leave(state, request, has_ended);
         return;
@@ -238,6 +245,10 @@ void ref_ledger_count(const struct ref_state *state, int64_t lines[REF_LINES])
 {
     if (state->engine->kind == REF_ORCA) {
         ref_orca_ledger(state, lines);
+        return;
+    }
+    if (state->engine->kind == REF_LLAMA_CPP) {
+        ref_slots_ledger(state, lines);
         return;
     }
     const struct ref_pool *pool = &state->pool;

@@ -651,6 +651,10 @@ void ref_turn_decide(struct ref_state *state, struct ref_turn *turn)
         ref_orca_decide(state, turn);
         return;
     }
+    if (state->engine->kind == REF_LLAMA_CPP) {
+        ref_slots_decide(state, turn);
+        return;
+    }
     *turn = (struct ref_turn){.budget = state->engine->max_num_batched_tokens};
     if (state->engine->is_radix) {
         ref_tree_enter_all(state);

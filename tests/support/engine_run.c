@@ -210,6 +210,41 @@ static void fill_tables(const struct ref_engine *engine, struct serve_config *ou
     }
 }
 
+// Layers of one byte a token that see everything, and with a window as many that have it.
+static void fill_slots(const struct ref_engine *engine, struct serve_config *out)
+{
+    struct spec_kv_layout *layout = &out->layout;
+    struct kv_cells *cells = &out->cells;
+    out->scheduler = &sched_llama_cpp;
+    out->kv_policy = engine->shares_cells ? KV_CELLS : KV_SLOTS;
+    out->slot_prompt_similarity =
+        (struct base_rational){engine->similarity_num, engine->similarity_den};
+    out->tables = (struct kv_tables){
+        .block_tokens = 1, .block_bytes = 1, .growing_tables = 1, .full_tables = 1};
+    if (engine->sliding_window > 0) {
+        struct spec_kv_slot *slot = &layout->groups[layout->group_count++];
+        *slot = layout->groups[0];
+        slot->kind = SPEC_KV_SLIDING;
+        slot->window_tokens = (uint32_t)engine->sliding_window;
+        out->tables.windows[out->tables.window_count++] =
+            (struct kv_window){.kind = SPEC_KV_SLIDING, .tokens = engine->sliding_window};
+    }
+    kv_cells_make(layout,
+                  &(struct kv_cells_options){.ctx_tokens = engine->num_blocks,
+                                             .parallel = (uint32_t)engine->max_num_seqs,
+                                             .unified = engine->shares_cells,
+                                             .swa_full = true,
+                                             .ubatch_tokens = 1,
+                                             .pad_tokens = 1},
+                  cells);
+    if (engine->ring_cells > 0) {
+        struct kv_cells_group *ring = &cells->groups[1];
+        cells->bytes += (engine->ring_cells - ring->cells) * ring->streams * ring->row_bytes;
+        cells->pool_bytes = cells->bytes;
+        ring->cells = engine->ring_cells;
+    }
+}
+
 static void fill_tiers(const struct ref_tier *tier, struct sched_tier_options *out)
 {
     static const enum sched_store stores[] = {SCHED_STORE_THROUGH, SCHED_STORE_LOOKUPS,
@@ -256,7 +291,7 @@ static void fill_config(const struct ref_input *input, struct cost_options *cost
                                                 .per_decode_seq_ns = (double)input->step.c / ns,
                                                 .per_context_token_ns = (double)input->step.d / ns};
     *out = (struct serve_config){.pool_blocks = engine->num_blocks,
-                                 .reserved_blocks = engine->kind == REF_ORCA ? 0 : 1,
+                                 .reserved_blocks = engine->kind == REF_VLLM_V1 ? 1 : 0,
                                  .kv_eviction = (enum kv_eviction)engine->eviction,
                                  .replica_count = 1};
     if (engine->is_radix) {
@@ -285,7 +320,9 @@ static void fill_config(const struct ref_input *input, struct cost_options *cost
                                                   .lower_bound_bytes = 1,
                                                   .slot_bytes = 1,
                                                   .block_bytes = (uint64_t)engine->block_size};
-    if (engine->sliding_window > 0 || engine->table_count > 0) {
+    if (engine->kind == REF_LLAMA_CPP) {
+        fill_slots(engine, out);
+    } else if (engine->sliding_window > 0 || engine->table_count > 0) {
         fill_tables(engine, out);
     }
     out->sched = (struct sched_options){
@@ -295,6 +332,7 @@ static void fill_config(const struct ref_input *input, struct cost_options *cost
         .long_prefill_token_threshold = engine->long_prefill_token_threshold,
         .block_size = engine->block_size,
         .static_batch = engine->is_static,
+        .pass_tokens = engine->pass_tokens,
         .enable_chunked_prefill = engine->enable_chunked_prefill,
         .async_scheduling = engine->async_scheduling,
         .enable_prefix_caching = engine->enable_prefix_caching,
@@ -604,6 +642,10 @@ static void compare_tables(struct diff *diff, const struct ref_input *input,
         size_t w = kv_tables_window_of(&pool.tables, slot);
         if (w < pool.tables.window_count) {
             bool gives_back = pool.tables.windows[w].table_count > 0;
+            bool has_ring = input->engine.ring_cells > 0; // then nobody holds what is not seen
+            if (has_ring) {
+                continue;
+            }
             base_i128 gone = gives_back ? whole->dropped_blocks[w] * pool.block_tokens : 0;
             beyond +=
                 (whole->live_tokens - gone - whole->visible_tokens[w]) * (int64_t)slot->slot_bytes;
@@ -653,6 +695,16 @@ static void compare_tiers(struct diff *diff, const struct ref_totals *expected,
     compare_wide(diff, "time stalled", expected->stall_ticks, replica->stall_ticks);
 }
 
+// What is kept idle; by slots in the layers with a window too.
+static base_i128 cached_tokens(const struct ref_input *input, const struct serve_integrals *whole)
+{
+    base_i128 tokens = whole->cached_blocks * input->engine.block_size;
+    if (input->engine.kind != REF_LLAMA_CPP || input->engine.sliding_window == 0) {
+        return tokens;
+    }
+    return tokens + (input->engine.ring_cells > 0 ? whole->kept_visible_tokens[0] : tokens);
+}
+
 void engine_compare_with_reference(const struct ref_input *input, const struct ref_output *expected,
                                    const struct engine_run *run, char *difference, size_t bytes)
 {
@@ -693,7 +745,7 @@ void engine_compare_with_reference(const struct ref_input *input, const struct r
     compare_wide(&diff, "shared", expected->integrals.ledger_tokens[REF_SHARED],
                  whole->shared_blocks * input->engine.block_size);
     compare_wide(&diff, "cached", expected->integrals.ledger_tokens[REF_CACHED],
-                 whole->cached_blocks * input->engine.block_size);
+                 cached_tokens(input, whole));
     bool reserves =
         input->engine.kind == REF_ORCA &&
         (input->engine.reservation <= REF_RESERVE_EXACT || input->engine.reservation == REF_DOUBLE);
@@ -715,7 +767,7 @@ void engine_compare_with_reference(const struct ref_input *input, const struct r
     compare_tiers(&diff, &expected->totals, replica);
     compare_wide(&diff, "held back",
                  expected->integrals.ledger_tokens[REF_HELD_BACK] -
-                     (input->engine.kind == REF_ORCA
+                     (input->engine.kind != REF_VLLM_V1
                           ? 0
                           : expected->integrals.ticks * input->engine.block_size),
                  whole->loading_blocks * input->engine.block_size);

@@ -299,10 +299,43 @@ static void roll_policy(struct dice *dice, struct service *service)
     }
 }
 
+// llama.cpp's slots, with cells of their own or sharing them.
+static void roll_slots(struct dice *dice, struct service *service)
+{
+    struct serve_config *config = &service->config;
+    struct sched_options *sched = &config->sched;
+    if (config->kv_policy != KV_PAGED || !one_in(dice, 4)) {
+        return;
+    }
+    int64_t usable = (config->pool_blocks - config->reserved_blocks) * sched->block_size;
+    int64_t longest = sched->max_model_len;
+    usable = usable > 2 * longest ? usable : 2 * longest;
+    bool is_shared = one_in(dice, 2);
+    int64_t slots = is_shared ? between(dice, 1, 16) : between(dice, 1, usable / longest);
+    service_set_async(service, false);
+    service_set_pool(service, usable + config->reserved_blocks, 1);
+    config->scheduler = &sched_llama_cpp;
+    config->kv_policy = is_shared ? KV_CELLS : KV_SLOTS;
+    config->slot_prompt_similarity = (struct base_rational){between(dice, 0, 5), 10};
+    sched->enable_prefix_caching = one_in(dice, 2);
+    sched->order = SCHED_FCFS;
+    sched->max_num_seqs = slots;
+    sched->pass_tokens = one_in(dice, 2) ? 0 : between(dice, slots, slots + 600);
+    kv_cells_make(&config->layout,
+                  &(struct kv_cells_options){.ctx_tokens = is_shared ? usable : slots * longest,
+                                             .parallel = (uint32_t)slots,
+                                             .unified = is_shared,
+                                             .swa_full = true,
+                                             .ubatch_tokens = 1,
+                                             .pad_tokens = 1},
+                  &config->cells);
+    config->cells.pool_bytes = config->pool_blocks * (int64_t)config->layout.block_bytes;
+}
+
 // A radix tree in place of hashed blocks, with any order of eviction.
 static void roll_tree(struct dice *dice, struct serve_config *config)
 {
-    if (config->sched.enable_prefix_caching && one_in(dice, 3)) {
+    if (config->kv_policy == KV_PAGED && config->sched.enable_prefix_caching && one_in(dice, 3)) {
         config->kv_policy = KV_RADIX;
         config->sched.free_order = SCHED_FREE_NEW;
         config->kv_eviction = (enum kv_eviction)between(dice, KV_EVICT_LRU, KV_EVICT_SLRU);
@@ -384,6 +417,7 @@ void random_service_init(struct random_service *random, uint64_t seed)
     roll_workload(&dice, random);
     roll_statistics(&dice, random);
     roll_policy(&dice, &random->service);
+    roll_slots(&dice, &random->service);
     roll_tree(&dice, &random->service.config);
     roll_tier(&dice, &random->service.config);
     roll_tree_tier(&dice, &random->service.config);

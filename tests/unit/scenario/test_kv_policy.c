@@ -2,6 +2,7 @@
 
 #include "support/check_main.h"
 
+#include "kv/reserve.h"
 #include "sched/sched.h"
 
 #define MODEL "model: {kv_groups: [{kind: full, layers: 1, bytes_per_token: 1}]}\n"
@@ -14,7 +15,7 @@ static void load_engine(struct loaded *loaded, const char *engine)
 {
     char text[2048];
     snprintf(text, sizeof text,
-             MODEL "engine: {num_gpu_blocks_override: 40, max_model_len: 64, %s}\n" REST, engine);
+             MODEL "engine: {num_gpu_blocks_override: 400, max_model_len: 64, %s}\n" REST, engine);
     load_text(loaded, text);
 }
 
@@ -58,6 +59,12 @@ START_TEST(profiles_choose_scheduler_policy_and_place)
         // So does a tree, which is a prefix cache by itself.
         {"profile: vllm-0.19, kv_policy: radix", &sched_vllm_v1, KV_RADIX, KV_ANY_BLOCKS, false},
         {"profile: orca-max, kv_policy: radix", &sched_vllm_v1, KV_RADIX, KV_ANY_BLOCKS, false},
+        // Slots are a scheduler of their own, whoever asks.
+        {"profile: llama.cpp", &sched_llama_cpp, KV_SLOTS, KV_ANY_BLOCKS, false},
+        {"profile: llama.cpp, kv_unified: true", &sched_llama_cpp, KV_CELLS, KV_ANY_BLOCKS, false},
+        {"profile: llama.cpp, kv_policy: cells", &sched_llama_cpp, KV_CELLS, KV_ANY_BLOCKS, false},
+        {"profile: vllm-0.19, kv_policy: slots", &sched_llama_cpp, KV_SLOTS, KV_ANY_BLOCKS, false},
+        {"profile: orca-max, kv_policy: cells", &sched_llama_cpp, KV_CELLS, KV_ANY_BLOCKS, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct loaded loaded;
@@ -67,9 +74,67 @@ START_TEST(profiles_choose_scheduler_policy_and_place)
         ck_assert_int_eq(loaded.config->kv_placement, rows[i].placement);
         ck_assert_int_eq(loaded.config->sched.static_batch, rows[i].is_static);
         bool is_cached = loaded.config->sched.enable_prefix_caching;
-        ck_assert(rows[i].policy == KV_PAGED || is_cached == (rows[i].policy == KV_RADIX));
+        bool may_be_cached = rows[i].policy == KV_PAGED || kv_policy_has_slots(rows[i].policy);
+        ck_assert(may_be_cached || is_cached == (rows[i].policy == KV_RADIX));
         loaded_end(&loaded);
     }
+}
+END_TEST
+
+START_TEST(slots_are_as_many_as_fit)
+{
+    struct loaded loaded;
+    accept(&loaded, "profile: vllm-0.19, kv_policy: slots, max_num_seqs: 1");
+    ck_assert_uint_eq(loaded.config->cells.slots, 1);
+    ck_assert_int_eq(loaded.config->sched.max_num_seqs, 1);
+    ck_assert_int_eq(loaded.config->cells.slot_tokens, loaded.config->sched.max_model_len);
+    ck_assert_int_eq(loaded.config->sched.block_size, 1);
+    ck_assert(!loaded.config->sched.async_scheduling);
+    loaded_end(&loaded);
+    accept(&loaded, "profile: vllm-0.19, kv_policy: slots, max_num_seqs: 100000");
+    int64_t usable = loaded.config->pool_blocks - loaded.config->reserved_blocks;
+    ck_assert_int_eq(loaded.config->sched.max_num_seqs,
+                     usable / loaded.config->sched.max_model_len);
+    loaded_end(&loaded);
+    accept(&loaded, "profile: vllm-0.19, kv_policy: cells, max_num_seqs: 9");
+    ck_assert_uint_eq(loaded.config->cells.slots, 9);
+    ck_assert_int_eq(loaded.config->cells.stream_cells,
+                     loaded.config->pool_blocks - loaded.config->reserved_blocks);
+    loaded_end(&loaded);
+}
+END_TEST
+
+START_TEST(a_batch_is_computed_in_passes)
+{
+    struct loaded loaded;
+    accept(&loaded, "profile: llama.cpp, batch_size: 1024, ubatch_size: 256");
+    ck_assert_int_eq(loaded.config->sched.max_num_batched_tokens, 1024);
+    ck_assert_int_eq(loaded.config->sched.pass_tokens, 256);
+    loaded_end(&loaded);
+    accept(&loaded, "profile: llama.cpp, parallel: 4, batch_size: 128");
+    ck_assert_int_eq(loaded.config->sched.pass_tokens, 128);
+    loaded_end(&loaded);
+}
+END_TEST
+
+START_TEST(slots_have_no_queue_no_blocks_and_no_order)
+{
+    refuse("profile: llama.cpp, kv_policy: paged", "engine.kv_policy", "conflict");
+    refuse("profile: llama.cpp, kv_policy: slots, kv_unified: true", "engine.kv_unified",
+           "conflict");
+    refuse("profile: llama.cpp, block_size: 16", "engine.block_size", "conflict");
+    refuse("profile: llama.cpp, async_scheduling: true", "engine.async_scheduling", "conflict");
+    refuse("profile: llama.cpp, kv_eviction: lru", "engine.kv_eviction", "unused-key");
+    refuse("profile: llama.cpp, scheduling_policy: priority", "engine.scheduling_policy",
+           "unused-key");
+    refuse("profile: llama.cpp, ctx_size: 4096", "engine.ctx_size",
+           "conflict"); // the pool is stated
+    refuse("profile: llama.cpp, parallel: 8, ubatch_size: 4", "engine.max_num_seqs",
+           "out-of-range");
+    refuse("profile: vllm-0.19, kv_policy: slots, batch_size: 512", "engine.batch_size",
+           "unused-key");
+    refuse("profile: vllm-0.19, kv_policy: slots, watermark: 0.01", "engine.watermark",
+           "unused-key");
 }
 END_TEST
 
@@ -174,6 +239,10 @@ START_TEST(the_resolved_scenario_is_one)
         "profile: vllm-0.19, kv_policy: no_cache",
         "profile: vllm-0.19, kv_policy: reserved_pow2, kv_placement: buddy",
         "profile: fastertransformer",
+        "profile: llama.cpp",
+        "profile: llama.cpp, kv_unified: true",
+        "profile: vllm-0.19, kv_policy: slots",
+        "profile: orca-max, kv_policy: cells",
     };
     for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++) {
         struct loaded once, twice;
@@ -192,7 +261,8 @@ START_TEST(the_resolved_scenario_is_one)
 END_TEST
 
 CHECK_MAIN("scenario.kv_policy", profiles_choose_scheduler_policy_and_place, a_tensor_has_no_blocks,
-           a_tree_has_every_order_and_no_queue,
+           slots_are_as_many_as_fit, a_batch_is_computed_in_passes,
+           slots_have_no_queue_no_blocks_and_no_order, a_tree_has_every_order_and_no_queue,
            an_order_of_eviction_replaces_the_order_of_the_queue,
            what_does_not_go_together_is_refused, a_longest_sequence_without_a_buddy_cannot_start,
            the_resolved_scenario_is_one)
