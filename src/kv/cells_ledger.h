@@ -20,7 +20,7 @@ struct kv_cells_content {
     long double seen_tokens[SPEC_KV_GROUPS_MAX], kept_seen_tokens[SPEC_KV_GROUPS_MAX];
 };
 
-/* All lines; `free` is what of the pool no cell takes. Linear in the numbers. */
+/* All lines; `free` is what of the pool no cell takes, held back or not. Linear in the numbers. */
 void kv_cells_lines(const struct kv_cells *cells, const struct spec_kv_layout *layout,
                     const struct kv_cells_content *content,
                     long double lines[KV_LEDGER_LINE_COUNT]);

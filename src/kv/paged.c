@@ -113,6 +113,8 @@ static void fill_cell_lines(const struct kv_paged *pool, const struct amounts *a
         content.kept_seen_tokens[i] = sees_all ? amounts->cached : amounts->kept_visible[w];
     }
     kv_cells_lines(pool->cells, pool->layout, &content, out->of);
+    out->of[KV_LEDGER_HELD_BACK] =
+        (long double)pool->held_back_blocks * (long double)pool->tables.block_bytes;
 }
 
 static void fill(const struct kv_paged *pool, const struct amounts *amounts, struct lines *out)

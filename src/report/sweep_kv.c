@@ -62,6 +62,7 @@ static void put_row(struct report_page *page, const struct record_sweep *sweep,
     put_rounded(page, record_point_real(point, RECORD_REQUEST_THROUGHPUT));
     put_rounded(page, record_point_real(point, RECORD_OUTPUT_THROUGHPUT));
     put_rounded(page, record_point_real(point, RECORD_PREEMPTIONS));
+    put_rounded(page, record_point_real(point, RECORD_FAILED));
     put_gib(page, record_point_real(point, RECORD_COPIED_BYTES));
     put_latency(page, point, RECORD_TTFT_P99);
     put_latency(page, point, RECORD_TPOT_P99);
@@ -74,10 +75,10 @@ void report_sweep_allocators(struct report_page *page, const struct record_sweep
     static const char *const heads[] = {
         "",           "needed / allocated", "allocated / pool", "running",
         "at most",    "requests/s",         "tokens/s",         "preempted",
-        "copied GiB", "ttft p99 ms",        "tpot p99 ms",      "itl p99 ms",
-        "e2e p99 ms"};
+        "failed",     "copied GiB",         "ttft p99 ms",      "tpot p99 ms",
+        "itl p99 ms", "e2e p99 ms"};
     report_page_heading(page, "ALLOCATORS SIDE BY SIDE: the same load, ways of keeping its KV");
-    report_page_table_begin(page, "lrrrrrrrrrrrr");
+    report_page_table_begin(page, "lrrrrrrrrrrrrr");
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         report_page_cell(page, heads[i]);
     size_t shown = 0;

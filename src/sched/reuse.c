@@ -1,3 +1,5 @@
+#include "sched/reuse.h"
+
 #include "sched/sched_int.h"
 
 // A run of hits ends at its first missing block: what has become of that one is why the rest is lost.

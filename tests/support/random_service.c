@@ -320,6 +320,9 @@ static void roll_slots(struct dice *dice, struct service *service)
     sched->enable_prefix_caching = one_in(dice, 2);
     sched->order = SCHED_FCFS;
     sched->max_num_seqs = slots;
+    if (sched->max_num_batched_tokens < slots) {
+        sched->max_num_batched_tokens = slots; // answers are in every batch, more of them or not
+    }
     sched->pass_tokens = one_in(dice, 2) ? 0 : between(dice, slots, slots + 600);
     kv_cells_make(&config->layout,
                   &(struct kv_cells_options){.ctx_tokens = is_shared ? usable : slots * longest,

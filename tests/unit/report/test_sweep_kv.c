@@ -41,6 +41,7 @@ START_TEST(a_row_has_use_copies_and_latency)
     record_set_real(run, RECORD_KV_ALLOCATED_BYTES_MEAN, 4e9);
     record_set_real(run, RECORD_COPIED_BYTES, 5.0 * 1024 * 1024 * 1024);
     record_set_real(run, RECORD_RUNNING_PEAK, 77);
+    record_set_real(run, RECORD_FAILED, 3.25);
     record_point_take(&made.sweep, &made.sweep.points[0], run->summary);
     print(&printed, &made);
     const char *table = strstr(printed.text, "SIDE BY SIDE");
@@ -49,7 +50,8 @@ START_TEST(a_row_has_use_copies_and_latency)
     ck_assert_msg(row != NULL, "%s", table);
     char line[256] = "";
     sscanf(row, "%255[^\n]", line);
-    ck_assert_msg(strstr(line, " 5.00") != NULL && strstr(line, " 77") != NULL, "%s", line);
+    ck_assert_msg(strstr(line, " 5.00") != NULL && strstr(line, " 77") != NULL && strstr(line, " 3.25") != NULL,
+                  "%s", line);
     printed_free(&printed);
     made_sweep_free(&made);
 }
