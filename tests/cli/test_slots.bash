@@ -56,8 +56,11 @@ workload: {arrival: {process: all_at_once}, prompt_tokens: 40, output_tokens: 30
 run: {requests: 3, replications: 1}
 YAML
 "$kvsim" run short.yaml --no-store --format json >short.json
-grep -q '"aborted": 2' short.json && grep -q '"completed": 1' short.json ||
-    { echo "FAULT: two fail, the third is served"; grep -E '"(aborted|completed)"' short.json; faults=1; }
+if ! grep -q '"aborted": 2' short.json || ! grep -q '"completed": 1' short.json; then
+    echo "FAULT: two fail, the third is served"
+    grep -E '"(aborted|completed)"' short.json
+    faults=1
+fi
 
 expect 3 "keeps its cache in cells, not as kv_policy 'paged'" "$kvsim" run short.yaml --set engine.kv_policy=paged
 expect 5 "cannot start: kv_pool needs 101 B" "$kvsim" run short.yaml --set engine.kv_unified=false \

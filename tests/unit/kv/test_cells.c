@@ -1,5 +1,7 @@
 #include "kv/cells.h"
 
+#include "kv/cells_ledger.h"
+
 #include "support/check_main.h"
 #include "support/models.h"
 
@@ -105,5 +107,59 @@ START_TEST(stores_latents_twice_where_asked)
 }
 END_TEST
 
+// Two full layers of 8 B a token, three windowed ones of 6 B in rings; a sequence of 50 tokens and a slot that keeps 20.
+static void ledger_of(bool swa_full, struct kv_cells *cells, long double *lines)
+{
+    struct spec_kv_layout layout = {.group_count = 2};
+    layout.groups[0] = (struct spec_kv_slot){
+        .kind = SPEC_KV_FULL, .lower_bound_bytes = 14, .scale_bytes = 2, .slot_bytes = 16};
+    layout.groups[1] = (struct spec_kv_slot){
+        .kind = SPEC_KV_SLIDING, .window_tokens = 10, .lower_bound_bytes = 18, .slot_bytes = 18};
+    kv_cells_make(&layout,
+                  &(struct kv_cells_options){.ctx_tokens = 200,
+                                             .parallel = 2,
+                                             .swa_full = swa_full,
+                                             .ubatch_tokens = 6,
+                                             .pad_tokens = 4},
+                  cells);
+    struct kv_cells_content content = {.live_tokens = 50,
+                                       .sequences = 1,
+                                       .kept_tokens = 20,
+                                       .kept_sequences = 1,
+                                       .seen_tokens = {50, 10},
+                                       .kept_seen_tokens = {20, 10}};
+    kv_cells_lines(cells, &layout, &content, lines);
+}
+
+START_TEST(every_cell_is_somebodys_or_reserved)
+{
+    struct kv_cells cells;
+    long double lines[KV_LEDGER_LINE_COUNT];
+    ledger_of(false, &cells, lines);
+    ck_assert_int_eq(cells.groups[1].cells, 16);
+    ck_assert_int_eq(cells.bytes, 2 * (100 * 16 + 16 * 18));
+    ck_assert_int_eq((int64_t)lines[KV_LEDGER_LOWER_BOUND], 50 * 14 + 10 * 18);
+    ck_assert_int_eq((int64_t)lines[KV_LEDGER_SCALES], 50 * 2);
+    ck_assert_int_eq((int64_t)lines[KV_LEDGER_OUT_OF_WINDOW], 0);
+    ck_assert_int_eq((int64_t)lines[KV_LEDGER_CACHED], 20 * 16 + 10 * 18);
+    ck_assert_int_eq((int64_t)lines[KV_LEDGER_RESERVED], 2 * 100 * 16 - 70 * 16 + (32 - 20) * 18);
+    ck_assert_int_eq((int64_t)lines[KV_LEDGER_FREE], 0);
+}
+END_TEST
+
+START_TEST(layers_with_all_cells_hold_what_is_not_seen)
+{
+    struct kv_cells cells;
+    long double lines[KV_LEDGER_LINE_COUNT];
+    ledger_of(true, &cells, lines);
+    ck_assert_int_eq(cells.bytes, 2 * 100 * (16 + 18));
+    ck_assert_int_eq((int64_t)lines[KV_LEDGER_LOWER_BOUND], 50 * 14 + 10 * 18);
+    ck_assert_int_eq((int64_t)lines[KV_LEDGER_OUT_OF_WINDOW], 40 * 18);
+    ck_assert_int_eq((int64_t)lines[KV_LEDGER_CACHED], 20 * (16 + 18));
+    ck_assert_int_eq((int64_t)lines[KV_LEDGER_RESERVED], (200 - 70) * (16 + 18));
+}
+END_TEST
+
 CHECK_MAIN("kv.cells", pads_the_context, keeps_streams_apart, shares_windows_when_unified,
-           stores_latents_twice_where_asked)
+           stores_latents_twice_where_asked, every_cell_is_somebodys_or_reserved,
+           layers_with_all_cells_hold_what_is_not_seen)

@@ -50,7 +50,8 @@ START_TEST(a_row_has_use_copies_and_latency)
     ck_assert_msg(row != NULL, "%s", table);
     char line[256] = "";
     sscanf(row, "%255[^\n]", line);
-    ck_assert_msg(strstr(line, " 5.00") != NULL && strstr(line, " 77") != NULL && strstr(line, " 3.25") != NULL,
+    ck_assert_msg(strstr(line, " 5.00") != NULL && strstr(line, " 77") != NULL &&
+                      strstr(line, " 3.25") != NULL,
                   "%s", line);
     printed_free(&printed);
     made_sweep_free(&made);
