@@ -19,6 +19,55 @@ static void note_rings(struct kv_slots *slots, const struct kv_cells *cells)
     }
 }
 
+/* ---- who waits ---- */
+
+static void list_add(struct kv_slots *slots, struct kv_slot *slot)
+{
+    slot->older = slots->youngest;
+    slot->younger = NULL;
+    *(slot->older != NULL ? &slot->older->younger : &slots->oldest) = slot;
+    slots->youngest = slot;
+}
+
+static void list_remove(struct kv_slots *slots, struct kv_slot *slot)
+{
+    *(slot->older != NULL ? &slot->older->younger : &slots->oldest) = slot->younger;
+    *(slot->younger != NULL ? &slot->younger->older : &slots->youngest) = slot->older;
+}
+
+// The chain of all that begins with the first token of a content, which is not empty.
+static struct kv_slot **chain_of(const struct kv_slots *slots, const struct kv_content *content)
+{
+    struct kv_cursor first = kv_cursor_at(content, 0);
+    return &slots->chains[kv_cursor_key(&first, 1) & (slots->chain_count - 1)];
+}
+
+static void chain_add(struct kv_slots *slots, struct kv_slot *slot)
+{
+    struct kv_slot **chain = chain_of(slots, &slot->content);
+    slot->chain_next = *chain;
+    *chain = slot;
+}
+
+static void chain_remove(struct kv_slots *slots, struct kv_slot *slot)
+{
+    struct kv_slot **at = chain_of(slots, &slot->content);
+    while (*at != slot) {
+        at = &(*at)->chain_next;
+    }
+    *at = slot->chain_next;
+}
+
+static size_t power_from(size_t count)
+{
+    size_t power = 1;
+    while (power < count) {
+        power *= 2;
+    }
+    return power;
+}
+
+// Of those never used the last comes first.
 void kv_slots_init(struct kv_slots *slots, const struct kv_cells *cells,
                    const struct kv_tables *tables, const struct kv_slots_options *options)
 {
@@ -28,6 +77,11 @@ void kv_slots_init(struct kv_slots *slots, const struct kv_cells *cells,
                                .count = cells->slots,
                                .cells = cells->stream_cells * cells->streams};
     slots->at = base_alloc(base_mul_size(slots->count, sizeof *slots->at));
+    slots->chain_count = 2 * power_from(slots->count);
+    slots->chains = base_alloc(base_mul_size(slots->chain_count, sizeof(struct kv_slot *)));
+    for (size_t i = slots->count; i > 0; i--) {
+        list_add(slots, &slots->at[i - 1]);
+    }
     note_rings(slots, cells);
 }
 
@@ -37,7 +91,9 @@ void kv_slots_release(struct kv_slots *slots)
         base_free(slots->at[i].runs);
     }
     base_free(slots->at);
+    base_free(slots->chains);
     slots->at = NULL;
+    slots->chains = NULL;
 }
 
 /* ---- what a prompt finds ---- */
@@ -73,25 +129,21 @@ static bool is_similar(const struct kv_slots *slots, int64_t common, int64_t tok
 size_t kv_slots_choose(const struct kv_slots *slots, const struct kv_content *content,
                        int64_t tokens)
 {
-    size_t similar = slots->count, oldest = slots->count;
+    base_require(slots->oldest != NULL);
+    const struct kv_slot *chosen = slots->oldest, *at = NULL;
     int64_t most = 0;
-    for (size_t i = 0; i < slots->count; i++) {
-        const struct kv_slot *slot = &slots->at[i];
-        if (slot->is_busy) {
-            continue;
-        }
-        if (oldest == slots->count || slot->last_release <= slots->at[oldest].last_release) {
-            oldest = i;
-        }
-        int64_t common =
-            slots->options.similarity.num > 0 ? common_tokens(slot, content, tokens) : 0;
-        if (common > most && is_similar(slots, common, tokens)) {
+    if (slots->options.similarity.num > 0 && content->token_count > 0) {
+        at = *chain_of(slots, content);
+    }
+    for (; at != NULL; at = at->chain_next) {
+        int64_t common = common_tokens(at, content, tokens);
+        bool is_more = common > most || (common == most && common > 0 && at < chosen);
+        if (is_more && is_similar(slots, common, tokens)) {
             most = common;
-            similar = i;
+            chosen = at;
         }
     }
-    base_require(oldest < slots->count);
-    return similar < slots->count ? similar : oldest;
+    return (size_t)(chosen - slots->at);
 }
 
 /* ---- busy and waiting ---- */
@@ -109,6 +161,9 @@ static void count_kept(struct kv_slots *slots, const struct kv_slot *slot, int64
 static void keep_nothing(struct kv_slots *slots, struct kv_slot *slot)
 {
     count_kept(slots, slot, -1);
+    if (slot->content.token_count > 0) {
+        chain_remove(slots, slot);
+    }
     slot->kept_tokens = 0;
     slot->content = (struct kv_content){0};
 }
@@ -122,6 +177,7 @@ int64_t kv_slots_take(struct kv_slots *slots, size_t number, const struct kv_con
     int64_t reused = reusable_tokens(slots, slot, common, tokens);
     slots->lost_tokens += slot->kept_tokens - reused;
     keep_nothing(slots, slot);
+    list_remove(slots, slot);
     slot->first_token = reused > 0 ? slot->first_token : 0;
     slot->is_busy = true;
     slots->busy_count++;
@@ -148,26 +204,30 @@ void kv_slots_give(struct kv_slots *slots, size_t number, const struct kv_conten
     int64_t reach = slots->options.is_shared ? slots->ring_window : slots->ring_cells;
     slot->is_busy = false;
     slots->busy_count--;
-    slot->last_release = ++slots->releases;
+    list_add(slots, slot);
     slot->kept_tokens = tokens;
     if (reach > 0 && tokens - reach > slot->first_token) {
         slot->first_token = tokens - reach;
     }
     if (slots->options.keeps_content && tokens > 0) {
         copy_content(slot, content, tokens);
+        chain_add(slots, slot);
     }
     count_kept(slots, slot, 1);
+    slots->first_kept = number < slots->first_kept ? number : slots->first_kept;
 }
 
 bool kv_slots_clear_one(struct kv_slots *slots)
 {
-    for (size_t i = 0; slots->kept_tokens > 0 && i < slots->count; i++) {
-        struct kv_slot *slot = &slots->at[i];
-        if (!slot->is_busy && slot->kept_tokens > 0) {
-            slots->lost_tokens += slot->kept_tokens;
-            keep_nothing(slots, slot);
-            return true;
-        }
+    if (slots->kept_tokens == 0) {
+        return false;
     }
-    return false;
+    struct kv_slot *slot = &slots->at[slots->first_kept];
+    while (slot->kept_tokens == 0) {
+        slot++;
+    }
+    slots->lost_tokens += slot->kept_tokens;
+    keep_nothing(slots, slot);
+    slots->first_kept = (size_t)(slot - slots->at) + 1;
+    return true;
 }

@@ -15,7 +15,9 @@
  * Source: llama.cpp, tools/server/server-context.cpp (get_available_slot, update_slots, try_clear_idle_slots) and
  * src/llama-kv-cache.cpp (docs/sources.md). A row of cells, one by one, agrees (tests/reference/ref_slots.c).
  * Invariants: kept == sum over waiting slots; a busy slot keeps nothing, its sequence holds its cells.
- * Cost: a choice walks the slots, O(slots); all else O(1).
+ * Waiting slots stand in a list, the one that waits longest first, and in chains by the first token that they keep.
+ * Cost: a choice walks the slots that keep the prompt's first token, all else but clearing is O(1), which walks the slots from
+ * the first that may keep something.
  */
 #ifndef KVSIM_KV_SLOTS_H
 #define KVSIM_KV_SLOTS_H
@@ -31,12 +33,13 @@
 
 struct kv_slot {
     bool is_busy;
-    uint64_t last_release; /* number of the release that left it waiting; 0 = it never was busy */
-    int64_t kept_tokens;   /* while it waits */
-    int64_t first_token;   /* where its rings begin; 0: they have all of it */
+    int64_t kept_tokens;       /* while it waits */
+    int64_t first_token;       /* where its rings begin; 0: they have all of it */
     struct kv_content content; /* of what it keeps; empty where nobody looks for it */
     struct spec_token_run *runs;
     size_t run_capacity;
+    struct kv_slot *older, *younger; /* while it waits */
+    struct kv_slot *chain_next;      /* while it waits and its content is known */
 };
 
 struct kv_slots_options {
@@ -50,15 +53,18 @@ struct kv_slots {
     const struct kv_tables *tables;
     struct kv_slot *at;
     size_t count, busy_count;
-    int64_t cells; /* of all streams */
+    struct kv_slot *oldest, *youngest; /* of those that wait */
+    struct kv_slot **chains;           /* by first token */
+    size_t chain_count;
+    size_t first_kept; /* none before it keeps something */
+    int64_t cells;     /* of all streams */
     int64_t ring_cells,
         ring_window; /* of the widest window with a ring; 0: every layer has all cells */
     bool has_states;
     int64_t kept_tokens, kept_sequences;
     int64_t
         kept_visible_tokens[KV_WINDOWS_MAX]; /* by window: of them those that the next query sees */
-    uint64_t releases;
-    int64_t lost_tokens; /* kept, and given up or cleared */
+    int64_t lost_tokens;                     /* kept, and given up or cleared */
 };
 
 /* `tables` stays where it is. */

@@ -504,6 +504,11 @@ static bool make_slots(struct scenario_load *load)
     if (!check_slots(load))
         return false;
     config->sched.max_num_seqs = config->cells.slots;
+    if (cells->group_count > 0 && config->sched.enable_prefix_caching)
+        scenario_caveat(load->reader, "host_prompts_off",
+                        "%s may save prompts, and checkpoints of windows and states, to host "
+                        "memory; that is off here, so what is found again is a lower bound",
+                        load->profile.name);
     scenario_param_derived(load->reader, "engine.kv_slots",
                            base_arena_printf(load->reader->arena, "%u", config->cells.slots), "",
                            SPEC_CALCULATED, "sequences that have cells of their own or share them");
