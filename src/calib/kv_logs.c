@@ -1,6 +1,7 @@
 #include "calib/kv_logs.h"
 
 #include "base/units.h"
+#include "calib/kv_left_out.h"
 #include "conf/rows.h"
 #include "scenario/scenario.h"
 
@@ -17,8 +18,14 @@ static const double printed_half = 0.005 + 1e-9;
 
 enum { SETTINGS_MAX = 24 };
 
+struct points {
+    struct calib_kv_point *at;
+    size_t count, capacity;
+};
+
 struct row {
     const struct conf_rows *rows;
+    struct points *points; /* of those that are to be fitted anew */
     struct base_arena *arena;
     struct scenario_override at[SETTINGS_MAX];
     size_t count;
@@ -140,11 +147,12 @@ static void add_case(const struct row *row, struct record_validation_cases *out,
     base_vec_push(out, item);
 }
 
-static enum kvsim_status
-each_row(const char *path, struct base_arena *arena, struct record_validation_cases *out,
-         enum kvsim_status (*check)(struct row *row, struct record_validation_cases *out,
-                                    struct kvsim_error *err),
-         struct kvsim_error *err)
+typedef enum kvsim_status check_row(struct row *row, struct record_validation_cases *out,
+                                    struct kvsim_error *err);
+
+static enum kvsim_status each_row_into(const char *path, struct base_arena *arena,
+                                       struct record_validation_cases *out, check_row *check,
+                                       struct points *points, struct kvsim_error *err)
 {
     struct conf_rows *rows;
     enum kvsim_status status = conf_rows_open(path, &rows, err);
@@ -156,6 +164,7 @@ each_row(const char *path, struct base_arena *arena, struct record_validation_ca
         if (status != KVSIM_OK || !more)
             break;
         struct row row = begin_row(rows, arena);
+        row.points = points;
         status = check(&row, out, err);
         if (status != KVSIM_OK) {
             base_error_at(err, path, conf_rows_line(rows), 1);
@@ -164,6 +173,13 @@ each_row(const char *path, struct base_arena *arena, struct record_validation_ca
     }
     conf_rows_close(rows);
     return status;
+}
+
+static enum kvsim_status each_row(const char *path, struct base_arena *arena,
+                                  struct record_validation_cases *out, check_row *check,
+                                  struct kvsim_error *err)
+{
+    return each_row_into(path, arena, out, check, NULL, err);
 }
 
 /* ---- printed pools ---- */
@@ -432,4 +448,62 @@ enum kvsim_status calib_kv_logs_predicted(const char *path, struct base_arena *a
                                           struct kvsim_error *err)
 {
     return each_row(path, arena, out, check_predicted, err);
+}
+
+/* ---- with a family left out ---- */
+
+/* How the memory for KV falls with a part: by one, by the fraction, or not at all. */
+static bool slope_of(const struct row *row, const char *key, int64_t bytes, double available,
+                     double *out, struct kvsim_error *err)
+{
+    const int64_t step = 1 << 30;
+    struct kv_waterfall at;
+    const char *value = base_arena_printf(row->arena, "%lld", (long long)(bytes + step));
+    bool ok = size_of(row, key, value, &at, err);
+    *out = ok ? ((double)at.kv_available_bytes_per_gpu - available) / (double)step : 0;
+    return ok;
+}
+
+static enum kvsim_status check_left_out(struct row *row, struct record_validation_cases *out,
+                                        struct kvsim_error *err)
+{
+    struct kv_waterfall at;
+    if (has(row, "left_out"))
+        return KVSIM_OK;
+    set_hardware(row);
+    if (!size_of(row, NULL, NULL, &at, err))
+        return err->status;
+    struct calib_kv_point point = {
+        .family = text_of(row, "family"),
+        .profile = text_of(row, "profile"),
+        .measured = measured_bytes(row, &at),
+        .available = (double)at.kv_available_bytes_per_gpu,
+        .runtime = at.runtime,
+    };
+    if (!slope_of(row, "engine.memory.activation", at.runtime.activation_bytes, point.available,
+                  &point.activation_slope, err) ||
+        !slope_of(row, "engine.memory.non_torch", at.runtime.non_torch_bytes, point.available,
+                  &point.non_torch_slope, err))
+        return err->status;
+    base_vec_push(row->points, point);
+    add_case(row, out, "kv_available_bytes_per_gpu", point.available, point.measured, true);
+    return KVSIM_OK;
+}
+
+enum kvsim_status calib_kv_logs_left_out(const char *path, struct base_arena *arena,
+                                         struct record_validation_cases *out,
+                                         struct kvsim_error *err)
+{
+    struct points points = {0};
+    size_t first = out->count;
+    enum kvsim_status status = each_row_into(path, arena, out, check_left_out, &points, err);
+    if (status == KVSIM_OK)
+        calib_kv_leave_families_out(points.at, points.count);
+    for (size_t i = 0; status == KVSIM_OK && i < points.count; i++) {
+        struct record_validation_case *item = &out->at[first + i];
+        item->predicted = points.at[i].left_out;
+        item->error = item->predicted / item->measured - 1;
+    }
+    base_vec_free(&points);
+    return status;
 }

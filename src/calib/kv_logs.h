@@ -22,6 +22,10 @@ enum kvsim_status calib_kv_logs_predicted(const char *path, struct base_arena *a
 enum kvsim_status calib_kv_logs_modelled(const char *path, struct base_arena *arena,
                                          struct record_validation_cases *out,
                                          struct kvsim_error *err);
+/* Those rows with the constants of run-time memory fitted anew to the other families (calib/kv_left_out.h). */
+enum kvsim_status calib_kv_logs_left_out(const char *path, struct base_arena *arena,
+                                         struct record_validation_cases *out,
+                                         struct kvsim_error *err);
 /* The weights of one GPU, from geometry and format. */
 enum kvsim_status calib_kv_logs_weights(const char *path, struct base_arena *arena,
                                         struct record_validation_cases *out,

@@ -44,6 +44,12 @@ const struct calib_group calib_groups[] = {
      .bounds = {.median = 0.01, .p90 = 0.04},
      .file = "kv-logs/predicted.csv",
      .run = calib_kv_logs_modelled},
+    {.name = "kv-logs-left-out",
+     .basis = "the constants are fitted anew to the families of models but the row's own",
+     .summary = "those rows with their family left out of the fit of run-time memory",
+     .bounds = {.median = 0.02},
+     .file = "kv-logs/predicted.csv",
+     .run = calib_kv_logs_left_out},
     {.name = "kv-logs-predicted",
      .basis = "constants of activation, non-torch and graph memory come from such logs, these "
               "among them",

@@ -127,7 +127,7 @@ enum kvsim_status kv_parts_find(const struct kv_waterfall_inputs *inputs,
                                 const struct kv_pages *pages, struct kv_parts *parts,
                                 struct kvsim_error *err)
 {
-    struct kv_runtime runtime = predict(inputs);
+    struct kv_runtime runtime = parts->runtime = predict(inputs);
     parts->of[KV_PART_ACTIVATION] = activation_part(inputs, runtime.activation_bytes);
     parts->of[KV_PART_NON_TORCH] = predicted(inputs, &inputs->non_torch, runtime.non_torch_bytes);
     parts->of[KV_PART_GRAPHS] = predicted(inputs, &inputs->graphs, runtime.graphs_bytes);

@@ -118,16 +118,23 @@ static double tower_bytes(const struct kv_runtime_rule *rule, const struct spec_
 
 /* ---- sampler ---- */
 
-// Every rank gathers the whole vocabulary's logits; the hidden states of all tokens are still there.
-static double sampler_bytes(const struct kv_runtime_rule *rule, const struct spec_model *model,
-                            const struct kv_runtime_shape *shape)
+// Every rank gathers the whole vocabulary's logits.
+static double logit_count(const struct kv_runtime_rule *rule, const struct spec_model *model,
+                          const struct kv_runtime_shape *shape)
 {
     int64_t rows = rule->logit_rows == KV_LOGITS_OF_TOKENS
                        ? shape->max_num_batched_tokens
                        : min_count(shape->max_num_seqs, shape->max_num_batched_tokens);
     if (tower_runs(rule, model) && rule->encoder == KV_ENCODER_PROMPT)
         rows = min_count(rows, item_count(rule, model, shape));
-    return (double)rows * model->vocabulary * rule->logit_bytes +
+    return (double)rows * model->vocabulary;
+}
+
+// The hidden states of all tokens are still there.
+static double sampler_bytes(const struct kv_runtime_rule *rule, const struct spec_model *model,
+                            const struct kv_runtime_shape *shape)
+{
+    return logit_count(rule, model, shape) * rule->logit_bytes +
            (double)shape->max_num_batched_tokens * model->hidden * ELEMENT_BYTES;
 }
 
@@ -165,13 +172,18 @@ static int64_t whole_bytes(double bytes)
 void kv_runtime_predict(const struct kv_runtime_rule *rule, const struct spec_model *model,
                         const struct kv_runtime_shape *shape, struct kv_runtime *out)
 {
-    *out = (struct kv_runtime){.non_torch_bytes = rule->context_bytes};
-    out->non_torch_bytes +=
-        (shape->tensor_parallel - 1) *
-        (shape->is_pcie_only ? rule->collective_pcie_bytes : rule->collective_bytes);
+    *out = (struct kv_runtime){
+        .rule = *rule,
+        .further_ranks = shape->tensor_parallel - 1,
+        .is_pcie_only = shape->is_pcie_only,
+        .non_torch_bytes = rule->context_bytes,
+    };
+    out->non_torch_bytes += out->further_ranks * (shape->is_pcie_only ? rule->collective_pcie_bytes
+                                                                      : rule->collective_bytes);
     if (model->only_groups)
         return;
     out->layer_bytes = llround(layer_bytes(rule, model, shape));
+    out->logit_count = logit_count(rule, model, shape);
     out->sampler_bytes = llround(sampler_bytes(rule, model, shape));
     if (tower_runs(rule, model)) {
         out->tower_bytes = whole_bytes(tower_bytes(rule, model, shape));

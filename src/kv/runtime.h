@@ -63,6 +63,10 @@ struct kv_runtime_shape {
 };
 
 struct kv_runtime {
+    struct kv_runtime_rule rule; /* that it follows from */
+    int64_t further_ranks;       /* that collectives are with */
+    bool is_pcie_only;
+    double logit_count; /* rows and entries of the vocabulary that the sampler holds at once */
     int64_t layer_bytes, sampler_bytes, tower_bytes; /* the candidates */
     int64_t embedding_bytes;                         /* beside layer and sampler */
     int64_t activation_bytes, non_torch_bytes, graphs_bytes;

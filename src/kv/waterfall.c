@@ -497,6 +497,7 @@ static enum kvsim_status compute_stage(const struct kv_waterfall_inputs *inputs,
     if (status != KVSIM_OK)
         return status;
 
+    out->runtime = parts.runtime;
     if (stated)
         make_stated_pool(inputs, out);
     else if (inputs->sizing.pool == KV_POOL_CELLS)

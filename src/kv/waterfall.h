@@ -203,6 +203,8 @@ struct kv_waterfall {
     struct spec_kv_layout layout;
     struct kv_pages pages;
 
+    struct kv_runtime
+        runtime; /* what the rule predicts, also of what is stated; zeros without a rule */
     struct kv_cells cells; /* KV_POOL_CELLS only */
     enum kv_log log;
     bool pool_is_stated;

@@ -18,6 +18,7 @@ void kv_waterfall_find_changes(const struct kv_waterfall_inputs *inputs, struct 
 /* parts.c: the parts of a budget, with overrides and derived figures resolved. */
 struct kv_parts {
     struct kv_waterfall_bytes of[KV_PART_COUNT];
+    struct kv_runtime runtime;
 };
 enum kv_place kv_parts_place(const struct kv_waterfall_inputs *inputs, enum kv_part part);
 int64_t kv_parts_placed_bytes(const struct kv_waterfall_inputs *inputs,

@@ -48,6 +48,7 @@ START_TEST(predictions_are_within_their_bounds)
 {
     check_group("kv-logs-weights");
     check_group("kv-logs-modelled");
+    check_group("kv-logs-left-out");
     check_group("kv-logs-predicted");
 }
 END_TEST
