@@ -451,16 +451,37 @@ static enum kvsim_status check_countable(const struct kv_waterfall_inputs *input
     return status;
 }
 
+// The key of a part that was stated, or that decides what follows from it.
+static const char *part_key(enum kv_part part)
+{
+    static const char *const keys[KV_PART_COUNT] = {
+        [KV_PART_WEIGHTS] = "engine.memory.weights",
+        [KV_PART_ACTIVATION] = "engine.memory.activation",
+        [KV_PART_NON_TORCH] = "engine.memory.non_torch",
+        [KV_PART_GRAPHS] = "engine.memory.graphs",
+        [KV_PART_BLOCK_TABLES] = "engine.max_model_len",
+        [KV_PART_REQUEST_TABLES] = "engine.max_model_len",
+        [KV_PART_STATE_POOL] = "engine.max_num_seqs",
+        [KV_PART_DRAFT] = "engine.memory.draft",
+        [KV_PART_LORA] = "engine.memory",
+    };
+    return keys[part];
+}
+
 static enum kvsim_status check_parts(const struct kv_parts *parts, const struct kv_waterfall *out,
                                      struct kvsim_error *err)
 {
     double bytes = 0;
+    enum kv_part largest = KV_PART_WEIGHTS;
     for (int part = 0; part < KV_PART_COUNT; part++) {
-        if (part != KV_PART_BLOCK_TABLES) // are no more than 1e18, and of one GPU only
-            bytes += (double)parts->of[part].bytes;
+        if (part == KV_PART_BLOCK_TABLES) // are no more than 1e18, and of one GPU only
+            continue;
+        bytes += (double)parts->of[part].bytes;
+        if (parts->of[part].bytes > parts->of[largest].bytes)
+            largest = (enum kv_part)part;
     }
     return spec_kv_check_bytes(bytes * out->layout.gpu_count, "what lies beside the pool",
-                               "engine.memory", err);
+                               part_key(largest), err);
 }
 
 // Without blocks there's nothing to size: a model of states alone, or one without layers.

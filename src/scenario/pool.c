@@ -356,6 +356,29 @@ static void tell_memory(struct scenario_load *load)
             config->waterfall.kv_pool_blocks_high);
 }
 
+/* Where what an error is about was stated: its key, or else the nearest mapping around it. */
+static const struct conf_node *place_of(const struct scenario_load *load, const char *key)
+{
+    const struct conf_node *place = load->root;
+    while (*key != '\0') {
+        size_t length = strcspn(key, ".");
+        const char *name = base_arena_copy_n(load->reader->arena, key, length);
+        const struct conf_node *at = conf_get(place, name);
+        if (place == load->root && strcmp(name, "engine") == 0)
+            at = load->engine; // with what its profile says, and its spellings resolved
+        if (at == NULL || (at->kind != CONF_MAP && !scenario_is_stated(at)))
+            break;
+        place = at;
+        key += length + (key[length] == '.' ? 1 : 0);
+    }
+    return place == load->root ? load->engine : place;
+}
+
+static bool fail_at_key(struct scenario_load *load, const struct kvsim_error *err)
+{
+    return scenario_fail_error(load->reader, place_of(load, err->key), "engine", err);
+}
+
 bool scenario_pool_make(struct scenario_load *load)
 {
     struct serve_config *config = &load->scenario->config;
@@ -370,11 +393,11 @@ bool scenario_pool_make(struct scenario_load *load)
         if (spec_kv_layout_make(&load->scenario->model, &inputs.kv, &config->layout, &err) ==
             KVSIM_OK)
             return true;
-        return scenario_fail_error(load->reader, load->engine, "engine", &err);
+        return fail_at_key(load, &err);
     }
     warn_unused_memory(load);
     if (kv_waterfall_make(&inputs, &config->waterfall, &err) != KVSIM_OK)
-        return scenario_fail_error(load->reader, load->engine, "engine", &err);
+        return fail_at_key(load, &err);
     config->layout = config->waterfall.layout;
     config->pool_blocks = config->waterfall.kv_pool_blocks;
     tell_memory(load);

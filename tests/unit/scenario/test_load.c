@@ -275,8 +275,48 @@ START_TEST(size_and_step_ask_for_less)
 }
 END_TEST
 
-CHECK_MAIN("scenario.load", every_value_keeps_its_origin, an_option_is_blamed_by_its_own_name,
-           an_option_reaches_into_a_named_model_and_device,
+// What the closed forms refuse stands where its key does, not where the engine begins.
+START_TEST(a_refused_pool_is_told_at_its_own_key)
+{
+#define GROUPS                                                                                     \
+    "model: {max_position_embeddings: 1000, kv_groups: [{kind: full, layers: 1, bytes_per_token: " \
+    "2}]}\n"
+#define CARD "hardware: h100-sxm\n"
+    static const struct {
+        const char *text, *key, *code;
+        int line, column;
+    } cases[] = {
+        {"model: llama-3.1-8b\n" CARD "engine:\n  profile: vllm-0.23\n  tensor_parallel_size: 3\n",
+         "engine.tensor_parallel_size", "heads-not-divided", 5, 25},
+        {"model: llama-3.1-8b\n" CARD "engine:\n  profile: vllm-0.23\n  quantization: best\n",
+         "engine.quantization", "bad-choice", 5, 17},
+        {"model: llama-3.1-8b\n" CARD "engine: {profile: vllm-0.23, pipeline_parallel_size: 100}\n",
+         "engine.pipeline_parallel_size", "pipeline-stages", 3, 54},
+        {"model: llama-3.1-8b\n" CARD "engine: {profile: vllm-0.23, kv_cache_dtype: fp8_ds_mla}\n",
+         "engine.kv_cache_dtype", "kv-dtype", 3, 46},
+        // The largest of the parts that are too much together.
+        {GROUPS CARD "engine:\n  tensor_parallel_size: 512\n  memory:\n    weights: 1 TB\n"
+                     "    non_torch: 9000 TB\n",
+         "engine.memory.non_torch", "uncountable-bytes", 7, 16},
+        // Nothing was said of it: where the nearest thing was.
+        {GROUPS CARD "engine: {profile: vllm-0.23}\n", "model", "no-weights", 1, 8},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct loaded loaded;
+        load_text_for(&loaded, cases[i].text, SCENARIO_FOR_SIZE);
+        const struct kvsim_error *error = &loaded.diags.at[0];
+        ck_assert_int_ne(loaded.status, KVSIM_OK);
+        ck_assert_str_eq(error->key, cases[i].key);
+        ck_assert_str_eq(error->code, cases[i].code);
+        ck_assert_msg(error->line == cases[i].line && error->column == cases[i].column, "%s: %d:%d",
+                      cases[i].key, error->line, error->column);
+        loaded_end(&loaded);
+    }
+}
+END_TEST
+
+CHECK_MAIN("scenario.load", a_refused_pool_is_told_at_its_own_key, every_value_keeps_its_origin,
+           an_option_is_blamed_by_its_own_name, an_option_reaches_into_a_named_model_and_device,
            limits_follow_from_the_card_and_are_cut_only_where_defaulted,
            a_stated_budget_below_stated_seats_is_taken_and_warned_of,
            without_chunking_the_budget_holds_the_longest_prompt,
