@@ -36,9 +36,10 @@ void calib_add_groups(const struct calib_work *work, struct calib_result *result
 
 /*
  * sense.c: KVSIM_ERR_SCENARIO for rows that are no measurements of this device in ms: none or too few, all of the same
- * sizes, beyond what it can run, far slower or faster than it is, or in two units. `before` must be filled.
+ * sizes, beyond what it can run, far slower or faster than it is, in two units, or without order. `before` must be filled;
+ * the result gets what is doubtful.
  */
-enum kvsim_status calib_check_rows(const struct calib_work *work, const struct calib_result *result,
+enum kvsim_status calib_check_rows(const struct calib_work *work, struct calib_result *result,
                                    struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 /* The same for times of one kind against those that the device takes at least: host and queues only add to it. */

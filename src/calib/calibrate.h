@@ -48,6 +48,9 @@ struct calib_result {
     size_t other_count, untimed_count, outlier_count;
     const char *unsized; /* GPUs whose all-reduce is not fitted for want of sizes: "2, 4"; "" */
     size_t bound_count, bound_broken_count; /* rows of own kernels; of those, beyond the fit */
+    size_t kernel_count;
+    double kernel_ratio; /* median of measured times of kernels over those of the device's file */
+    bool is_doubtful;    /* the ratio is far from 1: another device, clocks or software? */
     double noise;
     const char *condition;     /* of the machine, where a file says it */
     enum cost_kernels kernels; /* of the software that was measured */

@@ -141,6 +141,8 @@ static void print_json(const struct calib_result *result, const char *path)
     report_json_integer(&json, "outliers", (int64_t)result->outlier_count);
     report_json_integer(&json, "bounds", (int64_t)result->bound_count);
     report_json_integer(&json, "bounds_broken", (int64_t)result->bound_broken_count);
+    report_json_real(&json, "kernel_ratio", result->kernel_count > 0 ? result->kernel_ratio : 1);
+    report_json_bool(&json, "doubtful", result->is_doubtful);
     report_json_begin_list(&json, "errors");
     for (size_t i = 0; i < result->group_count; i++) {
         report_json_begin_object(&json, NULL);
@@ -199,6 +201,15 @@ static enum kvsim_status write_file(struct base_arena *arena, const struct calib
     return status;
 }
 
+static void warn(const struct calib_result *result)
+{
+    if (result->is_doubtful)
+        fprintf(stderr,
+                "warning: these kernels take %.2f times what the file of %s says (median of %zu): "
+                "another device, other clocks or software?\n",
+                result->kernel_ratio, result->base, result->kernel_count);
+}
+
 static int calibrate(const struct cli_args *args, const struct calib_request *request,
                      struct base_arena *arena)
 {
@@ -210,6 +221,8 @@ static int calibrate(const struct cli_args *args, const struct calib_request *re
         path = base_arena_printf(arena, "hardware/calibrated/%s.yaml", result->base);
     if (status == KVSIM_OK)
         status = write_file(arena, result, path, &err);
+    if (status == KVSIM_OK && !args->is_quiet)
+        warn(result);
     if (status == KVSIM_OK && args->format == CLI_JSON)
         print_json(result, path);
     else if (status == KVSIM_OK)

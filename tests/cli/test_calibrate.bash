@@ -30,6 +30,11 @@ awk 'BEGIN {
 expect 3 "no row is of h200-sxm .*'NVIDIA H100 80GB HBM3'" "$kvsim" calibrate gemm.csv --hardware h200-sxm
 expect 0 '42 rows fitted' "$kvsim" calibrate gemm.csv --hardware h100-sxm -o measured.yaml
 expect 0 . "$kvsim" check measured.yaml
+# The same card three times as slow is another one; 1.2 times as slow, for a card that was slow already, is worth a word.
+awk -F, -v OFS=, 'NR > 1 { $6 *= 3 } 1' gemm.csv >slower.csv
+expect 3 'take [34][.0-9]* times what h100-sxm5-80gb takes' "$kvsim" calibrate slower.csv --hardware h100-sxm
+awk -F, -v OFS=, 'NR > 1 { $6 *= 1.2 } 1' gemm.csv >slow.csv
+expect 0 'warning: these kernels take [12][.0-9]* times' "$kvsim" calibrate slow.csv --hardware h100-sxm -o slow.yaml
 scenario ./measured.yaml >measured-served.yaml
 expect 0 "level 'calibrated'" "$kvsim" measured-served.yaml --no-store
 expect 0 "level 'datasheet'" "$kvsim" measured-served.yaml --no-store --set cost.level=datasheet

@@ -174,13 +174,54 @@ START_TEST(collectives_need_sizes)
 }
 END_TEST
 
+/* Times in the wrong order, each of them within what the device can do. */
+START_TEST(times_that_fall_with_size_are_refused)
+{
+    struct base_text text = {0};
+    struct calib_result result;
+    struct kvsim_error err;
+    scratch_enter();
+    base_text_add(&text, "m,n,k,dtype,ms\n");
+    for (int i = 0; i < 24; i++)
+        base_text_printf(&text, "%d,8192,8192,bf16,%g\n", 4096 + 400 * i,
+                         2e3 * (4096 + 400 * (23 - i)) * 8192.0 * 8192 / 780e12);
+    scratch_write("gemm.csv", text.at, text.count);
+    base_text_free(&text);
+    ck_assert_int_eq(calibrate(&result, &err), KVSIM_ERR_SCENARIO);
+    ck_assert_msg(strstr(err.message, "do not grow with the sizes") != NULL, "%s", err.message);
+    ck_assert_str_eq(err.file, "gemm.csv");
+    ck_assert_int_gt(err.line, 1);
+    calib_result_free(&result);
+    scratch_leave();
+}
+END_TEST
+
+/* Half again as slow as the file says is a fit, and worth a word. */
+START_TEST(slow_kernels_are_doubtful)
+{
+    for (int slow = 0; slow < 2; slow++) {
+        struct calib_result result;
+        struct kvsim_error err;
+        scratch_enter();
+        write_products("gemm.csv", 0.75, slow ? 1.7 : 1, 100);
+        ck_assert_msg(calibrate(&result, &err) == KVSIM_OK, "%s", err.message);
+        ck_assert_int_eq(result.is_doubtful, slow == 1);
+        ck_assert_uint_eq(result.kernel_count, 90);
+        ck_assert_double_gt(result.kernel_ratio, slow ? 1.7 : 1);
+        calib_result_free(&result);
+        scratch_leave();
+    }
+}
+END_TEST
+
 START_TEST(nonsense_is_refused)
 {
     scratch_enter();
     refused(1000, 100, "in ms");  // times in us
     refused(0.001, 100, "in ms"); // in s
     refused(1, 5, "too few");
-    refused(10, 100, "kernels take more than 5 times");
+    refused(3, 100, "times what h100-sxm5-80gb takes"); // of a slower card
+    refused(0.25, 100, "faster than the device can be"); // of a faster one
     refused_text("gpu,m,n,k,dtype,ms\n", "h100,1,4096,4096,bf16,0.014\n", 100,
                  "of 1 different size,");
     static const char others[] = "gpu,m,n,k,dtype,ms\na100_sxm,1,2,3,bf16,1\n";
@@ -219,9 +260,10 @@ END_TEST
 
 int main(void)
 {
-    return unit_run("calib.calibrate",
-                    (const TTest *const[]){what_made_the_rows_comes_back,
-                                           the_written_file_is_read_again, nonsense_is_refused,
-                                           mixed_units_are_refused, collectives_need_sizes,
-                                           devices_by_their_many_names, NULL});
+    return unit_run(
+        "calib.calibrate",
+        (const TTest *const[]){what_made_the_rows_comes_back, the_written_file_is_read_again,
+                               nonsense_is_refused, mixed_units_are_refused, collectives_need_sizes,
+                               times_that_fall_with_size_are_refused, slow_kernels_are_doubtful,
+                               devices_by_their_many_names, NULL});
 }
