@@ -16,11 +16,6 @@ const struct base_choice kv_eviction_choices[] = {
 
 void kv_evict_init(struct kv_evict *idle, enum kv_eviction order)
 {
-    *idle = (struct kv_evict){.order = order, .is_list = order == KV_EVICT_LRU};
-}
-
-void kv_evict_init_by_age(struct kv_evict *idle, enum kv_eviction order)
-{
     *idle = (struct kv_evict){.order = order};
 }
 
@@ -28,26 +23,6 @@ void kv_evict_release(struct kv_evict *idle)
 {
     base_vec_free(&idle->heap);
 }
-
-/* ---- lru: a list ---- */
-
-static void list_insert_before(struct kv_evict *idle, struct kv_extent *extent,
-                               struct kv_extent *next)
-{
-    extent->after = next;
-    extent->before = next != NULL ? next->before : idle->tail;
-    *(extent->before != NULL ? &extent->before->after : &idle->head) = extent;
-    *(next != NULL ? &next->before : &idle->tail) = extent;
-}
-
-static void list_remove(struct kv_evict *idle, struct kv_extent *extent)
-{
-    *(extent->before != NULL ? &extent->before->after : &idle->head) = extent->after;
-    *(extent->after != NULL ? &extent->after->before : &idle->tail) = extent->before;
-    extent->before = extent->after = NULL;
-}
-
-/* ---- other orders: a heap ---- */
 
 struct key {
     int64_t rank, release;
@@ -118,13 +93,13 @@ static void sift_down(struct kv_evict *idle, size_t index)
     heap_set(idle, index, extent);
 }
 
-static void heap_put(struct kv_evict *idle, struct kv_extent *extent)
+void kv_evict_put(struct kv_evict *idle, struct kv_extent *extent)
 {
     base_vec_push(&idle->heap, extent);
     sift_up(idle, idle->heap.count - 1);
 }
 
-static void heap_remove(struct kv_evict *idle, const struct kv_extent *extent)
+void kv_evict_remove(struct kv_evict *idle, const struct kv_extent *extent)
 {
     size_t index = extent->heap_index;
     base_assert(idle->heap.at[index] == extent);
@@ -136,38 +111,9 @@ static void heap_remove(struct kv_evict *idle, const struct kv_extent *extent)
     }
 }
 
-/* ---- either ---- */
-
-void kv_evict_put(struct kv_evict *idle, struct kv_extent *extent)
-{
-    if (idle->is_list) {
-        list_insert_before(idle, extent, NULL);
-    } else {
-        heap_put(idle, extent);
-    }
-}
-
-void kv_evict_put_back_piece(struct kv_evict *idle, struct kv_extent *back, struct kv_extent *front)
-{
-    if (idle->is_list) {
-        list_insert_before(idle, back, front); // later blocks are taken first
-    } else {
-        heap_put(idle, back);
-    }
-}
-
-void kv_evict_remove(struct kv_evict *idle, struct kv_extent *extent)
-{
-    if (idle->is_list) {
-        list_remove(idle, extent);
-    } else {
-        heap_remove(idle, extent);
-    }
-}
-
 void kv_evict_aged(struct kv_evict *idle, const struct kv_extent *extent)
 {
-    base_assert(!idle->is_list && idle->heap.at[extent->heap_index] == extent);
+    base_assert(idle->heap.at[extent->heap_index] == extent);
     size_t index = extent->heap_index;
     sift_up(idle, index);
     sift_down(idle, extent->heap_index);

@@ -12,8 +12,8 @@
  * Of blocks that one sequence gave back at once the last one goes first, whatever the order: a beginning is worth more than
  * what follows it, which cannot be found without it. So all orders are orders of extents: (rank, release, first block).
  *
- * lru is a list, O(1) and able to hold empty blocks between the others; every other order is a heap, O(log of the idle
- * extents). Neither depends on the length of a context. Where a tree is evicted leaf by leaf (kv/radix.h) lru is a heap too.
+ * A heap, O(log of the idle extents), whatever the length of a context; extents come in any order and may age while they are
+ * idle. The engine's own free queue, which is lru and holds empty blocks between the others, is a list: kv/braid.h.
  * Source of the names and keys: SGLang, mem_cache/evict_policy.py (docs/sources.md).
  */
 #ifndef KVSIM_KV_EVICT_H
@@ -40,36 +40,25 @@ extern const struct base_choice kv_eviction_choices[];
 
 struct kv_evict {
     enum kv_eviction order;
-    bool is_list;
-    struct kv_extent *head, *tail; /* of a list */
     struct {
         struct kv_extent **at;
         size_t count, capacity;
-    } heap; /* else: the next one on top */
+    } heap; /* the next one on top */
 };
 
-/* lru is a list, to which extents come by the age of their release. */
 void kv_evict_init(struct kv_evict *idle, enum kv_eviction order);
-/* Every order by the ages as they are: extents come in any order, and may age while they are idle. */
-void kv_evict_init_by_age(struct kv_evict *idle, enum kv_eviction order);
 void kv_evict_release(struct kv_evict *idle);
 
 /* The extent whose last block is taken next, or NULL. */
 static inline struct kv_extent *kv_evict_first(const struct kv_evict *idle)
 {
-    if (idle->is_list) {
-        return idle->head;
-    }
     return idle->heap.count > 0 ? idle->heap.at[0] : NULL;
 }
 
-/* Its age is up to date. lru: given back later than all others. */
+/* Its age is up to date. */
 void kv_evict_put(struct kv_evict *idle, struct kv_extent *extent);
-/* The back of an idle extent that has been cut. */
-void kv_evict_put_back_piece(struct kv_evict *idle, struct kv_extent *back,
-                             struct kv_extent *front);
-void kv_evict_remove(struct kv_evict *idle, struct kv_extent *extent);
-/* The age of an idle extent is another one now; not of a list. */
+void kv_evict_remove(struct kv_evict *idle, const struct kv_extent *extent);
+/* The age of an idle extent is another one now. */
 void kv_evict_aged(struct kv_evict *idle, const struct kv_extent *extent);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * extent.h - a run of consecutive blocks of one content that share their fate: holders, uses and place among the idle ones.
  *
- * Owned by a prefix cache (kv/prefix.h, kv/radix.h), which says what an extent holds; kv/evict.h keeps the idle ones in the
- * order in which they are taken. Invariant: every block of an extent has the same holders and, among hashed blocks, the same
+ * Owned by a prefix cache (kv/prefix.h, kv/radix.h), which says what an extent holds; kv/braid.h and kv/evict.h keep the idle
+ * ones in the order in which they are taken. It stands for its blocks in `tables` block tables that are alike. Invariant: every block of an extent has the same holders and, among hashed blocks, the same
  * age, and the last block is taken first; so an extent is cut where a hit ends and eaten from its end. In a radix tree a node
  * is one extent: it has no copies and no pieces, and its pieces' times are the tree's (seams).
  */
@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct kv_braid;
 struct kv_node;
 struct kv_prefix_seq;
 
@@ -24,20 +25,22 @@ struct kv_age {
     int32_t priority;      /* the most urgent of all that have held it; low is urgent */
 };
 
-/* Two cache lines: what a walk along the copies reads lies in the first. */
+/* What a walk along the copies reads lies in the first cache line. */
 struct kv_extent {
     struct kv_extent *older, *younger; /* copies of the node, by when they were hashed */
-    int64_t lo, hi;                    /* blocks of the path; blank ones: a count in hi, lo == 0 */
+    int64_t lo, hi;                    /* blocks of the path */
     struct kv_prefix_seq *owner;       /* the running sequence that computes it, or NULL */
-    struct kv_node *node;              /* NULL: blocks without content (free order `old`) */
+    struct kv_node *node;
     int32_t holders;
-    uint32_t table;                            /* the block table that it is of */
+    uint16_t kind, table, tables;              /* block tables [table, table + tables) of a kind */
     struct kv_extent *next_piece, *prev_piece; /* of one copy that was cut */
     union {
         struct {
-            struct kv_extent *before, *after; /* in the free queue (lru), taken from the head */
+            struct kv_extent *before, *after; /* in a braid of the free queue (lru) */
+            struct kv_braid *braid;
         };
-        size_t heap_index; /* among the idle ones (other orders) */
+        size_t heap_index;            /* among the idle ones (other orders) */
+        struct kv_extent *next_table; /* while it is held: the same blocks, when it was split */
     };
     /* Of which copy the blocks are: its number and theirs name a block of the pool. */
     uint64_t copy;

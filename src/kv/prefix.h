@@ -22,6 +22,12 @@
  * longest beginning that the first kind of tables had when it was looked up, if the others had less (junction). All others
  * are blank holds: blocks that never have content.
  *
+ * Tables of a kind see alike, so they hold, hash and give back the same blocks. An extent stands for all of them, and the free
+ * queue takes such extents in rounds, table by table (kv/braid.h); only where eviction has taken a block from some of them and
+ * somebody looks there, extents are split, one for each table, and a sequence that held them follows
+ * (kv_prefix_follow_splits). Where transfers read blocks, windows are sparse or the order is another one than the queue's, each
+ * table is by itself.
+ *
  * Source: vLLM, vllm/v1/core/block_pool.py, kv_cache_manager.py (docs/sources.md). A block-by-block reference
  * (tests/reference) agrees on every step of random scenarios.
  * Invariants: free_blocks == blank_blocks + idle_blocks; an extent is queued just when it has no holder.
@@ -31,6 +37,7 @@
 
 #include "base/mem.h"
 #include "base/pool.h"
+#include "kv/braid.h"
 #include "kv/content.h"
 #include "kv/evict.h"
 #include "kv/tables.h"
@@ -57,11 +64,11 @@ struct kv_sources {
 
 struct kv_stretch;
 
-/* Blocks [lo, hi) of a copy in one table, from its piece `first` on; NULL: blocks without content, also when they are full. */
+/* Blocks [lo, hi) of a copy in some tables, from its piece `first` on; NULL: blocks without content, also when they are full. */
 struct kv_hold {
     struct kv_extent *first;
     int64_t lo, hi;
-    uint32_t table;
+    uint32_t table, tables; /* all of a kind, or one */
 };
 
 /* What a sequence holds: embedded in the scheduler's own. Zeroed = nothing. */
@@ -70,7 +77,8 @@ struct kv_prefix_seq {
     struct {
         struct kv_hold *at;
         size_t count, capacity;
-    } holds; /* by table, then by place */
+    } holds;              /* by table, then by place */
+    uint64_t splits_seen; /* of kv_prefix.splits */
     bool is_contended;
     int32_t priority; /* of the request; this and the next two are set before it is attached */
     int64_t replay_blocks, junction_blocks; /* sparse windows: what ends there keeps its content */
@@ -94,9 +102,9 @@ struct kv_prefix_kind {
 
 /* Along the free queue from its head on, changing nothing; INT64_MAX blank ones: nothing that is taken holds content. */
 struct kv_queue_walk {
-    int64_t blank;                  /* the next ones are empty; behind them */
-    const struct kv_extent *extent; /* NULL: all others hold content */
-    int64_t passed;                 /* blocks of it */
+    int64_t blank;                /* the next ones are empty; behind them */
+    const struct kv_braid *braid; /* NULL: all others hold content */
+    int64_t passed;               /* blocks of it */
 };
 
 struct kv_prefix {
@@ -116,12 +124,14 @@ struct kv_prefix {
     int64_t evicted_blocks;
     int64_t contended_count; /* running sequences with is_contended */
     int64_t releases;        /* sequences that gave back what they held */
-    struct kv_evict idle;    /* extents that nobody holds */
+    struct kv_braids queue;  /* extents that nobody holds: lru */
+    struct kv_evict idle;    /* the other orders */
     struct kv_tree tree;     /* of all contents that are cached or being computed */
     struct base_pool extents;
     int64_t (*hashed_blocks)(void *context, const struct kv_prefix_seq *seq);
     void *context;
     uint64_t next_copy;
+    uint64_t splits;      /* extents of several tables that became one for each */
     uint64_t stores_done; /* transfers up to this number read no more */
     /* Idle blocks are taken that a later transfer may read. NULL: nobody reads. */
     void (*on_reuse)(void *context, const struct kv_source *source);

@@ -14,25 +14,34 @@ int64_t kv_prefix_visible_end(const struct kv_prefix *prefix, const struct kv_ex
     return hashed < extent->hi ? hashed : extent->hi;
 }
 
+/* Which tables are looked at: all of a kind where their copies are alike, else one. */
+struct tables {
+    size_t kind;
+    uint32_t first, count;
+};
+
 /* Along the copies of a node in one table, block by block: where the next block's oldest copy is looked for. */
 struct copies_walk {
     struct kv_extent *from;
     int64_t limit; /* the first block beyond the last one found that an older copy has */
 };
 
-static struct copies_walk walk_copies(const struct kv_node *node, uint32_t table)
+static struct copies_walk walk_copies(const struct kv_node *node, struct tables at)
 {
-    return (struct copies_walk){kv_copies_of(node)->of[table].oldest, INT64_MAX};
+    return (struct copies_walk){kv_copies_of(node)->of[at.kind].oldest, INT64_MAX};
 }
 
 // The oldest copy of block `at`, and up to where it stays the oldest. The walk goes on there: copies that were passed over do
 // not hold the blocks that follow, unless one of them begins just there, and the pieces of a copy lie one behind the other.
 static struct kv_extent *oldest_copy(const struct kv_prefix *prefix, const struct kv_node *node,
-                                     uint32_t table, struct copies_walk *walk, int64_t at,
+                                     struct tables tables, struct copies_walk *walk, int64_t at,
                                      int64_t *end)
 {
     struct kv_extent *extent = walk->from;
     for (; extent != NULL; extent = extent->younger) {
+        if (!kv_extent_covers(extent, tables.first)) {
+            continue;
+        }
         int64_t visible = kv_prefix_visible_end(prefix, extent);
         if (extent->lo <= at && at < visible) {
             break;
@@ -50,27 +59,28 @@ static struct kv_extent *oldest_copy(const struct kv_prefix *prefix, const struc
         walk->from = extent->younger;
     } else {
         *end = walk->limit;
-        *walk = walk_copies(node, table);
+        *walk = walk_copies(node, tables);
     }
     return extent;
 }
 
-static bool is_being_computed(const struct kv_node *node, uint32_t table, int64_t block)
+// The first table says whether some running sequence is about to hash a block of the path.
+static bool is_being_computed(const struct kv_node *node, int64_t block)
 {
-    const struct kv_extent *extent = kv_copies_of(node)->of[table].oldest;
-    while (extent != NULL && (extent->owner == NULL || extent->lo > block || extent->hi <= block)) {
+    const struct kv_extent *extent = kv_copies_of(node)->of[0].oldest;
+    while (extent != NULL && (extent->owner == NULL || extent->lo > block || extent->hi <= block ||
+                              !kv_extent_covers(extent, 0))) {
         extent = extent->younger;
     }
     return extent != NULL;
 }
 
-// The first table says whether some running sequence is about to hash a block of the path.
 static bool is_pending(const struct kv_prefix *prefix, int64_t block)
 {
     for (size_t i = 0; i < prefix->path.count; i++) {
         const struct kv_stretch *stretch = &prefix->path.at[i];
         if (stretch->node->begin <= block && block < stretch->end) {
-            return is_being_computed(stretch->node, 0, block);
+            return is_being_computed(stretch->node, block);
         }
     }
     return false;
@@ -96,26 +106,38 @@ static int64_t find_path(struct kv_prefix *prefix, const struct kv_content *cont
     return end;
 }
 
-// Pushes the oldest copies of blocks [from, until) of a table; returns the first block that has none, or `until`.
-static int64_t push_copies(const struct kv_prefix *prefix, uint32_t table, int64_t from,
+// The first tables of a kind: all of them, unless some copy on the path is of one only.
+static struct tables tables_of(const struct kv_prefix *prefix, size_t kind)
+{
+    const struct kv_prefix_kind *own = &prefix->kinds[kind];
+    struct tables tables = {kind, own->first, own->count};
+    for (size_t i = 0; tables.count > 1 && i < prefix->path.count; i++) {
+        bool is_split = kv_copies_of(prefix->path.at[i].node)->of[kind].split_count > 0;
+        tables.count = is_split ? 1 : tables.count;
+    }
+    return tables;
+}
+
+// Pushes the oldest copies of blocks [from, until) of some tables; returns the first block that has none, or `until`.
+static int64_t push_copies(const struct kv_prefix *prefix, struct tables tables, int64_t from,
                            int64_t until, struct kv_hits *out)
 {
     int64_t at = from;
     for (size_t i = 0; i < prefix->path.count && at < until; i++) {
         const struct kv_stretch *stretch = &prefix->path.at[i];
         int64_t end = stretch->end < until ? stretch->end : until;
-        struct copies_walk walk = walk_copies(stretch->node, table);
+        struct copies_walk walk = walk_copies(stretch->node, tables);
         while (at < end) {
             int64_t same_until;
             struct kv_extent *extent =
-                oldest_copy(prefix, stretch->node, table, &walk, at, &same_until);
+                oldest_copy(prefix, stretch->node, tables, &walk, at, &same_until);
             if (extent == NULL) {
                 return at;
             }
             same_until = same_until < end ? same_until : end;
-            struct kv_hold hold = {extent, at, same_until, table};
+            struct kv_hold hold = {extent, at, same_until, tables.first, tables.count};
             base_vec_push(out, hold);
-            out->idle_blocks += extent->holders == 0 ? same_until - at : 0;
+            out->idle_blocks += extent->holders == 0 ? (same_until - at) * tables.count : 0;
             at = same_until;
         }
     }
@@ -123,16 +145,16 @@ static int64_t push_copies(const struct kv_prefix *prefix, uint32_t table, int64
 }
 
 // The first block from `from` on that a table lacks, or `until`.
-static int64_t covered_until(const struct kv_prefix *prefix, uint32_t table, int64_t from,
+static int64_t covered_until(const struct kv_prefix *prefix, struct tables tables, int64_t from,
                              int64_t until)
 {
     int64_t at = from;
     for (size_t i = 0; i < prefix->path.count && at < until; i++) {
         const struct kv_stretch *stretch = &prefix->path.at[i];
         int64_t end = stretch->end < until ? stretch->end : until, same_until;
-        struct copies_walk walk = walk_copies(stretch->node, table);
+        struct copies_walk walk = walk_copies(stretch->node, tables);
         while (at < end &&
-               oldest_copy(prefix, stretch->node, table, &walk, at, &same_until) != NULL) {
+               oldest_copy(prefix, stretch->node, tables, &walk, at, &same_until) != NULL) {
             at = same_until < end ? same_until : end;
         }
         if (at < end) {
@@ -144,7 +166,7 @@ static int64_t covered_until(const struct kv_prefix *prefix, uint32_t table, int
 
 // Of blocks [0, below): one more than the last that is there; `copy`: one that has it. From the youngest on, whose last piece
 // comes first: mostly it reaches as far as any can.
-static int64_t last_copy(const struct kv_prefix *prefix, uint32_t table, int64_t below,
+static int64_t last_copy(const struct kv_prefix *prefix, struct tables tables, int64_t below,
                          const struct kv_extent **copy)
 {
     for (size_t i = prefix->path.count; i-- > 0;) {
@@ -153,11 +175,11 @@ static int64_t last_copy(const struct kv_prefix *prefix, uint32_t table, int64_t
         if (stretch->node->begin >= below) {
             continue;
         }
-        const struct kv_extent *extent = kv_copies_of(stretch->node)->of[table].youngest;
+        const struct kv_extent *extent = kv_copies_of(stretch->node)->of[tables.kind].youngest;
         for (; extent != NULL && last < end; extent = extent->older) {
             int64_t visible = kv_prefix_visible_end(prefix, extent);
             visible = visible < end ? visible : end;
-            if (visible > extent->lo && visible > last) {
+            if (visible > extent->lo && visible > last && kv_extent_covers(extent, tables.first)) {
                 last = visible;
                 *copy = extent;
             }
@@ -170,18 +192,19 @@ static int64_t last_copy(const struct kv_prefix *prefix, uint32_t table, int64_t
 }
 
 // The most leading blocks, at most `most`, whose last `needed` are in the table, or all where they are fewer.
-static int64_t table_window(const struct kv_prefix *prefix, uint32_t table, int64_t needed,
+static int64_t table_window(const struct kv_prefix *prefix, struct tables tables, int64_t needed,
                             int64_t most)
 {
     const struct kv_extent *copy = NULL;
-    int64_t end = last_copy(prefix, table, most, &copy);
+    int64_t end = last_copy(prefix, tables, most, &copy);
     while (end > 0) {
         int64_t wanted = end - needed > 0 ? end - needed : 0, at = copy->lo, gap = end;
         while (at > wanted) {
             // Mostly the run goes on in the piece that this one was cut from, which is hashed to its end.
-            if (copy->prev_piece != NULL && copy->prev_piece->hi == at) {
+            if (copy->prev_piece != NULL && copy->prev_piece->hi == at &&
+                kv_extent_covers(copy->prev_piece, tables.first)) {
                 copy = copy->prev_piece;
-            } else if ((gap = last_copy(prefix, table, at, &copy)) < at) {
+            } else if ((gap = last_copy(prefix, tables, at, &copy)) < at) {
                 break;
             }
             at = copy->lo;
@@ -195,46 +218,49 @@ static int64_t table_window(const struct kv_prefix *prefix, uint32_t table, int6
 }
 
 // The most leading blocks, at most `most`, whose blocks from `from` on are in all tables of a kind.
-static int64_t kind_run(const struct kv_prefix *prefix, const struct kv_prefix_kind *kind,
-                        int64_t from, int64_t most)
+static int64_t kind_run(const struct kv_prefix *prefix, struct tables tables, int64_t from,
+                        int64_t most)
 {
-    for (uint32_t table = kind->first; table < kind->first + kind->count; table++) {
-        most = covered_until(prefix, table, from, most);
+    uint32_t end = tables.first + prefix->kinds[tables.kind].count;
+    for (; tables.first < end; tables.first += tables.count) {
+        most = covered_until(prefix, tables, from, most);
     }
     return most;
 }
 
 // What all tables of a kind find, asked once: the beginning of a chunk is that of the longest answer thinkable.
-static int64_t kind_hits(const struct kv_prefix *prefix, const struct kv_prefix_kind *kind,
-                         int64_t most)
+static int64_t kind_hits(const struct kv_prefix *prefix, struct tables tables, int64_t most)
 {
+    const struct kv_prefix_kind *kind = &prefix->kinds[tables.kind];
     int64_t size = prefix->block_tokens;
     if (kind->window == NULL) {
-        return kind_run(prefix, kind, 0, most);
+        return kind_run(prefix, tables, 0, most);
     }
     if (kind->window->kind == SPEC_KV_CHUNKED) {
         int64_t begin = most * size / kind->window->tokens * kind->window->tokens / size;
-        return kind_run(prefix, kind, begin, most);
+        return kind_run(prefix, tables, begin, most);
     }
     int64_t needed = kv_window_blocks_to_start(kind->window, size);
     for (int64_t before = -1; before != most;) {
         before = most;
-        for (uint32_t table = kind->first; table < kind->first + kind->count; table++) {
-            most = table_window(prefix, table, needed > 0 ? needed : 1, most);
+        for (tables.first = kind->first; tables.first < kind->first + kind->count;
+             tables.first += tables.count) {
+            most = table_window(prefix, tables, needed > 0 ? needed : 1, most);
         }
     }
     return most;
 }
 
-void kv_prefix_lookup(struct kv_prefix *prefix, const struct kv_content *content, int64_t most,
-                      struct kv_hits *out)
+// As if all that braids of several rounds were made of were still there.
+static void look_up(struct kv_prefix *prefix, const struct kv_content *content, int64_t most,
+                    struct kv_hits *out)
 {
     out->count = 0;
     out->blocks = out->idle_blocks = out->junction_blocks = 0;
     out->next_is_pending = false;
     int64_t end = find_path(prefix, content, most);
     if (prefix->table_count == 1 && prefix->kinds[0].window == NULL) {
-        out->blocks = push_copies(prefix, 0, 0, end, out);
+        out->blocks = push_copies(prefix, (struct tables){0, 0, 1}, 0, end, out);
         out->next_is_pending = out->blocks < end && is_pending(prefix, out->blocks);
         return;
     }
@@ -243,7 +269,7 @@ void kv_prefix_lookup(struct kv_prefix *prefix, const struct kv_content *content
     for (int64_t before = -1; before != most;) {
         before = most;
         for (size_t k = 0; k < prefix->kind_count; k++) {
-            most = kind_hits(prefix, &prefix->kinds[k], most);
+            most = kind_hits(prefix, tables_of(prefix, k), most);
             longest = most > longest ? most : longest;
         }
     }
@@ -256,9 +282,37 @@ void kv_prefix_lookup(struct kv_prefix *prefix, const struct kv_content *content
                            ? kv_window_passed_blocks(kind->window, most * prefix->block_tokens,
                                                      prefix->block_tokens)
                            : 0;
-        for (uint32_t table = kind->first; table < kind->first + kind->count; table++) {
-            int64_t until = push_copies(prefix, table, from, most, out);
+        struct tables tables = tables_of(prefix, k);
+        for (; tables.first < kind->first + kind->count; tables.first += tables.count) {
+            int64_t until = push_copies(prefix, tables, from, most, out);
             base_require(until >= most || from >= most);
         }
+    }
+}
+
+// Some hits are of a braid of which blocks were taken already.
+static bool hits_what_is_eaten(const struct kv_prefix *prefix, const struct kv_hits *hits)
+{
+    const struct kv_braid *head = prefix->queue.head;
+    if (head == NULL || head->eaten == 0) {
+        return false;
+    }
+    for (size_t i = 0; i < hits->count; i++) {
+        const struct kv_extent *extent = hits->at[i].first;
+        if (extent->holders == 0 && extent->braid == head) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void kv_prefix_lookup(struct kv_prefix *prefix, const struct kv_content *content, int64_t most,
+                      struct kv_hits *out)
+{
+    look_up(prefix, content, most, out);
+    // What was found without the help of such a braid is the most that there is with less of it, too.
+    if (hits_what_is_eaten(prefix, out)) {
+        kv_prefix_unravel(prefix, prefix->queue.head);
+        look_up(prefix, content, most, out);
     }
 }

@@ -6,9 +6,10 @@
 
 #include "kv/prefix.h"
 
-/* Of one table, by when they were hashed. */
+/* Of the tables of a kind, by when they were hashed. */
 struct kv_copies {
     struct kv_extent *oldest, *youngest;
+    int64_t split_count; /* of them in one table only, where there are more */
 };
 
 /* A node and all copies of its blocks. */
@@ -16,7 +17,7 @@ struct kv_copies_node {
     struct kv_node node;
     int64_t extent_count;
     struct base_hash *keys; /* of its blocks, once they were asked for; owned */
-    struct kv_copies of[];  /* by table */
+    struct kv_copies of[];  /* by kind */
 };
 
 /* A node of a path, and up to which block the content is in it. */
@@ -29,6 +30,47 @@ static inline struct kv_copies_node *kv_copies_of(const struct kv_node *node)
 {
     return (struct kv_copies_node *)(uintptr_t)node;
 }
+
+static inline bool kv_extent_covers(const struct kv_extent *extent, uint32_t table)
+{
+    return extent->table <= table && table < (uint32_t)extent->table + extent->tables;
+}
+
+/* Of the engine's own queue; the other orders are a heap of extents. */
+static inline bool kv_prefix_has_queue(const struct kv_prefix *prefix)
+{
+    return prefix->idle.order == KV_EVICT_LRU;
+}
+
+/* ---- prefix_copies.c: extents of nodes ---- */
+
+/* Of a node's blocks: each is the hash of the content up to its end. */
+const struct base_hash *kv_copies_keys(const struct kv_prefix *prefix, struct kv_node *node);
+void kv_copies_forget_keys(struct kv_node *node);
+void kv_copies_add_youngest(struct kv_prefix *prefix, struct kv_node *node,
+                            struct kv_extent *extent);
+void kv_copies_remove(struct kv_prefix *prefix, struct kv_extent *extent);
+/* From a node upwards: one without copies and children holds nothing that anybody can find. */
+void kv_copies_drop_empty_nodes(struct kv_prefix *prefix, struct kv_node *node);
+/* Contents part at block `at`: returns the node in front of it. */
+struct kv_node *kv_copies_cut_node(struct kv_prefix *prefix, struct kv_node *node, int64_t at);
+
+/* Not among the idle ones. */
+void kv_extent_drop(struct kv_prefix *prefix, struct kv_extent *extent);
+/* At block `at`, lo < at < hi: the extent keeps the front, the back is a piece of its own with the same fate. */
+struct kv_extent *kv_extent_cut(struct kv_prefix *prefix, struct kv_extent *extent, int64_t at);
+/* Two pieces of a copy share their fate again. */
+bool kv_extent_can_join(const struct kv_prefix *prefix, const struct kv_extent *front,
+                        const struct kv_extent *back);
+void kv_extent_join(struct kv_prefix *prefix, struct kv_extent *front, struct kv_extent *back);
+/* An extent of several tables becomes one for each; it stays that of the first, the others follow it in age. */
+void kv_extent_split(struct kv_prefix *prefix, struct kv_extent *extent);
+/* A braid of several rounds becomes one for each, its strands are split; what was taken of it is gone. */
+void kv_prefix_unravel(struct kv_prefix *prefix, struct kv_braid *braid);
+/* The next blocks of a braid of one round lose their places; counted they are already. */
+void kv_prefix_eat(struct kv_prefix *prefix, struct kv_braid *braid, int64_t blocks);
+/* What a sequence holds of an extent that has been split it holds table by table from now on. */
+void kv_prefix_follow_splits(struct kv_prefix *prefix, struct kv_prefix_seq *seq);
 
 /* Up to where an extent can be hit: a running sequence's own blocks as far as they are hashed. */
 int64_t kv_prefix_visible_end(const struct kv_prefix *prefix, const struct kv_extent *extent);

@@ -25,8 +25,8 @@ void kv_radix_init(struct kv_radix *radix, int64_t block_tokens, int64_t usable_
 {
     *radix = (struct kv_radix){.blank_blocks = usable_blocks};
     kv_tree_init(&radix->tree, block_tokens, sizeof(struct kv_radix_node));
-    kv_evict_init_by_age(&radix->leaves, eviction);
-    kv_evict_init_by_age(&radix->host.leaves, eviction);
+    kv_evict_init(&radix->leaves, eviction);
+    kv_evict_init(&radix->host.leaves, eviction);
 }
 
 void kv_radix_release(struct kv_radix *radix)
