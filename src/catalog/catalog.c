@@ -9,10 +9,11 @@
 #include <stddef.h>
 #include <string.h>
 
-static const struct sched_ops *const scheduler_ops[] = {&sched_vllm_v1, &sched_orca,
+static const struct sched_ops *const scheduler_ops[] = {&sched_vllm_v1, &sched_vllm_v0, &sched_orca,
                                                         &sched_llama_cpp, NULL};
-static const struct base_policy *const schedulers[] = {&sched_vllm_v1.policy, &sched_orca.policy,
-                                                       &sched_llama_cpp.policy, NULL};
+static const struct base_policy *const schedulers[] = {&sched_vllm_v1.policy, &sched_vllm_v0.policy,
+                                                       &sched_orca.policy, &sched_llama_cpp.policy,
+                                                       NULL};
 
 const struct base_choice catalog_routers[] = {
     {"round_robin", 0, "replicas in turn"},

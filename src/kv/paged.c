@@ -154,6 +154,7 @@ void kv_paged_ledger(const struct kv_paged *pool, const struct kv_paged_state *s
                               .fragmented = (long double)state->fragmented_blocks,
                               .loading = (long double)state->loading_blocks,
                               .kept_sequences = (long double)state->kept_sequences};
+    amounts.empty += (long double)(state->blank_blocks * pool->block_tokens);
     for (size_t w = 0; w < KV_WINDOWS_MAX; w++) {
         amounts.visible[w] = (long double)state->visible_tokens[w];
         amounts.dropped[w] = (long double)state->dropped_blocks[w];
@@ -178,6 +179,7 @@ void kv_paged_mean_ledger(const struct kv_paged *pool, const struct kv_paged_mea
         .fragmented = means->fragmented_blocks,
         .loading = means->loading_blocks,
         .kept_sequences = means->kept_sequences};
+    amounts.empty += means->blank_blocks * (double)pool->block_tokens;
     for (size_t w = 0; w < KV_WINDOWS_MAX; w++) {
         amounts.visible[w] = means->visible_tokens[w];
         amounts.dropped[w] = means->dropped_blocks[w];

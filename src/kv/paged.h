@@ -72,6 +72,8 @@ struct kv_paged {
     kv_kept_fn *kept_tokens; /* while it compacts */
     const void *kept_context;
     int64_t moved_tokens; /* by compaction, since the pool began */
+    int64_t forked_blocks; /* of tables that were forked: sum over held blocks of holders - 1 */
+    int64_t blank_blocks;  /* held by sequences that have no token there yet */
 };
 
 /* With one table a sequence; kv_paged_set_tables() says otherwise. */
@@ -138,6 +140,7 @@ struct kv_paged_state {
     int64_t promised_tokens;   /* reserved, used or not; 0 where nothing is reserved */
     int64_t fragmented_blocks; /* free, but no place for the head of the queue */
     int64_t loading_blocks;    /* held back by transfers */
+    int64_t blank_blocks;      /* of the held ones: taken for tokens that are yet to be computed */
     /* By window: live tokens that a query of a step in flight sees; blocks that one table of each has given back. */
     int64_t visible_tokens[KV_WINDOWS_MAX], dropped_blocks[KV_WINDOWS_MAX];
     /* Of slots: those that wait and keep something; by window, what of it their next query would see. */
@@ -147,7 +150,7 @@ struct kv_paged_state {
 /* The same as means over a time. */
 struct kv_paged_means {
     double live_tokens, sequences, used_blocks, shared_blocks, cached_blocks, promised_tokens,
-        fragmented_blocks, loading_blocks, visible_tokens[KV_WINDOWS_MAX],
+        fragmented_blocks, loading_blocks, blank_blocks, visible_tokens[KV_WINDOWS_MAX],
         dropped_blocks[KV_WINDOWS_MAX], kept_sequences, kept_visible_tokens[KV_WINDOWS_MAX];
 };
 

@@ -120,10 +120,6 @@ static bool check_run_support(struct scenario_load *load)
                               "cluster.replicas is");
     if (load->purpose != SCENARIO_FOR_RUN && load->purpose != SCENARIO_FOR_CHECK)
         return ok;
-    if (scenario_stated(load->engine, "swap_space") != NULL)
-        ok = fail_unsupported(
-            load, "swap_space",
-            "'engine.swap_space' is not used: swapping is not simulated by this version");
     if (opts->pipeline_parallel > 1)
         ok = fail_unsupported(load, "pipeline_parallel_size",
                               "pipeline parallelism is not simulated by this version; kvsim size "

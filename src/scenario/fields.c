@@ -277,6 +277,14 @@ static const struct base_field cost_fields[] = {
      COST_OPT(file),
      .used_by = "table",
      .help = "CSV of measured times: op,x,y,ms"},
+    {.key = "swap_per_block",
+     .type = BASE_REAL,
+     .unit = BASE_TIME,
+     COST_OPT(swap_ns),
+     .has_offset = offsetof(struct scenario_cost_opts, has_swap),
+     .max = 1e15,
+     .help = "time to copy a block to the host or back, before the step (vLLM V0); absent: its "
+             "bytes over the host link"},
     {.key = "layers",
      .type = BASE_INT,
      COST_OPT(layers),
@@ -302,10 +310,6 @@ static const struct base_field cost_fields[] = {
          "cached_tokens, equivalent_chunk; several multiplies when two or more sequences prefill"},
     {0},
 };
-static const struct base_field cost_later[] = {
-    LATER("swap_per_block", "swapping is not simulated yet"),
-    {0},
-};
 
 const struct scenario_section scenario_top_section = {"", top_fields, top_later, "a scenario"};
 const struct scenario_section scenario_cluster_section = {"cluster", cluster_fields, cluster_later,
@@ -316,7 +320,7 @@ const struct scenario_section scenario_price_section = {"price", price_fields, N
                                                         "what a GPU costs"};
 const struct scenario_section scenario_record_section = {"record", record_fields, NULL,
                                                          "what is stored beside the summary"};
-const struct scenario_section scenario_cost_section = {"cost", cost_fields, cost_later,
+const struct scenario_section scenario_cost_section = {"cost", cost_fields, NULL,
                                                        "how steps are priced"};
 const struct scenario_section scenario_host_section = {"cost.host", host_fields, NULL,
                                                        "CPU work of the engine"};

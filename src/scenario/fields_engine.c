@@ -15,7 +15,10 @@ static const struct base_choice policy_choices[] = {
     {0},
 };
 static const struct base_choice preemption_choices[] = {
-    {"recompute", 0, "blocks are freed, the sequence is computed again"},
+    {"auto", SCHED_PREEMPT_AS_FITS,
+     "recompute for one sequence, swap for several: vLLM V0's own choice"},
+    {"recompute", SCHED_PREEMPT_RECOMPUTE, "blocks are freed, the sequence is computed again"},
+    {"swap", SCHED_PREEMPT_SWAP, "blocks are copied to the host and back (vLLM V0)"},
     {0},
 };
 static const struct base_field engine_fields[] = {

@@ -85,6 +85,7 @@ static bool check_scheduler_keys(struct scenario_load *load, const struct sched_
 {
     static const char *const v1[] = {"long_prefill_token_threshold", "enable_chunked_prefill",
                                      "watermark", NULL};
+    static const char *const only_v1[] = {"long_prefill_token_threshold", NULL};
     static const char *const v1_switches[] = {
         "scheduler_reserve_full_isl", "free_order",   "unchunked_misfit",
         "preempted_budget_returned",  "priority_tie", NULL};
@@ -100,6 +101,11 @@ static bool check_scheduler_keys(struct scenario_load *load, const struct sched_
     }
     if (ops == &sched_orca) {
         bool ok = drop_unused(load, load->engine, "engine", v1, ops->policy.name);
+        return drop_unused(load, switches, "engine.switch", v1_switches, ops->policy.name) && ok;
+    }
+    if (ops == &sched_vllm_v0) {
+        bool ok = drop_unused(load, load->engine, "engine", only_v1, ops->policy.name);
+        ok = drop_unused(load, switches, "engine.switch", orca_switches, ops->policy.name) && ok;
         return drop_unused(load, switches, "engine.switch", v1_switches, ops->policy.name) && ok;
     }
     if (own == &sched_orca && load->opts.switch_opts.static_batch)

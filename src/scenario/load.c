@@ -216,7 +216,8 @@ static bool resolve(struct scenario_load *load, const char *path)
     if (!ok)
         return false;
     ok = scenario_pool_make(load);
-    return ok && scenario_cost_resolve(load) && scenario_workload_resolve(load);
+    return ok && scenario_cost_resolve(load) && scenario_workload_resolve(load) &&
+           scenario_swap_resolve(load);
 }
 
 /* ---- the door ---- */

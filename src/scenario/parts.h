@@ -16,6 +16,8 @@ struct scenario_top_opts {
 struct scenario_cost_opts {
     struct cost_options cost; /* first: its fields' offsets are those of the whole */
     const char *file;
+    double swap_ns;
+    bool has_swap;
     int64_t layers;
     int lookup; /* enum cost_lookup */
     const struct conf_node *operators, *kv_dtype;
@@ -229,6 +231,10 @@ bool scenario_cost_table_read(struct scenario_load *load, struct scenario_cost_o
 /* workload_part.c, lengths.c */
 bool scenario_workload_read(struct scenario_load *load);
 bool scenario_workload_resolve(struct scenario_load *load);
+/* The most answers that a request asks for. */
+double scenario_most_sequences(const struct scenario_load *load);
+/* swap_part.c: what only vLLM V0 has, once pool and workload are known. */
+bool scenario_swap_resolve(struct scenario_load *load);
 /* content_part.c: shared_prefix and sessions of the workload or of a class; what they do not state stays as it is. */
 bool scenario_content_read(struct scenario_load *load, struct conf_node *map, const char *path,
                            struct workload_class *out);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "sched/sched.h"
 #include "workload/arrivals.h"
 
 #include <inttypes.h>
@@ -460,7 +461,7 @@ static bool scan_trace(struct scenario_load *load)
     return true;
 }
 
-static double most_sequences(const struct scenario_load *load)
+double scenario_most_sequences(const struct scenario_load *load)
 {
     const struct workload_spec *spec = &load->scenario->config.workload;
     double most = load->trace_sequences;
@@ -474,8 +475,10 @@ static double most_sequences(const struct scenario_load *load)
 
 static void sequences_caveat(struct scenario_load *load)
 {
-    double most = most_sequences(load);
-    if (most > 1 && !load->scenario->config.sched.enable_prefix_caching)
+    double most = scenario_most_sequences(load);
+    const struct serve_config *config = &load->scenario->config;
+    bool forks = config->scheduler != NULL && config->scheduler->forks;
+    if (most > 1 && !config->sched.enable_prefix_caching && !forks)
         scenario_caveat(load->reader, "sequences_without_cache",
                         "requests ask for up to %.0f answers: without prefix caching each of them "
                         "computes and holds the whole prompt by itself",

@@ -14,6 +14,7 @@
 
 enum sched_order { SCHED_FCFS, SCHED_PRIORITY };
 enum sched_misfit { SCHED_MISFIT_STOP, SCHED_MISFIT_SKIP };
+enum sched_preemption { SCHED_PREEMPT_AS_FITS, SCHED_PREEMPT_RECOMPUTE, SCHED_PREEMPT_SWAP };
 enum sched_free_order { SCHED_FREE_NEW, SCHED_FREE_OLD };
 
 /* When a chunk of the pool goes to the tier behind it. */
@@ -71,6 +72,8 @@ struct sched_options {
     enum sched_order order;     /* scheduling_policy */
     int64_t cached_step_tokens; /* cost_cached_step_tokens(): for the shapes of steps; 0 = none */
     struct sched_tier_options tier;
+    enum sched_preemption preemption; /* vllm_v0; as it fits: recompute one sequence, swap several */
+    int64_t swap_blocks;              /* room on the host */
     struct base_rational watermark; /* share of all blocks kept free at admission */
     int64_t pass_tokens; /* llama_cpp: a batch is computed so many tokens at a time; 0 = at once */
 

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/policy.h"
+#include "base/pool.h"
 #include "cost/cost.h"
 #include "kv/paged.h"
 #include "sched/front.h"
@@ -55,6 +56,16 @@ struct sched_plan {
     struct sched_seqs admitted; /* resumed ones included */
     struct sched_seqs victims;  /* preempted in this very turn */
     struct sched_seqs failed;   /* the engine gave them up in this turn: they are gone */
+    /* Engines that swap and fork; of a group its first member stands in the lists. */
+    struct sched_seqs swapped_out, swapped_in;
+    struct sched_seqs ignored;  /* can never run: the engine gives them up at this turn */
+    int64_t swapped_blocks;     /* copied before this step, both ways */
+    int64_t copied_blocks;      /* copied before this step: written to while others hold them */
+    int64_t forked_count;       /* first tokens beyond one for each prompt computed */
+    bool skips_front;           /* members of the front sit this step out */
+    bool is_by_role;            /* scheduled in the order of roles, not of the list */
+    bool engine_died;           /* nothing more will ever be scheduled */
+    bool goes_in_circles; /* the same state as before, and no token between: so for ever if nothing happens outside */
     struct sched_seqs
         left_front; /* thrown out of the front's rhythm by this turn: their next gap is not one step */
 };
@@ -66,6 +77,9 @@ struct sched;
 /* One engine's way of scheduling. */
 struct sched_ops {
     struct base_policy policy;
+    bool forks;           /* a request's sequences are one group that shares blocks by references */
+    bool ignores_prompts; /* that are too long: at their turn, not on arrival */
+    int64_t beyond_longest; /* tokens by which a sequence may pass max_model_len */
     void (*enqueue)(struct sched *sched, struct sched_seq *seq);
     /* Decides the next step; the lists of the plan are made new. */
     void (*plan)(struct sched *sched, struct sched_plan *plan);
@@ -74,6 +88,8 @@ struct sched_ops {
     /* The last token of `seq` was delivered (or its client has gone): its blocks are free. `in_flight`: a step that was
      * decided after that token's is under way. */
     void (*finish)(struct sched *sched, struct sched_seq *seq, bool is_delivered, bool in_flight);
+    /* The tokens of `plan` have come; before its finals are finished. NULL: nothing follows from that. */
+    void (*delivered)(struct sched *sched, struct sched_plan *plan);
 };
 
 struct sched {
@@ -109,6 +125,17 @@ struct sched {
     struct sched_reuse reuse;
     struct sched_offload offload; /* in use with options->tier.chunk_blocks > 0 */
     int64_t blocks_at_the_end;    /* sum over running sequences, see there */
+    int64_t spare_blocks; /* must be free at each step beside those that it takes */
+    struct base_pool groups, forks; /* of struct sched_group, struct kv_fork */
+    struct sched_list swapped;      /* of each group its first member */
+    int64_t host_blocks;            /* held there by swapped ones */
+    int64_t moved_blocks; /* swapped by turns that scheduled nothing: the next step waits for them */
+    int64_t extra_seats;  /* of running groups that are not forked: seats beyond the one sequence */
+    struct sched_circle {
+        uint64_t signature;  /* of a state */
+        int64_t count, limit; /* of states looked at since; then the present one is kept */
+    } circle;
+    int64_t extra_members; /* running sequences beyond one for each group */
     int64_t
         fragmented_blocks; /* as of the last turn: free, but no place for the head of the queue */
 };
@@ -154,6 +181,26 @@ void sched_count_windows(const struct sched *sched, uint64_t first_plan, int64_t
  * of before, comes back; which of it does not become free stands in front.windows.kept. sched_advance() follows.
  */
 void sched_give_back_ahead(struct sched *sched, int64_t steps);
+/* A group of `count` sequences, empty; members are added in order. Only the first one is enqueued. */
+struct sched_group *sched_group_new(struct sched *sched, uint32_t count);
+void sched_group_add(struct sched_group *group, struct sched_seq *seq);
+
+/* The member that stands for the request, and the next one of it or NULL. */
+static inline struct sched_seq *sched_group_first(struct sched_seq *seq)
+{
+    return seq->group != NULL ? seq->group->first : seq;
+}
+
+static inline struct sched_seq *sched_group_next(const struct sched_seq *seq)
+{
+    return seq->sibling;
+}
+
+/* Requests that run; a group counts once. */
+static inline int64_t sched_running_count(const struct sched *sched)
+{
+    return (int64_t)sched->running.count - sched->extra_members;
+}
 
 static inline bool sched_has_tier(const struct sched *sched)
 {
@@ -188,9 +235,17 @@ static inline int64_t sched_seq_computed(const struct sched *sched, const struct
 static inline bool sched_seq_was_in_front(const struct sched_seq *seq,
                                           const struct sched_plan *plan)
 {
-    return seq->first_front_plan <= plan->number && plan->number <= seq->last_front_plan;
+    return !plan->skips_front && seq->first_front_plan <= plan->number &&
+           plan->number <= seq->last_front_plan;
 }
 
+static inline enum sched_role sched_role_of(const struct sched_seq *seq,
+                                            const struct sched_plan *plan)
+{
+    return seq->role_step == plan->number ? seq->role : SCHED_DECODE;
+}
+
+extern const struct sched_ops sched_vllm_v0;
 extern const struct sched_ops sched_vllm_v1;
 extern const struct sched_ops sched_orca;
 extern const struct sched_ops sched_llama_cpp;

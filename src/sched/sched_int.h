@@ -62,6 +62,13 @@ void sched_leave_front(struct sched *sched, struct sched_seq *seq);
 /* The plan that is being made finds the sequence no longer in the front's rhythm. */
 void sched_note_left_front(struct sched_plan *plan, struct sched_seq *seq);
 
+/* A member of the front sits this step out, and is loose from here on. */
+void sched_leave_front_unscheduled(struct sched *sched, struct sched_plan *plan,
+                                   struct sched_seq *seq);
+/* All blocks back, computed again from the start; where it waits is the caller's. */
+void sched_throw_out(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq);
+/* Out of the running list with its tokens; its blocks are the caller's. */
+void sched_swap_out(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq);
 /* Recompute: all blocks back, to the front of the queue (or its place). */
 void sched_preempt(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq);
 

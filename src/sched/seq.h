@@ -8,6 +8,7 @@
 #ifndef KVSIM_SCHED_SEQ_H
 #define KVSIM_SCHED_SEQ_H
 
+#include "kv/forks.h"
 #include "kv/paged.h"
 #include "kv/tier.h"
 #include "sched/front_window.h"
@@ -24,6 +25,7 @@ enum sched_state {
     SCHED_DRAINING, /* running: its last token is in flight, nothing more is scheduled */
     SCHED_LOADING, /* waiting: a transfer writes to its blocks, or has ended and nobody looked since */
     SCHED_LOADED, /* waiting: holds what was loaded, in the cache */
+    SCHED_SWAPPED, /* thrown out with its blocks, which lie on the host */
     SCHED_GONE,
 };
 
@@ -41,6 +43,28 @@ struct sched_seq_offload {
     int64_t stored_chunks; /* leading ones that were offered to the tier */
     int64_t used_chunks;   /* leading ones whose use was counted */
     struct sched_seq *fill_prev, *fill_next; /* front members that fill a chunk at the same steps */
+};
+
+/* What a step of an engine that reorders its running list did with a sequence, in the order of the list afterwards. */
+enum sched_role {
+    SCHED_LEFT_OVER,
+    SCHED_SWAPPED_IN_DECODE,
+    SCHED_SWAPPED_IN_PREFILL,
+    SCHED_DECODE,
+    SCHED_PREFILL,
+    SCHED_NEWCOMER,
+    SCHED_ROLE_COUNT
+};
+
+struct sched_seq;
+
+/* Sequences of one request that the engine knows as one: they come from one prompt, and are admitted and thrown out together.
+ * It belongs to the scheduler, which gives it back with the last of them. */
+struct sched_group {
+    struct kv_forks forks;
+    struct sched_seq *first; /* of those that have not ended, by sched_seq.sibling */
+    uint32_t count, left;    /* members, and those that have not ended */
+    bool is_forked;          /* false: the prompt is not computed yet, the first one stands for all */
 };
 
 struct sched_seq {
@@ -78,6 +102,13 @@ struct sched_seq {
     struct kv_radix_seq tree;   /* what it holds of a radix tree; with that also the next two: */
     int64_t prefill_tokens; /* known when it was admitted: what enters the tree as it is computed */
     bool is_to_enter;       /* some of them were computed since it last entered */
+    struct sched_group *group;  /* NULL: a request of one sequence */
+    struct sched_seq *sibling;  /* the next member that has not ended */
+    struct kv_fork fork;        /* in its group: what it shares */
+    int64_t blank_blocks;       /* it holds them for tokens that are yet to be computed */
+    enum sched_role role;       /* in the plan `role_step` */
+    uint64_t role_step;
+
     uint64_t emitted_step;  /* the plan with which it last emitted outside the front */
     int64_t hashed_tokens;  /* hashed for certain; a front member's own may be further */
     int64_t cached_tokens, cached_total; /* hits at the first admission, at all */

@@ -31,6 +31,8 @@ void sched_init(struct sched *sched, const struct sched_ops *ops,
 {
     *sched = (struct sched){.ops = ops, .options = options, .pool = pool, .next_number = 1};
     sched->waiting.order = options->order;
+    base_pool_init(&sched->groups, sizeof(struct sched_group));
+    base_pool_init(&sched->forks, sizeof(struct kv_fork));
     sched_front_init(&sched->front, arena, &pool->tables, options->async_scheduling,
                      pool->prefix != NULL, class_count);
     int64_t extra = (options->async_scheduling ? 2 : 1) * options->max_num_batched_tokens;
@@ -68,6 +70,8 @@ void sched_release(struct sched *sched)
     base_vec_free(&sched->loose);
     base_vec_free(&sched->skipped);
     base_vec_free(&sched->draining);
+    base_pool_release(&sched->groups);
+    base_pool_release(&sched->forks);
 }
 
 void sched_plan_release(struct sched_plan *plan)
@@ -79,6 +83,9 @@ void sched_plan_release(struct sched_plan *plan)
     base_vec_free(&plan->failed);
     base_vec_free(&plan->passes);
     base_vec_free(&plan->left_front);
+    base_vec_free(&plan->swapped_out);
+    base_vec_free(&plan->swapped_in);
+    base_vec_free(&plan->ignored);
 }
 
 void sched_enqueue_as_asked(struct sched *sched, struct sched_seq *seq)
@@ -125,7 +132,8 @@ static int64_t blocks_held(const struct sched *sched, const struct sched_seq *se
         return 0; // what it holds was taken at admission, if anything
     }
     const struct kv_tables *tables = &sched->pool->tables;
-    int64_t table_blocks = kv_reserve_held_blocks(sched->pool, sched_seq_computed(sched, seq));
+    int64_t table_blocks = kv_reserve_held_blocks(sched->pool, sched_seq_computed(sched, seq)) +
+                           seq->blank_blocks - seq->fork.first_block;
     return tables->state_blocks + table_blocks * tables->growing_tables + seq->took_blocks -
            sched_dropped_blocks(sched, seq);
 }
@@ -278,6 +286,8 @@ static void free_running(struct sched *sched, struct sched_seq *seq, int64_t has
     }
     seq->hashed_tokens = 0;
     seq->took_blocks = seq->took_table_blocks = 0;
+    sched->pool->blank_blocks -= seq->blank_blocks;
+    seq->blank_blocks = 0;
     detach(sched, seq);
     for (size_t w = 0; w < KV_WINDOWS_MAX; w++) {
         seq->windows[w].dropped_blocks = 0;
@@ -305,7 +315,30 @@ void sched_note_left_front(struct sched_plan *plan, struct sched_seq *seq)
     }
 }
 
-void sched_preempt(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq)
+void sched_leave_front_unscheduled(struct sched *sched, struct sched_plan *plan,
+                                   struct sched_seq *seq)
+{
+    sched_note_left_front(plan, seq);
+    int64_t hashed = sched_front_hashed_tokens(sched, seq, false);
+    sched_settle(sched, seq);
+    sched_leave_front(sched, seq);
+    seq->hashed_tokens = hashed;
+    sched_note_member_steps(seq, plan->number - 1);
+    sched->outside_front_tokens += seq->computed;
+    sched_loose_add(sched, seq);
+}
+
+void sched_swap_out(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq)
+{
+    sched_note_left_front(plan, seq);
+    sched_settle(sched, seq);
+    detach(sched, seq);
+    sched_list_remove(&sched->running, seq);
+    seq->scheduled_step = seq->prior_step = seq->emitted_step = 0;
+    seq->state = SCHED_SWAPPED;
+}
+
+void sched_throw_out(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq)
 {
     sched_note_left_front(plan, seq);
     int64_t hashed = seq->hashed_tokens;
@@ -318,8 +351,13 @@ void sched_preempt(struct sched *sched, struct sched_plan *plan, struct sched_se
     seq->scheduled_step = seq->prior_step = seq->emitted_step =
         0; // nothing of its new life is in flight
     seq->preemptions++;
-    sched_queue_put_back(&sched->waiting, seq);
     base_vec_push(&plan->victims, seq);
+}
+
+void sched_preempt(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq)
+{
+    sched_throw_out(sched, plan, seq);
+    sched_queue_put_back(&sched->waiting, seq);
 }
 
 void sched_finish_and_free(struct sched *sched, struct sched_seq *seq, bool is_delivered,
@@ -490,6 +528,13 @@ static void follow_up_emission(struct sched *sched, struct sched_plan *plan, str
         final_add(plan, seq);
     }
     bool keeps_nothing = sched->pool->policy == KV_NO_CACHE;
+    if (seq->group != NULL && !seq->group->is_forked) {
+        // Its siblings begin when this step's tokens are there; nobody is in the front's rhythm before the first write.
+        if (is_last && seq->state == SCHED_LOOSE) {
+            start_draining(sched, seq);
+        }
+        return;
+    }
     if (keeps_nothing) {
         forget(sched, seq);
     }
@@ -568,6 +613,10 @@ static int64_t provable_steps(const struct sched *sched, const struct sched_plan
     if (sched_has_tier(sched)) {
         limit = sched_offload_runway(sched, limit);
     }
+    if (blocks < sched->spare_blocks) {
+        return 0;
+    }
+    blocks -= sched->spare_blocks;
     if (!sched_has_windows(sched)) {
         return sched_front_runway(&sched->front, blocks / sched->pool->tables.growing_tables,
                                   limit);
@@ -596,6 +645,10 @@ void sched_begin_plan(struct sched *sched, struct sched_plan *plan)
     plan->flush = 0;
     sched_offload_begin_turn(sched);
     sched->head_needs = INT64_MAX;
+    plan->skips_front = plan->is_by_role = false;
+    plan->engine_died = plan->goes_in_circles = false;
+    plan->swapped_blocks = plan->copied_blocks = plan->forked_count = 0;
+    plan->swapped_out.count = plan->swapped_in.count = plan->ignored.count = 0;
     plan->emits.count = plan->finals.count = plan->passes.count = 0;
     plan->admitted.count = plan->victims.count = plan->left_front.count = 0;
     plan->failed.count = 0;
@@ -607,6 +660,9 @@ static void count_front(const struct sched *sched, struct sched_plan *plan)
     plan->counted_total = front->counted_total;
     for (size_t i = 0; plan->class_count > 1 && i < plan->class_count; i++) {
         plan->counted[i] = front->counted[i];
+    }
+    if (plan->skips_front) {
+        return;
     }
     plan->shape.decode_seq_count += (uint32_t)front->count;
     plan->token_count += front->count;
@@ -657,9 +713,11 @@ void sched_close_plan(struct sched *sched, struct sched_plan *plan, bool is_fron
         count_regrown(sched, plan);
     }
     // Blocks of the front have been taken; here its tokens count as computed.
-    sched_front_step(front);
-    plan->shape.decode_context_tokens += front->context_sum;
-    count_front_windows(sched, plan->shape.decode_window_tokens);
+    if (!plan->skips_front) {
+        sched_front_step(front);
+        plan->shape.decode_context_tokens += front->context_sum;
+        count_front_windows(sched, plan->shape.decode_window_tokens);
+    }
     plan->is_front_only = is_front_only && plan->admitted.count == 0;
     plan->generation = front->generation;
     sched->next_number++;
@@ -667,7 +725,8 @@ void sched_close_plan(struct sched *sched, struct sched_plan *plan, bool is_fron
         follow_up_emission(sched, plan, plan->emits.at[i]);
     }
     follow_up_finals(sched, plan);
-    plan->valid_steps = plan->victims.count > 0 ? 0 : provable_steps(sched, plan);
+    size_t moved = plan->victims.count + plan->swapped_out.count + plan->ignored.count;
+    plan->valid_steps = moved > 0 ? 0 : provable_steps(sched, plan);
 }
 
 void sched_advance_front(struct sched *sched, struct sched_plan *plan, int64_t steps)

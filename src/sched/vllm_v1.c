@@ -175,19 +175,6 @@ static bool take_or_preempt(struct sched *sched, struct sched_plan *plan, struct
     return true;
 }
 
-static void leave_front_unscheduled(struct sched *sched, struct sched_plan *plan,
-                                    struct sched_seq *seq)
-{
-    sched_note_left_front(plan, seq);
-    int64_t hashed = sched_front_hashed_tokens(sched, seq, false);
-    sched_settle(sched, seq);
-    sched_leave_front(sched, seq);
-    seq->hashed_tokens = hashed;
-    sched_note_member_steps(seq, plan->number - 1);
-    sched->outside_front_tokens += seq->computed;
-    sched_loose_add(sched, seq);
-}
-
 // A front member's own blocks come back here, the front's sums follow when everybody has been walked.
 static void drop_out_of_window(struct sched *sched, const struct sched_plan *plan,
                                struct sched_seq *seq)
@@ -230,7 +217,7 @@ static void schedule_running_one_by_one(struct sched *sched, struct sched_plan *
     for (struct sched_seq *seq = sched->running.head; seq != NULL; seq = next) {
         next = seq->next;
         if (seq->state == SCHED_FRONT && seq->scheduled_step != plan->number) {
-            leave_front_unscheduled(sched, plan, seq);
+            sched_leave_front_unscheduled(sched, plan, seq);
         }
         seq->took_blocks = seq->took_table_blocks = 0;
     }

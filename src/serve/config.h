@@ -101,7 +101,8 @@ struct serve_config {
     enum kv_placement kv_placement; /* of reservations */
     bool kv_compaction;             /* of a space; first fit and best fit only */
     enum kv_eviction kv_eviction;   /* of a prefix cache; other than lru with free_order new only */
-    struct serve_copy_ticks copy;   /* concatenation, compaction */
+    struct serve_copy_ticks copy;   /* concatenation, compaction, forks that are written to */
+    int64_t swap_ticks_per_block;   /* to the host or back, before the step */
     struct kv_cells cells;          /* of slots; no groups: there are none */
     struct base_rational slot_prompt_similarity;
     struct serve_tier tiers[SCHED_TIERS_MAX]; /* nearest first */

@@ -123,7 +123,8 @@ static void write_row(struct serve *serve, const struct serve_request *request, 
         .ttft_ns = figures->value[SPEC_TTFT],
         .tpot_ns = figures->value[SPEC_TPOT],
         .e2e_ns = figures->value[SPEC_E2E],
-        .finish_ns = base_ticks_floor_ns(now),
+        .finish_ns =
+            outcome == RECORD_OUTCOME_UNSERVABLE ? -1 : base_ticks_floor_ns(now),
         .preemptions = request->seq.preemptions,
         .outcome = outcome,
         .finish_reason = finish,
@@ -177,5 +178,21 @@ void serve_sequence_completed(struct serve *serve, struct serve_request *request
         request->replica->in_flight--;
         serve_request_ended(serve, request, now, RECORD_OUTCOME_COMPLETED, &delivered);
     }
+    serve_request_free(serve, request);
+}
+
+void serve_request_ignored(struct serve *serve, struct serve_request *sequence, base_i128 now)
+{
+    struct serve_request *request = sequence->parent != NULL ? sequence->parent : sequence;
+    struct serve_delivered delivered = {0};
+    request->replica->in_flight--;
+    if (sequence->parent != NULL) {
+        serve_sequences_forget(serve, request, now, &delivered);
+    } else {
+        int64_t outputs = request->seq.emitted;
+        serve_replica_close(request->replica, request, now);
+        delivered = (struct serve_delivered){outputs, outputs, outputs};
+    }
+    serve_request_ended(serve, request, now, RECORD_OUTCOME_UNSERVABLE, &delivered);
     serve_request_free(serve, request);
 }

@@ -46,15 +46,32 @@ static void list_add(struct serve_flight *flight, enum serve_list list, struct s
     }
 }
 
-void serve_flight_note_thrown_out(struct serve_replica *replica, const struct sched_plan *plan)
+static void note_ids(struct serve_replica *replica, const struct sched_seqs *seqs,
+                     struct serve_ids *ids)
 {
-    for (size_t i = 0; i < plan->victims.count; i++) {
-        struct sched_seq *seq = plan->victims.at[i];
+    for (size_t i = 0; i < seqs->count; i++) {
+        struct sched_seq *seq = seqs->at[i];
         struct record_list_item item = item_of(&replica->thrown_out_texts, seq, 0);
-        if (!was_merged(seq, replica->thrown_out.at, replica->thrown_out.count, &item)) {
-            base_vec_push(&replica->thrown_out, item);
+        if (!was_merged(seq, ids->at, ids->count, &item)) {
+            base_vec_push(ids, item);
         }
     }
+}
+
+void serve_flight_note_thrown_out(struct serve_replica *replica, const struct sched_plan *plan)
+{
+    note_ids(replica, &plan->victims, &replica->thrown_out);
+    note_ids(replica, &plan->swapped_out, &replica->swapped_out);
+}
+
+static void list_ids(struct serve_flight *flight, enum serve_list list, struct serve_ids *ids)
+{
+    for (size_t i = 0; i < ids->count; i++) {
+        struct record_list_item item = ids->at[i];
+        item.id = base_arena_copy(&flight->texts, item.id);
+        base_vec_push(&flight->lists[list], item);
+    }
+    ids->count = 0;
 }
 
 static void list_all(struct serve_flight *flight, enum serve_list list,
@@ -74,15 +91,32 @@ static int64_t tokens_in_plan(const struct sched_seq *seq, const struct sched_pl
     return sched_seq_was_in_front(seq, plan) ? 1 : 0;
 }
 
+static void list_scheduled(struct serve_replica *replica, struct serve_flight *flight,
+                           struct sched_seq *seq)
+{
+    int64_t tokens = tokens_in_plan(seq, &flight->plan);
+    if (tokens > 0) {
+        list_add(flight, SERVE_SCHEDULED, seq, tokens);
+        // Without a cache what the step has computed is gone again.
+        int64_t computed = sched_seq_computed(&replica->sched, seq);
+        flight->row.context_tokens += computed > tokens ? computed : tokens;
+    }
+}
+
+// In the order in which they were scheduled: that of the list, or prompts first, new ones before all.
 static void fill_scheduled(struct serve_replica *replica, struct serve_flight *flight)
 {
-    for (struct sched_seq *seq = replica->sched.running.head; seq != NULL; seq = seq->next) {
-        int64_t tokens = tokens_in_plan(seq, &flight->plan);
-        if (tokens > 0) {
-            list_add(flight, SERVE_SCHEDULED, seq, tokens);
-            // Without a cache what the step has computed is gone again.
-            int64_t computed = sched_seq_computed(&replica->sched, seq);
-            flight->row.context_tokens += computed > tokens ? computed : tokens;
+    static const enum sched_role order[] = {SCHED_NEWCOMER, SCHED_PREFILL,
+                                            SCHED_SWAPPED_IN_PREFILL, SCHED_DECODE,
+                                            SCHED_SWAPPED_IN_DECODE};
+    const struct sched_plan *plan = &flight->plan;
+    size_t rounds = plan->is_by_role ? sizeof order / sizeof *order : 1;
+    for (size_t i = 0; i < rounds; i++) {
+        struct sched_seq *seq = replica->sched.running.head;
+        for (; seq != NULL; seq = seq->next) {
+            if (!plan->is_by_role || sched_role_of(seq, plan) == order[i]) {
+                list_scheduled(replica, flight, seq);
+            }
         }
     }
 }
@@ -102,7 +136,7 @@ void serve_flight_begin_row(struct serve_replica *replica, struct serve_flight *
         .sched_ns = base_ticks_floor_ns(flight->sched_ticks),
         .prefill_tokens = plan->shape.prefill_tokens,
         .decode_seqs = plan->shape.decode_seq_count,
-        .running = (int64_t)replica->sched.running.count,
+        .running = sched_running_count(&replica->sched),
         .waiting = sched_waiting_count(&replica->sched),
         .free_blocks = replica->pool.free_blocks,
         .used_blocks = kv_paged_used_blocks(&replica->pool),
@@ -116,12 +150,9 @@ void serve_flight_begin_row(struct serve_replica *replica, struct serve_flight *
     flight->row.ledger_bytes[KV_LEDGER_LINE_COUNT] = ledger.pool_bytes;
     fill_scheduled(replica, flight);
     list_all(flight, SERVE_ADMITTED, &plan->admitted);
-    for (size_t i = 0; i < replica->thrown_out.count; i++) {
-        struct record_list_item item = replica->thrown_out.at[i];
-        item.id = base_arena_copy(&flight->texts, item.id);
-        base_vec_push(&flight->lists[SERVE_PREEMPTED], item);
-    }
-    replica->thrown_out.count = 0;
+    list_all(flight, SERVE_SWAPPED_IN, &plan->swapped_in);
+    list_ids(flight, SERVE_PREEMPTED, &replica->thrown_out);
+    list_ids(flight, SERVE_SWAPPED_OUT, &replica->swapped_out);
     base_arena_release(&replica->thrown_out_texts);
     base_arena_init(&replica->thrown_out_texts);
 }
@@ -161,9 +192,13 @@ void serve_flight_write_row(struct serve_replica *replica, struct serve_flight *
     row->admitted_count = flight->lists[SERVE_ADMITTED].count;
     row->preempted = flight->lists[SERVE_PREEMPTED].at;
     row->preempted_count = flight->lists[SERVE_PREEMPTED].count;
+    row->swapped_out = flight->lists[SERVE_SWAPPED_OUT].at;
+    row->swapped_out_count = flight->lists[SERVE_SWAPPED_OUT].count;
+    row->swapped_in = flight->lists[SERVE_SWAPPED_IN].at;
+    row->swapped_in_count = flight->lists[SERVE_SWAPPED_IN].count;
     row->finished = flight->lists[SERVE_FINISHED].at;
     row->finished_count = flight->lists[SERVE_FINISHED].count;
-    row->running_end = (int64_t)replica->sched.running.count;
+    row->running_end = sched_running_count(&replica->sched);
     row->free_blocks_end = replica->pool.free_blocks;
     struct record_sink *sink = replica->serve->sink;
     sink->ops->on_step(sink, row);

@@ -67,6 +67,7 @@ enum kvsim_status serve_replica_init(struct serve_replica *replica, struct serve
         base_arena_init(&replica->flights[i].texts);
     }
     base_arena_init(&replica->thrown_out_texts);
+    replica->stalls.class_count = class_count;
     des_event_init(&replica->boundary_event, DES_COMPLETION);
     des_event_init(&replica->turn_event, DES_SCHEDULE);
     return cost_new(&config->cost, arena, &replica->cost, err);
@@ -76,6 +77,8 @@ void serve_replica_release(struct serve_replica *replica)
 {
     sched_release(&replica->sched);
     base_vec_free(&replica->thrown_out);
+    base_vec_free(&replica->swapped_out);
+    serve_stalls_release(&replica->stalls);
     base_arena_release(&replica->thrown_out_texts);
     if (replica->pool.prefix != NULL) {
         kv_prefix_release(replica->pool.prefix);
@@ -148,6 +151,24 @@ static void end_phase(const struct serve_replica *replica, struct serve_request 
     request->mark_ticks = now;
 }
 
+// The engine's members of a request: those of a group that have not ended, else the one sequence.
+static struct serve_request *first_member(struct sched_seq *seq)
+{
+    return serve_request_of(sched_group_first(seq));
+}
+
+static struct serve_request *next_member(const struct serve_request *request)
+{
+    struct sched_seq *next = sched_group_next(&request->seq);
+    return next != NULL ? serve_request_of(next) : NULL;
+}
+
+void serve_replica_close(const struct serve_replica *replica, struct serve_request *request,
+                         base_i128 now)
+{
+    end_phase(replica, request, now);
+}
+
 /* ---- arrivals ---- */
 
 static void set_waiting(struct serve_replica *replica, base_i128 now)
@@ -162,10 +183,16 @@ void serve_replica_enqueue(struct serve_replica *replica, struct serve_request *
     if (replica->tally.waiting == 0) {
         replica->tally.wait_cause = SERVE_WAIT_STEP;
     }
-    request->phase = SERVE_QUEUED;
-    request->mark_ticks = now;
     sched_enqueue(&replica->sched, &request->seq);
     set_waiting(replica, now);
+    serve_replica_expect(replica, request, now);
+}
+
+void serve_replica_expect(const struct serve_replica *replica, struct serve_request *request,
+                          base_i128 now)
+{
+    request->phase = SERVE_QUEUED;
+    request->mark_ticks = now;
     copy_waits(replica, request->wait_before_ns);
 }
 
@@ -182,6 +209,34 @@ static void add_gaps(struct serve_replica *replica, const struct sched_plan *pla
                                 (uint64_t)count, (uint64_t)members);
         }
     }
+}
+
+// The same for one step, in which those who had sat out get their token after a longer gap.
+static void add_step_gaps(struct serve_replica *replica, const struct sched_plan *plan,
+                          int64_t ticks)
+{
+    struct serve_stalls *stalls = &replica->stalls;
+    if (!serve_stalls_exist(stalls)) {
+        add_gaps(replica, plan, ticks, 0, 1);
+        return;
+    }
+    struct serve_class_result *classes = replica->serve->result->classes;
+    for (size_t c = 0; c < plan->class_count; c++) {
+        struct stats_hist *itl = &classes[c].metric[SPEC_ITL];
+        int64_t rest = plan->class_count == 1 ? plan->counted_total : plan->counted[c];
+        for (size_t i = 0; i < stalls->count; i++) {
+            const struct serve_stall *stall = &stalls->at[i];
+            if (stall->counted[c] > 0) {
+                stats_hist_add_ramp(itl, ticks + stall->ticks, 0, 1, (uint64_t)stall->counted[c]);
+            }
+            rest -= stall->counted[c];
+        }
+        base_assert(rest >= 0);
+        if (rest > 0) {
+            stats_hist_add_ramp(itl, ticks, 0, 1, (uint64_t)rest);
+        }
+    }
+    stalls->count = 0;
 }
 
 static void deliver_emission(struct serve_replica *replica, struct serve_request *request,
@@ -232,11 +287,18 @@ void serve_replica_complete(struct serve_replica *replica)
     struct serve_flight *flight = replica->running;
     base_i128 now = flight->end_ticks;
     serve_transfers_reach(replica, now);
-    add_gaps(replica, &flight->plan, flight->ticks, 0, 1);
-    replica->emitted_tokens +=
-        flight->plan.shape.decode_seq_count + flight->plan.shape.emitting_count;
+    if (flight->plan.skips_front) {
+        serve_stalls_note(&replica->stalls, &flight->plan, flight->ticks);
+    } else {
+        add_step_gaps(replica, &flight->plan, flight->ticks);
+    }
+    replica->emitted_tokens += flight->plan.shape.decode_seq_count +
+                               flight->plan.shape.emitting_count + flight->plan.forked_count;
     for (size_t i = 0; i < flight->plan.emits.count; i++) {
         deliver_emission(replica, serve_request_of(flight->plan.emits.at[i]), now);
+    }
+    if (replica->sched.ops->delivered != NULL) {
+        replica->sched.ops->delivered(&replica->sched, &flight->plan);
     }
     struct record_sink *sink = replica->serve->sink;
     bool writes_row = sink != NULL && sink->wants_steps;
@@ -266,6 +328,9 @@ static void take_out_given_up(struct serve_replica *replica)
     while (replica->given_up != NULL) {
         struct serve_request *request = replica->given_up;
         replica->given_up = request->next;
+        if (request->seq.state == SCHED_FRONT) {
+            serve_stalls_drop(&replica->stalls, &request->seq);
+        }
         sched_finish(&replica->sched, &request->seq, false, replica->running != NULL);
         if (!sched_seq_is_written_to(&request->seq)) {
             serve_request_free(replica->serve, request);
@@ -353,8 +418,35 @@ static void price(struct serve_replica *replica, struct serve_flight *flight, ba
             result.ticks + copy_ticks(replica, shape, copied_tokens(replica, &flight->plan));
         flight->bound = result.bound;
     }
+    flight->ticks += flight->plan.swapped_blocks * replica->serve->config->swap_ticks_per_block +
+                     flight->plan.copied_blocks * replica->pool.block_tokens *
+                         replica->serve->config->copy.per_cached_token;
     flight->ticks = serve_transfers_step_ticks(replica, &flight->plan, start, flight->ticks);
     flight->end_ticks = start + flight->ticks;
+}
+
+// All of a request's sequences have lost their place.
+static void note_thrown_out(struct serve_replica *replica, const struct sched_seqs *victims,
+                            base_i128 now)
+{
+    for (size_t i = 0; i < victims->count; i++) {
+        struct serve_request *request = first_member(victims->at[i]);
+        for (; request != NULL; request = next_member(request)) {
+            end_phase(replica, request, now);
+            request->phase = SERVE_THROWN_OUT;
+        }
+        replica->preemptions++;
+    }
+}
+
+static void note_admitted(struct serve_replica *replica, struct serve_request *request,
+                          base_i128 now)
+{
+    if (request->first_scheduled_ns < 0) {
+        request->first_scheduled_ns = floor_ns(now);
+        end_phase(replica, request, now);
+        request->phase = SERVE_PREFILLING;
+    }
 }
 
 // What the turn did to requests: times, phases, the gaps that are no longer one step.
@@ -362,22 +454,19 @@ static void note_plan(struct serve_replica *replica, const struct sched_plan *pl
 {
     base_i128 last_emission = replica->running != NULL ? replica->running->end_ticks : now;
     for (size_t i = 0; i < plan->left_front.count; i++) {
-        serve_request_of(plan->left_front.at[i])->last_token_ticks = last_emission;
+        struct sched_seq *seq = plan->left_front.at[i];
+        serve_request_of(seq)->last_token_ticks =
+            last_emission - serve_stalls_drop(&replica->stalls, seq);
     }
-    for (size_t i = 0; i < plan->victims.count; i++) {
-        struct serve_request *request = serve_request_of(plan->victims.at[i]);
-        end_phase(replica, request, now);
-        request->phase = SERVE_THROWN_OUT;
-        replica->preemptions++;
-    }
+    note_thrown_out(replica, &plan->victims, now);
+    note_thrown_out(replica, &plan->swapped_out, now);
     for (size_t i = 0; i < plan->admitted.count; i++) {
-        struct serve_request *request = serve_request_of(plan->admitted.at[i]);
-        if (request->first_scheduled_ns < 0) {
-            request->first_scheduled_ns = floor_ns(now);
-            end_phase(replica, request, now);
-            request->phase = SERVE_PREFILLING;
+        struct serve_request *request = first_member(plan->admitted.at[i]);
+        for (; request != NULL; request = next_member(request)) {
+            note_admitted(replica, request, now);
         }
     }
+    replica->copied_blocks += plan->copied_blocks;
 }
 
 // `newest` has been decided; the running step, if there is one, was decided before it.
@@ -396,6 +485,8 @@ static void take_state(struct serve_replica *replica, const struct serve_flight 
     kv->fragmented_blocks = replica->sched.fragmented_blocks;
     kv->loading_blocks = replica->pool.loading_blocks;
     state->queue = (struct kv_queue_walk){.blank = INT64_MAX};
+    kv->shared_blocks = replica->pool.forked_blocks;
+    kv->blank_blocks = replica->pool.blank_blocks;
     if (replica->pool.prefix != NULL) {
         kv->shared_blocks = replica->prefix.shared_blocks;
         kv->cached_blocks = replica->prefix.idle_blocks;
@@ -409,7 +500,7 @@ static void take_state(struct serve_replica *replica, const struct serve_flight 
         memcpy(kv->kept_visible_tokens, replica->slots.kept_visible_tokens,
                sizeof kv->kept_visible_tokens);
     }
-    kv->sequences = (int64_t)replica->sched.running.count;
+    kv->sequences = sched_running_count(&replica->sched);
     state->window_count = replica->pool.tables.window_count;
     state->keeps_content = replica->pool.prefix != NULL;
 }
@@ -438,17 +529,29 @@ static void end_failed(struct serve_replica *replica, const struct sched_plan *p
     take_out_given_up(replica);
 }
 
+// The engine cannot go on: it gave up, or it turns in circles and nothing from outside will end that.
+static bool has_ended(struct serve_replica *replica, const struct sched_plan *plan)
+{
+    struct serve_result *result = replica->serve->result;
+    if (plan->engine_died) {
+        result->status = SERVE_ENGINE_DIED;
+    } else if (plan->goes_in_circles && serve_is_over(replica->serve)) {
+        result->status = SERVE_STUCK;
+    }
+    return result->status == SERVE_ENGINE_DIED || result->status == SERVE_STUCK;
+}
+
 static struct serve_flight *decide(struct serve_replica *replica, base_i128 now)
 {
     struct serve_flight *flight = spare_flight(replica);
     struct sched_plan *plan = &flight->plan;
     bool has_failures = false;
-    size_t out;
+    size_t changes; // that make another decision possible
     do {
         replica->sched.in_flight = replica->running != NULL;
         sched_plan_next(&replica->sched, plan);
-        out = plan->victims.count + plan->failed.count;
-        if (plan->victims.count + plan->admitted.count > 0) {
+        changes = plan->victims.count + plan->swapped_out.count + plan->ignored.count + plan->failed.count;
+        if (changes + plan->admitted.count > 0) {
             set_waiting(replica, now);
         }
         note_plan(replica, plan, now);
@@ -459,8 +562,14 @@ static struct serve_flight *decide(struct serve_replica *replica, base_i128 now)
         if (replica->serve->sink != NULL && replica->serve->sink->wants_steps) {
             serve_flight_note_thrown_out(replica, plan);
         }
+        for (size_t i = 0; i < plan->ignored.count; i++) {
+            serve_request_ignored(replica->serve, serve_request_of(plan->ignored.at[i]), now);
+        }
+        if (has_ended(replica, plan)) {
+            return NULL;
+        }
         // An empty turn that threw somebody out is followed by another at once when nothing is in flight.
-    } while (plan->token_count == 0 && out > 0 && replica->running == NULL);
+    } while (plan->token_count == 0 && changes > 0 && replica->running == NULL);
     if (has_failures) {
         plan->valid_steps = 0; // who is told may come again at once
     }
@@ -478,6 +587,7 @@ static struct serve_flight *decide(struct serve_replica *replica, base_i128 now)
         replica->copied_tokens += copied_tokens(replica, plan);
     }
     replica->computed_tokens += plan->token_count;
+    replica->swapped_blocks += plan->swapped_blocks;
     replica->prefill_tokens += plan->shape.prefill_tokens;
     if (replica->serve->sink != NULL && replica->serve->sink->wants_steps) {
         serve_flight_begin_row(replica, flight);
@@ -590,7 +700,7 @@ static void take_stretch(struct serve_replica *replica, struct serve_flight *new
 static bool can_stretch(const struct serve_replica *replica, const struct serve_flight *newest)
 {
     if (replica->serve->options->mode != SERVE_JUMP || newest == NULL ||
-        newest->plan.valid_steps == 0) {
+        newest->plan.valid_steps == 0 || serve_stalls_exist(&replica->stalls)) {
         return false;
     }
     const struct sched_plan *running = &replica->running->plan;
@@ -679,13 +789,17 @@ static bool list_drop(struct sched_seqs *seqs, const struct sched_seq *seq)
 }
 
 // Takes the request out of a step in flight: its token will not be delivered. True when it would have emitted.
-static bool drop_from_flight(struct serve_flight *flight, const struct sched_seq *seq)
+static bool drop_from_flight(struct serve_flight *flight, struct serve_stalls *stalls,
+                             const struct sched_seq *seq)
 {
     if (flight == NULL) {
         return false;
     }
     list_drop(&flight->plan.finals, seq);
     bool in_front = sched_seq_was_in_front(seq, &flight->plan);
+    if (in_front) {
+        serve_stalls_drop(stalls, seq);
+    }
     uncount_member(&flight->plan, seq);
     return list_drop(&flight->plan.emits, seq) || in_front;
 }
@@ -696,8 +810,8 @@ int64_t serve_replica_give_up(struct serve_replica *replica, struct serve_reques
     struct sched_seq *seq = &request->seq;
     sched_settle(&replica->sched, seq);
     int64_t outputs = seq->emitted;
-    outputs -= drop_from_flight(replica->running, seq) ? 1 : 0;
-    outputs -= drop_from_flight(replica->next, seq) ? 1 : 0;
+    outputs -= drop_from_flight(replica->running, &replica->stalls, seq) ? 1 : 0;
+    outputs -= drop_from_flight(replica->next, &replica->stalls, seq) ? 1 : 0;
     if (request->phase == SERVE_QUEUED) {
         set_waiting(replica, now); // brings the totals up to now
     }

@@ -16,6 +16,7 @@
 #include "sched/sched.h"
 #include "serve/config.h"
 #include "serve/request.h"
+#include "serve/stalls.h"
 #include "serve/tally.h"
 
 #include <stdbool.h>
@@ -31,6 +32,8 @@ enum serve_list {
     SERVE_SCHEDULED,
     SERVE_ADMITTED,
     SERVE_PREEMPTED,
+    SERVE_SWAPPED_OUT,
+    SERVE_SWAPPED_IN,
     SERVE_FINISHED,
     SERVE_LIST_COUNT
 };
@@ -70,15 +73,18 @@ struct serve_replica {
     struct serve_request *given_up;  /* to be taken out at the next turn */
     int64_t in_flight;               /* clients' requests, for the router */
     uint64_t steps, requests, preemptions;
-    /* With --steps: ids thrown out since the last row, turns that scheduled nothing included. */
-    struct {
+    struct serve_stalls stalls;
+    /* With --steps: ids thrown out since the last row, turns that scheduled nothing included; and those swapped out. */
+    struct serve_ids {
         struct record_list_item *at;
         size_t count, capacity;
-    } thrown_out;
+    } thrown_out, swapped_out;
     struct base_arena thrown_out_texts;
     base_i128 stall_ticks; /* steps waited for transfers */
     bool loads_follow;     /* loads decided without a step begin when the running one ends */
     uint64_t loads_flush;  /* and wait for this store */
+    int64_t swapped_blocks; /* moved to the host and back */
+    int64_t copied_blocks;  /* written to while others held them */
     int64_t copied_tokens; /* in the cache before a step that rewrote or moved them */
     int64_t computed_tokens, prefill_tokens, emitted_tokens; /* emitted: by steps that have ended */
 };
@@ -91,6 +97,12 @@ void serve_replica_release(struct serve_replica *replica);
 
 void serve_replica_enqueue(struct serve_replica *replica, struct serve_request *request,
                            base_i128 now);
+/* A sequence that will run with the first one of its group, which is enqueued. */
+void serve_replica_expect(const struct serve_replica *replica, struct serve_request *request,
+                          base_i128 now);
+/* The engine has given the sequence up: its time ends here. */
+void serve_replica_close(const struct serve_replica *replica, struct serve_request *request,
+                         base_i128 now);
 /* The running step ends: its tokens are delivered. */
 void serve_replica_complete(struct serve_replica *replica);
 /* One turn (two when nothing is in flight and scheduling is asynchronous), at `now`; until when the next event of the

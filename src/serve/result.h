@@ -48,6 +48,7 @@ struct serve_integrals {
     base_i128 kept_sequences;    /* slots that wait and keep something */
     base_i128
         kept_visible_tokens[KV_WINDOWS_MAX]; /* by window: of it, what a next query would see */
+    base_i128 blank_blocks;      /* held, without a token yet */
     base_i128 running;
     base_i128 waiting;
     base_i128 busy;         /* a step runs */
@@ -79,6 +80,8 @@ struct serve_replica_result {
     int64_t computed_tokens, prefill_tokens;
     int64_t
         copied_tokens; /* rewritten by caches that grow by concatenation, or moved by compaction */
+    int64_t swapped_blocks; /* moved to the host and back */
+    int64_t copied_blocks;  /* written to while others held them */
     uint64_t preemptions;
     uint64_t requests;                                 /* routed here */
     int64_t lookup_tokens, hit_tokens, evicted_blocks; /* of the prefix cache */
@@ -128,7 +131,7 @@ struct serve_segment {
         *hists; /* [SPEC_METRIC_COUNT], buckets alone, ITL by time; NULL but in a single run */
 };
 
-enum serve_status { SERVE_DONE, SERVE_OVERLOADED, SERVE_STUCK };
+enum serve_status { SERVE_DONE, SERVE_OVERLOADED, SERVE_STUCK, SERVE_ENGINE_DIED };
 
 struct serve_result {
     enum serve_status status;

@@ -40,6 +40,9 @@ void serve_sequences_enter(struct serve *serve, struct serve_request *request, b
 {
     struct serve_sequences *sequences = request->sequences;
     sequences->left = request->asked.sequence_count;
+    struct sched *sched = &request->replica->sched;
+    struct sched_group *group =
+        sched->ops->forks ? sched_group_new(sched, request->asked.sequence_count) : NULL;
     for (uint32_t i = 0; i < request->asked.sequence_count; i++) {
         struct workload_request asked = asked_of(request, i);
         struct serve_request *sequence = serve_request_new(serve, &asked);
@@ -48,7 +51,14 @@ void serve_sequences_enter(struct serve *serve, struct serve_request *request, b
         sequence->replica = request->replica;
         sequence->arrival_ticks = request->arrival_ticks;
         sequence->seq.is_counted = request->seq.is_counted;
-        serve_sequence_enter(serve, sequence, now);
+        if (group != NULL) {
+            sched_group_add(group, &sequence->seq);
+        }
+        if (group == NULL || i == 0) {
+            serve_sequence_enter(serve, sequence, now);
+        } else {
+            serve_sequence_expect(serve, sequence, now);
+        }
     }
     request->seq.stops_early = sequences->at[0].request->seq.stops_early;
 }
@@ -133,6 +143,21 @@ void serve_sequences_give_up(struct serve_request *request, base_i128 now,
         if (sequence != NULL) {
             int64_t outputs = serve_replica_give_up(request->replica, sequence, now);
             add_to_client(sequence, i, outputs);
+        }
+    }
+    *out = sequences->delivered;
+}
+
+void serve_sequences_forget(struct serve *serve, struct serve_request *request, base_i128 now,
+                            struct serve_delivered *out)
+{
+    struct serve_sequences *sequences = request->sequences;
+    for (uint32_t i = 0; i < request->asked.sequence_count; i++) {
+        struct serve_request *sequence = sequences->at[i].request;
+        if (sequence != NULL) {
+            serve_replica_close(request->replica, sequence, now);
+            add_to_client(sequence, i, sequence->seq.emitted);
+            serve_request_free(serve, sequence);
         }
     }
     *out = sequences->delivered;

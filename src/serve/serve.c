@@ -146,7 +146,9 @@ static struct serve_replica *route(struct serve *serve)
 static bool is_refused_on_arrival(const struct serve *serve, const struct workload_request *asked)
 {
     const struct sched_options *options = &serve->config->sched;
-    return asked->prompt_tokens <= 0 || asked->prompt_tokens >= options->max_model_len ||
+    bool ignores = serve->config->scheduler != NULL && serve->config->scheduler->ignores_prompts;
+    return asked->prompt_tokens <= 0 ||
+           (!ignores && asked->prompt_tokens >= options->max_model_len) ||
            (options->reject_over_length &&
             asked->prompt_tokens > options->max_model_len - asked->max_tokens);
 }
@@ -155,7 +157,9 @@ static void fill_seq(struct serve *serve, struct serve_request *request)
 {
     const struct workload_request *asked = &request->asked;
     struct sched_seq *seq = &request->seq;
-    int64_t room = serve->config->sched.max_model_len - asked->prompt_tokens;
+    int64_t beyond = serve->config->scheduler != NULL ? serve->config->scheduler->beyond_longest : 0;
+    int64_t room = serve->config->sched.max_model_len + beyond - asked->prompt_tokens;
+    room = room > 1 ? room : 1; // a prompt that is too long is ignored, or gets a token
     seq->index = serve->sequences++;
     seq->arrival_ns = base_ticks_floor_ns(request->arrival_ticks);
     seq->priority = asked->priority;
@@ -214,6 +218,12 @@ static inline void enter_sequence(struct serve *serve, struct serve_request *req
         fill_content(request);
     }
     serve_replica_enqueue(request->replica, request, now);
+}
+
+void serve_sequence_expect(struct serve *serve, struct serve_request *request, base_i128 now)
+{
+    fill_seq(serve, request);
+    serve_replica_expect(request->replica, request, now);
 }
 
 void serve_sequence_enter(struct serve *serve, struct serve_request *request, base_i128 now)
@@ -431,7 +441,7 @@ static void on_external(struct serve *serve, struct des_event *event, base_i128 
 }
 
 // Only samples are left: nothing will happen any more.
-static bool is_over(const struct serve *serve)
+bool serve_is_over(const struct serve *serve)
 {
     size_t samples = (des_event_is_queued(&serve->sample_event) ? 1U : 0U) +
                      (des_event_is_queued(&serve->close_event) ? 1U : 0U);
@@ -456,7 +466,7 @@ static void run_events(struct serve *serve)
 {
     base_i128 now = 0;
     uint64_t rounds = 0;
-    while (serve->status == KVSIM_OK && !is_over(serve) && !is_interrupted(serve, &rounds)) {
+    while (serve->status == KVSIM_OK && !serve_is_over(serve) && !is_interrupted(serve, &rounds)) {
         struct des_event *external = des_heap_top(&serve->external);
         struct des_event *boundary = des_heap_top(&serve->boundary);
         bool is_boundary =
@@ -473,7 +483,9 @@ static void run_events(struct serve *serve)
         } else {
             on_external(serve, event, now);
         }
-        if (serve->result->status == SERVE_OVERLOADED) {
+        if (serve->result->status == SERVE_OVERLOADED ||
+            serve->result->status == SERVE_STUCK ||
+            serve->result->status == SERVE_ENGINE_DIED) {
             break;
         }
     }

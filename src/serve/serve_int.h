@@ -68,7 +68,13 @@ void serve_request_ended(struct serve *serve, struct serve_request *request, bas
 void serve_request_failed(struct serve *serve, struct serve_request *request, base_i128 now);
 /* A request that is known from now on, blank but for what was asked. */
 struct serve_request *serve_request_new(struct serve *serve, const struct workload_request *asked);
+/* Nothing but what runs now will happen any more. */
+bool serve_is_over(const struct serve *serve);
 /* Into its replica's queue, as a sequence of its own. */
 void serve_sequence_enter(struct serve *serve, struct serve_request *request, base_i128 now);
+/* Known to its replica, to come with the first one of its group. */
+void serve_sequence_expect(struct serve *serve, struct serve_request *request, base_i128 now);
+/* The engine has given up the request of this sequence, which it will never run; all of them are given back. */
+void serve_request_ignored(struct serve *serve, struct serve_request *sequence, base_i128 now);
 
 #endif

@@ -27,7 +27,7 @@ static void add_short(struct serve_integrals *sum, const struct serve_state *sta
     sum->running += kv->sequences * wide;
     // Most engines have none of these.
     if ((kv->shared_blocks | kv->promised_tokens | kv->fragmented_blocks | kv->loading_blocks |
-         kv->kept_sequences) != 0) {
+         kv->blank_blocks | kv->kept_sequences) != 0) {
         sum->shared_blocks += kv->shared_blocks * wide;
         sum->promised_tokens += kv->promised_tokens * wide;
         sum->fragmented_blocks += kv->fragmented_blocks * wide;
@@ -36,6 +36,7 @@ static void add_short(struct serve_integrals *sum, const struct serve_state *sta
         for (size_t w = 0; w < state->window_count; w++) {
             sum->kept_visible_tokens[w] += kv->kept_visible_tokens[w] * wide;
         }
+        sum->blank_blocks += kv->blank_blocks * wide;
     }
     sum->limit[limit_of(state)] += ticks;
     if (state->is_busy) {
@@ -473,6 +474,7 @@ void serve_integrals_subtract(struct serve_integrals *from, const struct serve_i
     from->fragmented_blocks -= part->fragmented_blocks;
     from->loading_blocks -= part->loading_blocks;
     from->kept_sequences -= part->kept_sequences;
+    from->blank_blocks -= part->blank_blocks;
     from->running -= part->running;
     from->waiting -= part->waiting;
     from->busy -= part->busy;

@@ -255,6 +255,8 @@ void serve_window_end(struct serve *serve, base_i128 now)
         out->copied_tokens = replica->copied_tokens;
         out->computed_tokens = replica->computed_tokens;
         out->prefill_tokens = replica->prefill_tokens;
+        out->swapped_blocks = replica->swapped_blocks;
+        out->copied_blocks = replica->copied_blocks;
         out->preemptions = replica->preemptions;
         out->requests = replica->requests;
     }

@@ -222,11 +222,14 @@ static double slots_allocated_peak(const struct serve_config *config,
 
 FIGURE(allocated_mean, kv_policy_has_slots(c->kv_policy) ? slots_allocated_mean(c, r)
                                                          : window_mean(r, of_used) * block_bytes(c))
-FIGURE(no_swap, 0.0 * (double)r->arrived)
+SUM_REPLICAS(swapped_blocks, replica->swapped_blocks)
+SUM_REPLICAS(copied_blocks, replica->copied_blocks)
+FIGURE(swapped_bytes, swapped_blocks(c, r) * block_bytes(c))
 SUM_REPLICAS(copied_tokens, replica->copied_tokens)
 FIGURE(copied_bytes, kv_policy_concatenates(c->kv_policy) || c->kv_compaction
                          ? copied_tokens(c, r) * (double)c->layout.lower_bound_bytes_per_token
-                         : (double)NAN)
+                     : c->sched.swap_blocks > 0 ? copied_blocks(c, r) * block_bytes(c)
+                                                : (double)NAN)
 SUM_REPLICAS(evicted_blocks, replica->evicted_blocks)
 SUM_REPLICAS(lookup_tokens, replica->lookup_tokens)
 SUM_REPLICAS(hit_tokens, replica->hit_tokens)
@@ -398,7 +401,7 @@ static const struct figure figures[] = {
     {.column = RECORD_USED_BLOCKS_PEAK, .of = used_blocks_peak},
     {.column = RECORD_PREEMPTIONS, .of = preemptions},
     {.column = RECORD_RECOMPUTED_TOKENS, .of = recomputed_tokens},
-    {.column = RECORD_SWAPPED_BYTES, .of = no_swap},
+    {.column = RECORD_SWAPPED_BYTES, .of = swapped_bytes},
     {.column = RECORD_EVICTED_BLOCKS, .of = evicted_blocks},
     {.column = RECORD_LOOKUP_TOKENS, .of = lookup_tokens},
     {.column = RECORD_PREFIX_HIT_RATE, .of = hit_rate},

@@ -153,6 +153,7 @@ void study_add_means(const struct serve_integrals *window, double ticks,
     means->promised_tokens += base_i128_to_double(window->promised_tokens) / ticks;
     means->fragmented_blocks += base_i128_to_double(window->fragmented_blocks) / ticks;
     means->loading_blocks += base_i128_to_double(window->loading_blocks) / ticks;
+    means->blank_blocks += base_i128_to_double(window->blank_blocks) / ticks;
     means->kept_sequences += base_i128_to_double(window->kept_sequences) / ticks;
     for (size_t w = 0; w < KV_WINDOWS_MAX; w++) {
         means->visible_tokens[w] += base_i128_to_double(window->visible_tokens[w]) / ticks;

@@ -264,13 +264,15 @@ void study_judge_stability(const struct study_replications *replications, struct
     bool is_near = is_growing(replications, ERRORS_NEAR) || spare < spare_near ||
                    (waiting > waiting_much && spare < spare_near_waiting);
     bool is_stuck = study_any_has_status(replications, SERVE_STUCK);
-    bool is_settled = is_overloaded || is_stuck || judge_settling(replications, out);
+    bool is_dead = study_any_has_status(replications, SERVE_ENGINE_DIED);
+    bool is_settled = is_overloaded || is_stuck || is_dead || judge_settling(replications, out);
     record_set_text(out, RECORD_STABILITY,
                     is_overloaded ? "overloaded"
                     : is_near     ? "near_saturation"
                                   : "stable");
     record_set_text(out, RECORD_STATUS,
-                    is_stuck        ? "stuck"
+                    is_dead         ? "engine_died"
+                    : is_stuck      ? "stuck"
                     : is_overloaded ? "overloaded"
                     : !is_settled   ? "not_settled"
                                     : "done");

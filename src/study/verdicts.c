@@ -148,6 +148,11 @@ void study_gather_verdicts(const struct study_replications *replications, struct
     if (study_any_has_status(replications, SERVE_STUCK)) {
         record_run_add_caveat(out, "stuck", "requests are left that the engine can never schedule");
     }
+    if (study_any_has_status(replications, SERVE_ENGINE_DIED)) {
+        record_run_add_caveat(out, "engine_died",
+                              "a request of several sequences had to be swapped out and the host "
+                              "had no room for it: vLLM V0 ends there (engine.swap_space)");
+    }
     add_sample_caveats(replications, out);
     add_length_caveat(config, out);
 }

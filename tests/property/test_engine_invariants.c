@@ -5,6 +5,7 @@
  * yet change nobody's times. KVSIM_SCENARIOS sets how many services (default 150), KVSIM_SEED the
  * first.
  */
+#include "sched/sched.h"
 #include "support/engine_run.h"
 #include "support/random_service.h"
 #include "support/result_compare.h"
@@ -99,7 +100,7 @@ static void check_reuse(const struct engine_run *run, const struct serve_config 
     }
 }
 
-static void check_requests(const struct engine_run *run)
+static void check_requests(const struct engine_run *run, bool forks)
 {
     const struct serve_result *result = &run->result;
     int64_t outputs = 0, computed = 0, recomputed = 0, replicas = 0;
@@ -127,8 +128,9 @@ static void check_requests(const struct engine_run *run)
             HOLDS(row->ttft_ns <= row->e2e_ns);
             HOLDS((row->tpot_ns >= 0) == (row->output_tokens > 1));
             // All tokens but the last were computed, or found in the cache.
+            int64_t prompts = forks ? 1 : row->sequences; // computed for one, or by each
             HOLDS(row->computed_tokens + row->cached_tokens_total >=
-                  row->sequences * (row->prompt_tokens - 1) + row->all_output_tokens);
+                  prompts * row->prompt_tokens + row->all_output_tokens - row->sequences);
             HOLDS(row->cached_tokens < row->sequences * row->prompt_tokens);
         }
     }
@@ -197,10 +199,10 @@ static void check_samples(uint64_t seed, const struct engine_run *a, const struc
     }
 }
 
-static void check_service(uint64_t seed)
+static void check_service(uint64_t seed, void init(struct random_service *, uint64_t))
 {
     struct random_service random;
-    random_service_init(&random, seed);
+    init(&random, seed);
     const struct serve_config *config = &random.service.config;
     char difference[300];
     struct engine_run stepped, traced, jumped, silent, sampled, sampled_steps;
@@ -210,7 +212,7 @@ static void check_service(uint64_t seed)
         config, &(struct engine_options){.mode = SERVE_STEP, .request_rows = UINT64_MAX}, &stepped);
     result_check_identities(config, &stepped.result, difference, sizeof difference);
     expect_same(seed, "identities", difference);
-    check_requests(&stepped);
+    check_requests(&stepped, config->scheduler == &sched_vllm_v0);
     check_reuse(&stepped, config);
 
     engine_run_config(config,
@@ -256,7 +258,16 @@ START_TEST(every_way_to_run_gives_the_same)
 {
     uint64_t first = number_from("KVSIM_SEED", 1), services = number_from("KVSIM_SCENARIOS", 150);
     for (uint64_t seed = first; seed < first + services; seed++) {
-        check_service(seed);
+        check_service(seed, random_service_init);
+    }
+}
+END_TEST
+
+START_TEST(groups_that_fork_and_swap_too)
+{
+    uint64_t first = number_from("KVSIM_SEED", 1), services = number_from("KVSIM_SCENARIOS", 80);
+    for (uint64_t seed = first; seed < first + services; seed++) {
+        check_service(seed, random_service_init_v0);
     }
 }
 END_TEST
@@ -390,7 +401,7 @@ START_TEST(datasheet_steps_and_jumps_alike)
     expect_same((uint64_t)_i, "datasheet", difference);
     result_check_identities(config, &jumped.result, difference, sizeof difference);
     expect_same((uint64_t)_i, "identities", difference);
-    check_requests(&jumped);
+    check_requests(&jumped, false);
     // The run did have what it is about.
     const struct serve_replica_result *replica = &jumped.result.replicas[0];
     ck_assert_uint_gt(replica->preemptions, 20);
@@ -409,6 +420,7 @@ int main(void)
     TCase *tcase = tcase_create("random services");
     tcase_set_timeout(tcase, 600);
     tcase_add_test(tcase, every_way_to_run_gives_the_same);
+    tcase_add_test(tcase, groups_that_fork_and_swap_too);
     tcase_add_loop_test(tcase, blocked_arrivals_change_no_time, 0, 2);
     tcase_add_loop_test(tcase, datasheet_steps_and_jumps_alike, 0, 4);
     suite_add_tcase(suite, tcase);

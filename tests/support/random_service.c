@@ -429,6 +429,47 @@ void random_service_init(struct random_service *random, uint64_t seed)
     }
 }
 
+// The V0 scheduler in a pool that is tight for what one longest request of several sequences takes.
+static void roll_v0(struct dice *dice, struct service *service)
+{
+    struct serve_config *config = &service->config;
+    struct sched_options *sched = &config->sched;
+    config->scheduler = &sched_vllm_v0;
+    service_set_async(service, false);
+    sched->order = SCHED_FCFS;
+    sched->enable_prefix_caching = false;
+    config->kv_eviction = KV_EVICT_LRU;
+    sched->watermark = (struct base_rational){one_in(dice, 3) ? between(dice, 0, 10) : 1, 100};
+    sched->enable_chunked_prefill = one_in(dice, 2);
+    if (sched->max_num_batched_tokens < sched->max_num_seqs) {
+        sched->max_num_batched_tokens = sched->max_num_seqs;
+    }
+    if (!sched->enable_chunked_prefill && !one_in(dice, 4)) {
+        sched->max_num_batched_tokens = sched->max_model_len;
+    }
+    sched->preemption = one_in(dice, 3) ? SCHED_PREEMPT_SWAP : SCHED_PREEMPT_AS_FITS;
+    sched->swap_blocks = one_in(dice, 6) ? between(dice, 1, 60) : INT64_MAX;
+    config->swap_ticks_per_block = between(dice, 0, 1) * 77777777777;
+    config->copy.per_cached_token = between(dice, 0, 1) * 1234567;
+}
+
+void random_service_init_v0(struct random_service *random, uint64_t seed)
+{
+    struct dice dice = {seed * UINT64_C(0x9e6c63d0876a9a47)};
+    service_init(&random->service);
+    random->service.config.seed = seed;
+    roll_scheduler(&dice, &random->service);
+    roll_cost(&dice, &random->service);
+    roll_pool(&dice, &random->service);
+    roll_cluster(&dice, &random->service.config);
+    roll_workload(&dice, random);
+    roll_statistics(&dice, random);
+    roll_v0(&dice, &random->service);
+    if (!one_in(&dice, 3)) {
+        roll_sequences(&dice, &random->service);
+    }
+}
+
 void random_service_release(struct random_service *random)
 {
     service_release(&random->service);

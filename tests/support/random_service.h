@@ -19,6 +19,8 @@ struct random_service {
 
 /* Pointers lead into it: it must not be moved. */
 void random_service_init(struct random_service *random, uint64_t seed);
+/* The same under vLLM V0: several answers as groups, swapping and recomputation, whole prompts or chunks. */
+void random_service_init_v0(struct random_service *random, uint64_t seed);
 void random_service_release(struct random_service *random);
 
 #endif

@@ -1,0 +1,121 @@
+/*
+ * swap_part.c - engine.preemption, engine.swap_space and cost.swap_per_block, with what else belongs to vLLM's V0 engine
+ * alone: what its scheduler is told, and what it is not simulated with.
+ */
+#include "scenario/parts.h"
+
+#include "base/units.h"
+#include "cost/rates.h"
+#include "sched/sched.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+static bool fail_engine(struct scenario_load *load, const char *key, const char *code,
+                        const char *hint, const char *what)
+{
+    const struct conf_node *node = conf_get(load->engine, key);
+    return scenario_fail_hint(load->reader, node != NULL ? node : load->engine,
+                              scenario_join(load->reader->arena, "engine", key), code, hint,
+                              "'engine.%s' %s", key, what);
+}
+
+static bool swaps(const struct scenario_load *load)
+{
+    return load->scenario->config.scheduler == &sched_vllm_v0;
+}
+
+/* ---- engines that never swap ---- */
+
+static bool check_idle(struct scenario_load *load)
+{
+    static const char hint[] = "leave it out, or name a profile of vLLM V0: vllm-0.6 or vllm-0.2";
+    const struct conf_node *copies =
+        scenario_stated(conf_get(load->root, "cost"), "swap_per_block");
+    bool ok = true;
+    if (load->opts.preemption != SCHED_PREEMPT_RECOMPUTE)
+        ok = fail_engine(load, "preemption", "unsupported-key", hint,
+                         "is recompute here: this scheduler has no other way");
+    if (scenario_stated(load->engine, "swap_space") != NULL)
+        ok = fail_engine(load, "swap_space", "unsupported-key", hint,
+                         "is not used: this scheduler never swaps");
+    if (copies != NULL)
+        ok = scenario_fail_hint(load->reader, copies, "cost.swap_per_block", "unused-key", hint,
+                                "'cost.swap_per_block' is not used: this scheduler never swaps");
+    return ok;
+}
+
+/* ---- V0 ---- */
+
+static bool check_v0(struct scenario_load *load)
+{
+    const struct serve_config *config = &load->scenario->config;
+    bool ok = true;
+    if (config->sched.order != SCHED_FCFS)
+        ok = fail_engine(load, "scheduling_policy", "unsupported-key", "fcfs",
+                         "priority is not simulated for vLLM V0 by this version");
+    if (config->sched.enable_prefix_caching)
+        ok = fail_engine(load, "enable_prefix_caching", "unsupported-key",
+                         "false; what the answers to one prompt share needs no prefix cache",
+                         "is not simulated for vLLM V0 by this version");
+    if (config->sched.async_scheduling)
+        ok = fail_engine(load, "async_scheduling", "unsupported-key", "false",
+                         "came with vLLM V1");
+    if (config->kv_policy != KV_PAGED && config->kv_policy != KV_UNLIMITED)
+        ok = fail_engine(load, "kv_policy", "conflict", "paged",
+                         "must be paged, or unlimited, under vLLM V0");
+    if (config->tables.growing_tables > 1 || config->tables.state_blocks > 0)
+        ok = scenario_fail(load->reader, conf_get(load->root, "model"), "model",
+                           "unsupported-model",
+                           "several block tables a sequence are not simulated for vLLM V0");
+    return ok;
+}
+
+static bool check_recompute(struct scenario_load *load)
+{
+    if (load->opts.preemption != SCHED_PREEMPT_RECOMPUTE || scenario_most_sequences(load) <= 1)
+        return true;
+    return fail_engine(load, "preemption", "conflict", "auto or swap",
+                       "recompute stops vLLM V0 when it must throw out a request of several "
+                       "sequences: those it can only swap");
+}
+
+/* Bytes over the host's link, both ways alike; without a device what is counted takes no time. */
+static void price_blocks(struct scenario_load *load)
+{
+    const struct scenario *scenario = load->scenario;
+    struct serve_config *config = &load->scenario->config;
+    const struct spec_hardware *hardware = &scenario->hardware;
+    double ns = load->cost_opts.swap_ns, bytes = (double)config->waterfall.pages.block_bytes_per_gpu;
+    bool has_link = scenario->has_hardware && hardware->pcie_bytes_per_s > 0;
+    if (!load->cost_opts.has_swap && has_link)
+        ns = bytes / hardware->pcie_bytes_per_s * 1e9;
+    else if (!load->cost_opts.has_swap)
+        scenario_caveat(load->reader, "swap_free",
+                        "no host link is known and 'cost.swap_per_block' is not stated: swapped "
+                        "blocks are counted, and take no time");
+    config->swap_ticks_per_block = llround(ns * (double)BASE_TICKS_PER_NS);
+    if (scenario->has_hardware && hardware->memory_bytes_per_s > 0) {
+        double rate = hardware->memory_bytes_per_s * cost_defaults.stream_fraction;
+        double slot = (double)config->layout.slot_bytes / (double)config->layout.gpu_count;
+        config->copy.per_cached_token =
+            llround(2 * slot / rate * 1e9 * (double)BASE_TICKS_PER_NS);
+    }
+}
+
+bool scenario_swap_resolve(struct scenario_load *load)
+{
+    struct serve_config *config = &load->scenario->config;
+    if (load->purpose != SCENARIO_FOR_RUN && load->purpose != SCENARIO_FOR_CHECK)
+        return true;
+    if (!swaps(load))
+        return check_idle(load);
+    if (!check_v0(load) || !check_recompute(load))
+        return false;
+    int64_t block_bytes = (int64_t)config->waterfall.pages.block_bytes_per_gpu;
+    config->sched.preemption = (enum sched_preemption)load->opts.preemption;
+    config->sched.swap_blocks =
+        block_bytes > 0 ? load->opts.swap_space_bytes / block_bytes : INT64_MAX;
+    price_blocks(load);
+    return true;
+}

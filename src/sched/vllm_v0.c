@@ -1,0 +1,741 @@
+/*
+ * The step of vLLM's V0 scheduler: vllm/core/scheduler.py and block_manager.py of v0.6.6 (docs/sources.md).
+ *
+ * Prompts first: where the head of the queue can be admitted the step computes whole prompts and nothing else, and whoever
+ * decodes sits it out. Else everyone who runs gets a token, and whoever was swapped out comes back when nobody had to go. With
+ * chunked prefill a step has both: running ones in order, swapped ones, new prompts. Blocks of a whole prompt are taken at
+ * admission. A request that runs must find a free block for each of its sequences, whether they need one or not; else the
+ * last of the running list goes: computed again if it is one sequence, swapped to the host if it is several.
+ *
+ * A request for several answers is one group: one prompt, whose blocks all of them hold once it is computed, the last one
+ * until they write to it (kv/forks.h). Swapping keeps what is shared.
+ *
+ * Decoding sequences are counted in the front, siblings that have written since they were forked too. The front steps as a
+ * whole where blocks are enough for all, in the order of the list where they may not be.
+ */
+#include "sched/vllm_v0_int.h"
+
+#include "base/error.h"
+
+/* ---- groups ---- */
+
+struct sched_group *sched_group_new(struct sched *sched, uint32_t count)
+{
+    struct sched_group *group = base_pool_take(&sched->groups);
+    group->forks.nodes = &sched->forks;
+    group->forks.block_tokens = sched->pool->block_tokens;
+    group->count = count;
+    sched->spare_blocks = sched->spare_blocks > count ? sched->spare_blocks : count;
+    return group;
+}
+
+void sched_group_add(struct sched_group *group, struct sched_seq *seq)
+{
+    struct sched_seq **at = &group->first;
+    while (*at != NULL) {
+        at = &(*at)->sibling;
+    }
+    *at = seq;
+    seq->group = group;
+    seq->sibling = NULL;
+    group->left++;
+}
+
+static void leave_group(struct sched *sched, struct sched_seq *seq)
+{
+    struct sched_group *group = seq->group;
+    struct sched_seq **at = &group->first;
+    while (*at != seq) {
+        at = &(*at)->sibling;
+    }
+    *at = seq->sibling;
+    seq->group = NULL;
+    if (--group->left == 0) {
+        base_pool_give(&sched->groups, group);
+    }
+}
+
+static bool is_forked(const struct sched_seq *seq)
+{
+    return seq->group != NULL && seq->group->is_forked;
+}
+
+// Sequences that compute now; seats that the request takes, those of answers to come included.
+static int64_t member_count(const struct sched_seq *seq)
+{
+    return is_forked(seq) ? seq->group->left : 1;
+}
+
+static int64_t seat_count(const struct sched_seq *seq)
+{
+    return seq->group != NULL && !is_forked(seq) ? seq->group->count : member_count(seq);
+}
+
+// Members of a request that compute: all of a group that is forked, else the one that stands for it.
+static struct sched_seq *next_member(const struct sched_seq *seq)
+{
+    return is_forked(seq) ? seq->sibling : NULL;
+}
+
+static int64_t seats_taken(const struct sched *sched)
+{
+    return (int64_t)sched->running.count + sched->extra_seats;
+}
+
+// What the lists' counts leave out, as a request begins (+1) or ceases (-1) to run.
+static void count_running(struct sched *sched, const struct sched_seq *seq, int64_t by)
+{
+    sched->extra_members += by * (member_count(seq) - 1);
+    sched->extra_seats += by * (seat_count(seq) - member_count(seq));
+}
+
+/* ---- blocks of a request ---- */
+
+static bool is_prefilling(const struct sched_seq *seq)
+{
+    return seq->state != SCHED_FRONT && seq->computed < seq->prefill_tokens;
+}
+
+// Tokens that have a place: a whole prompt has from its admission.
+static int64_t placed_tokens(const struct sched *sched, const struct sched_seq *seq)
+{
+    return is_prefilling(seq) ? seq->prefill_tokens : sched_seq_computed(sched, seq);
+}
+
+static int64_t held_blocks(const struct sched *sched, struct sched_seq *first)
+{
+    int64_t blocks = 0;
+    for (const struct sched_seq *seq = first; seq != NULL; seq = next_member(seq)) {
+        blocks += kv_paged_blocks_for(sched->pool, placed_tokens(sched, seq));
+    }
+    return first->group != NULL ? blocks - first->group->forks.shared_blocks : blocks;
+}
+
+static int64_t full_blocks(const struct sched *sched, const struct sched_seq *first)
+{
+    int64_t blocks = 0;
+    for (const struct sched_seq *seq = first; seq != NULL; seq = next_member(seq)) {
+        blocks += placed_tokens(sched, seq) / sched->pool->block_tokens;
+    }
+    const struct sched_group *group = first->group;
+    return group != NULL ? blocks - (group->forks.shared_blocks - group->forks.shared_tails)
+                         : blocks;
+}
+
+// Blocks that the engine wants free for what is appended next: one for each sequence, whether it needs one or not.
+static int64_t touched_blocks(const struct sched *sched, const struct sched_seq *first)
+{
+    if (!is_prefilling(first)) {
+        return member_count(first);
+    }
+    return first->prefill_tokens % sched->pool->block_tokens != 0 ? 1 : 0;
+}
+
+// Free blocks with which the engine lets a request come back from the host, or go there.
+static int64_t wanted_back(const struct sched *sched, const struct sched_seq *first)
+{
+    return full_blocks(sched, first) + touched_blocks(sched, first);
+}
+
+static void take(struct sched *sched, int64_t blocks)
+{
+    bool taken = kv_paged_take(sched->pool, blocks);
+    base_require(taken);
+}
+
+// The blocks of a request that begins (+1) or ceases (-1) to hold them on the device, as the ledger has them.
+static void count_held(struct sched *sched, struct sched_seq *first, int64_t by)
+{
+    if (first->group != NULL) {
+        sched->pool->forked_blocks += by * first->group->forks.shared_blocks;
+    }
+    for (const struct sched_seq *seq = first; seq != NULL; seq = next_member(seq)) {
+        sched->pool->blank_blocks += by * seq->blank_blocks;
+    }
+}
+
+/* ---- a step's tokens ---- */
+
+static void set_role(const struct v0_turn *turn, struct sched_seq *seq, enum sched_role role)
+{
+    seq->role = role;
+    seq->role_step = turn->plan->number;
+}
+
+// Room for one more token of a sequence: a copy where others hold its last block, a new block behind a full one.
+static void take_slot(struct sched *sched, struct v0_turn *turn, struct sched_seq *seq)
+{
+    if (seq->group == NULL) {
+        take(sched, sched_blocks_missing(sched, seq, 1));
+        return;
+    }
+    struct kv_forks *forks = &seq->group->forks;
+    int64_t tokens = sched_seq_computed(sched, seq), shared = forks->shared_blocks;
+    bool copies = kv_fork_must_copy(forks, &seq->fork, tokens);
+    take(sched, copies ? 1 : sched_blocks_missing(sched, seq, 1));
+    kv_fork_write(forks, &seq->fork, tokens);
+    turn->plan->copied_blocks += copies ? 1 : 0;
+    sched->pool->forked_blocks += forks->shared_blocks - shared;
+}
+
+// One token for each sequence of a request. Members of the front get theirs with the front.
+static void decode(struct sched *sched, struct v0_turn *turn, struct sched_seq *first,
+                   enum sched_role role)
+{
+    for (struct sched_seq *seq = first, *next; seq != NULL; seq = next) {
+        next = next_member(seq);
+        take_slot(sched, turn, seq);
+        set_role(turn, seq, role);
+        if (seq->state != SCHED_FRONT) {
+            sched_schedule_loose(sched, turn->plan, seq, 1);
+        } else {
+            sched_note_member_steps(seq, turn->plan->number);
+        }
+    }
+    turn->budget -= member_count(first);
+}
+
+static void prefill(struct sched *sched, struct v0_turn *turn, struct sched_seq *seq,
+                    int64_t tokens, enum sched_role role)
+{
+    const struct kv_paged *pool = sched->pool;
+    int64_t blocks = kv_paged_blocks_for(pool, seq->computed + tokens) -
+                     kv_paged_blocks_for(pool, seq->computed);
+    sched_schedule_loose(sched, turn->plan, seq, tokens);
+    seq->blank_blocks -= blocks;
+    sched->pool->blank_blocks -= blocks;
+    set_role(turn, seq, role);
+    turn->budget -= tokens;
+}
+
+/* ---- who has to go ---- */
+
+static bool is_swapped_when_short(const struct sched *sched, const struct sched_seq *first)
+{
+    enum sched_preemption mode = sched->options->preemption;
+    return mode == SCHED_PREEMPT_SWAP || (mode == SCHED_PREEMPT_AS_FITS && seat_count(first) > 1);
+}
+
+// All blocks to the host. Without room there the engine ends.
+static void swap_out(struct sched *sched, struct v0_turn *turn, struct sched_seq *first)
+{
+    if (wanted_back(sched, first) > sched->options->swap_blocks - sched->host_blocks) {
+        turn->plan->engine_died = true;
+        return;
+    }
+    int64_t blocks = held_blocks(sched, first);
+    count_running(sched, first, -1);
+    count_held(sched, first, -1);
+    for (struct sched_seq *seq = first; seq != NULL; seq = next_member(seq)) {
+        sched_swap_out(sched, turn->plan, seq);
+    }
+    kv_paged_give(sched->pool, blocks);
+    sched->host_blocks += blocks;
+    sched->moved_blocks += blocks;
+    first->preemptions++;
+    sched_list_push_back(&sched->swapped, first);
+    base_vec_push(&turn->plan->swapped_out, first);
+}
+
+static int64_t usable_blocks(const struct sched *sched)
+{
+    return sched->pool->total_blocks - sched->pool->held_back_blocks;
+}
+
+// Tokens that a request on the host computes in the step in which it comes back.
+static int64_t tokens_back(const struct sched_seq *first)
+{
+    return is_prefilling(first) ? first->prefill_tokens - first->computed : member_count(first);
+}
+
+// Those computed again wait until the turn is over: nobody is admitted twice in it.
+static void throw_out(struct sched *sched, struct v0_turn *turn, struct sched_seq *first)
+{
+    turn->someone_went = true;
+    if (is_swapped_when_short(sched, first)) {
+        swap_out(sched, turn, first);
+        return;
+    }
+    count_running(sched, first, -1);
+    sched_throw_out(sched, turn->plan, first);
+}
+
+static void put_back_thrown_out(struct sched *sched, const struct v0_turn *turn)
+{
+    for (size_t i = 0; i < turn->plan->victims.count; i++) {
+        sched_queue_put_back(&sched->waiting, turn->plan->victims.at[i]);
+    }
+}
+
+// Makes room for a request, from the end of the list. False when it had to go itself, or the engine with it.
+static bool make_room(struct sched *sched, struct v0_turn *turn, struct sched_seq *first)
+{
+    while (touched_blocks(sched, first) > sched->pool->free_blocks) {
+        struct sched_seq *victim = sched_group_first(sched->running.tail);
+        throw_out(sched, turn, victim);
+        if (victim == first || turn->plan->engine_died) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- the running list ---- */
+
+static struct sched_seq *behind(struct sched_seq *first)
+{
+    struct sched_seq *next = first->next;
+    while (is_forked(first) && next != NULL && next->group == first->group) {
+        next = next->next;
+    }
+    return next;
+}
+
+// Tokens that the step gives to a request; 0: the budget is spent.
+static int64_t tokens_for(const struct sched *sched, const struct v0_turn *turn,
+                          const struct sched_seq *first)
+{
+    int64_t wanted = member_count(first);
+    if (is_prefilling(first)) {
+        wanted = first->prefill_tokens - first->computed;
+        return wanted < turn->budget ? wanted : turn->budget;
+    }
+    return sched->options->enable_chunked_prefill && wanted > turn->budget ? 0 : wanted;
+}
+
+// From a request on, one by one in the order of the list. Whom the budget does not reach is left over.
+static void walk_from(struct sched *sched, struct v0_turn *turn, struct sched_seq *first)
+{
+    while (first != NULL && !turn->plan->engine_died) {
+        int64_t tokens = tokens_for(sched, turn, first);
+        if (tokens <= 0) {
+            turn->someone_is_left = true;
+            break;
+        }
+        if (!make_room(sched, turn, first)) {
+            return; // it was the last one
+        }
+        struct sched_seq *next = behind(first);
+        if (is_prefilling(first)) {
+            prefill(sched, turn, first, tokens, SCHED_PREFILL);
+        } else {
+            decode(sched, turn, first, SCHED_DECODE);
+        }
+        first = next;
+    }
+    for (struct sched_seq *seq = first, *next; seq != NULL; seq = next) {
+        next = seq->next;
+        if (seq->state == SCHED_FRONT) {
+            sched_leave_front_unscheduled(sched, turn->plan, seq);
+        }
+    }
+}
+
+// All of the front lies before whoever is outside it.
+static bool front_comes_first(const struct sched *sched)
+{
+    size_t behind_it = 0;
+    for (const struct sched_seq *seq = sched->running.tail;
+         seq != NULL && seq->state != SCHED_FRONT; seq = seq->prev) {
+        behind_it++;
+    }
+    return behind_it == sched->loose.count;
+}
+
+// The front as a whole where everyone in it surely finds the blocks that the engine wants free.
+static bool step_front(struct sched *sched, struct v0_turn *turn)
+{
+    struct sched_front *front = &sched->front;
+    int64_t blocks = sched_front_blocks(sched);
+    bool is_short = front->count > 0 && blocks + sched->spare_blocks > sched->pool->free_blocks;
+    if (is_short || (sched->options->enable_chunked_prefill && front->count > turn->budget) ||
+        !front_comes_first(sched)) {
+        return false;
+    }
+    take(sched, blocks);
+    sched_begin_front_step(sched, false);
+    turn->budget -= front->count;
+    return true;
+}
+
+static void run_all(struct sched *sched, struct v0_turn *turn)
+{
+    if (!step_front(sched, turn)) {
+        walk_from(sched, turn, sched->running.head);
+        sched_begin_front_step(sched, true);
+    } else if (sched->loose.count > 0) {
+        walk_from(sched, turn, sched->loose.at[0]);
+    }
+}
+
+/* ---- those on the host ---- */
+
+static void forget_all(struct sched *sched, struct sched_seq *first)
+{
+    for (struct sched_seq *seq = first, *next; seq != NULL; seq = next) {
+        next = seq->sibling;
+        seq->state = SCHED_GONE;
+        if (is_forked(seq)) {
+            kv_fork_leave(&seq->group->forks, &seq->fork, seq->computed);
+        }
+        if (seq->group != NULL) {
+            leave_group(sched, seq);
+        }
+    }
+}
+
+static void ignore(struct sched *sched, struct v0_turn *turn, struct sched_seq *first)
+{
+    forget_all(sched, first);
+    base_vec_push(&turn->plan->ignored, first);
+}
+
+static void come_back(struct sched *sched, struct v0_turn *turn, struct sched_seq *first)
+{
+    int64_t blocks = held_blocks(sched, first);
+    take(sched, blocks);
+    sched->host_blocks -= blocks;
+    sched->moved_blocks += blocks;
+    count_running(sched, first, 1);
+    count_held(sched, first, 1);
+    for (struct sched_seq *seq = first; seq != NULL; seq = next_member(seq)) {
+        seq->state = SCHED_LOOSE;
+        seq->place = sched->next_place++;
+        sched_list_push_back(&sched->running, seq);
+        sched_loose_add(sched, seq);
+        sched->outside_front_tokens += seq->computed;
+    }
+    base_vec_push(&turn->plan->swapped_in, first);
+    if (is_prefilling(first)) {
+        prefill(sched, turn, first, first->prefill_tokens - first->computed,
+                SCHED_SWAPPED_IN_PREFILL);
+    } else {
+        decode(sched, turn, first, SCHED_SWAPPED_IN_DECODE);
+    }
+}
+
+// In the order in which they went; one that does not fit yet holds up the rest, one that never will is given up.
+static void swap_in(struct sched *sched, struct v0_turn *turn)
+{
+    struct sched_seq *first;
+    while ((first = sched->swapped.head) != NULL) {
+        int64_t wanted = wanted_back(sched, first);
+        if (usable_blocks(sched) < wanted) {
+            sched_list_remove(&sched->swapped, first);
+            sched->host_blocks -= held_blocks(sched, first);
+            ignore(sched, turn, first);
+            continue;
+        }
+        if (sched->pool->free_blocks - wanted < sched->watermark_blocks ||
+            tokens_back(first) > turn->budget ||
+            seats_taken(sched) + seat_count(first) > sched->options->max_num_seqs) {
+            return;
+        }
+        sched_list_remove(&sched->swapped, first);
+        come_back(sched, turn, first);
+    }
+}
+
+/* ---- the queue ---- */
+
+static void admit(struct sched *sched, struct v0_turn *turn, struct sched_seq *seq, int64_t blocks,
+                  int64_t tokens)
+{
+    sched_queue_remove(&sched->waiting, seq);
+    take(sched, blocks);
+    seq->blank_blocks = blocks;
+    sched->pool->blank_blocks += blocks;
+    seq->prefill_tokens = sched_seq_known_tokens(seq);
+    seq->state = SCHED_LOOSE;
+    seq->place = sched->next_place++;
+    sched_list_push_back(&sched->running, seq);
+    sched_loose_add(sched, seq);
+    count_running(sched, seq, 1);
+    seq->was_admitted = true;
+    base_vec_push(&turn->plan->admitted, seq);
+    prefill(sched, turn, seq, tokens, SCHED_NEWCOMER);
+}
+
+// One look at the head: taken, given up, or left with the reason for which the pass ends.
+static enum sched_wait try_head(struct sched *sched, struct v0_turn *turn, struct sched_seq *seq)
+{
+    const struct sched_options *options = sched->options;
+    bool is_chunked = options->enable_chunked_prefill;
+    int64_t known = sched_seq_known_tokens(seq), longest = options->max_model_len;
+    int64_t tokens = is_chunked && known > turn->budget ? turn->budget : known;
+    if (!is_chunked && options->max_num_batched_tokens < longest) {
+        longest = options->max_num_batched_tokens;
+    }
+    int64_t blocks = kv_paged_blocks_for(sched->pool, known);
+    if (tokens > longest || usable_blocks(sched) - blocks < sched->watermark_blocks) {
+        sched_queue_remove(&sched->waiting, seq);
+        ignore(sched, turn, seq);
+        return SCHED_WAIT_NONE;
+    }
+    // The engine asks for memory first; whatever it is, the pass ends, and what stays as it is while others decode is named.
+    if (seats_taken(sched) + seat_count(seq) > options->max_num_seqs) {
+        return SCHED_WAIT_SEATS;
+    }
+    if (tokens <= 0 || tokens > turn->budget) {
+        return SCHED_WAIT_BUDGET;
+    }
+    if (sched->pool->free_blocks - blocks < sched->watermark_blocks) {
+        return SCHED_WAIT_KV_POOL;
+    }
+    admit(sched, turn, seq, blocks, tokens);
+    return SCHED_WAIT_NONE;
+}
+
+static enum sched_wait admit_from_queue(struct sched *sched, struct v0_turn *turn)
+{
+    enum sched_wait wait = SCHED_WAIT_NONE;
+    struct sched_seq *seq;
+    while (wait == SCHED_WAIT_NONE && (seq = sched_queue_head(&sched->waiting)) != NULL) {
+        wait = try_head(sched, turn, seq);
+    }
+    return wait;
+}
+
+/* ---- the turn ---- */
+
+// Each answer's first token comes with the prompt of all.
+static void add_first_tokens(struct v0_turn *turn)
+{
+    struct sched_seqs *emits = &turn->plan->emits;
+    size_t count = emits->count;
+    for (size_t i = 0; i < count; i++) {
+        struct sched_seq *first = emits->at[i];
+        if (first->group == NULL || is_forked(first)) {
+            continue;
+        }
+        for (struct sched_seq *seq = first->sibling; seq != NULL; seq = seq->sibling) {
+            seq->place = first->place;
+            base_vec_push(emits, seq);
+            turn->plan->forked_count++;
+        }
+    }
+}
+
+static void plan_prompts_first(struct sched *sched, struct v0_turn *turn)
+{
+    struct sched_plan *plan = turn->plan;
+    plan->wait = SCHED_WAIT_KV_POOL; // those on the host come first
+    if (sched->swapped.count == 0) {
+        plan->wait = admit_from_queue(sched, turn);
+    }
+    if (plan->admitted.count > 0) {
+        plan->skips_front = true;
+        return;
+    }
+    run_all(sched, turn);
+    if (!turn->someone_went) {
+        swap_in(sched, turn);
+    }
+}
+
+static void plan_chunked(struct sched *sched, struct v0_turn *turn)
+{
+    struct sched_plan *plan = turn->plan;
+    plan->is_by_role = true;
+    run_all(sched, turn);
+    if (!turn->someone_went) {
+        swap_in(sched, turn);
+    }
+    if (!plan->engine_died) {
+        plan->wait = admit_from_queue(sched, turn);
+    }
+    v0_reorder(sched, turn);
+}
+
+/* ---- circles ---- */
+
+static void mix(uint64_t *signature, uint64_t value)
+{
+    *signature = (*signature ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    *signature ^= *signature >> 29;
+}
+
+// All that the next decision depends on, while nobody gets a token.
+static uint64_t signature_of(const struct sched *sched)
+{
+    const struct sched_list *lists[] = {&sched->waiting.list, &sched->running, &sched->swapped};
+    uint64_t signature = 1;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        mix(&signature, i);
+        for (const struct sched_seq *seq = lists[i]->head; seq != NULL; seq = seq->next) {
+            mix(&signature, seq->index + 1);
+            mix(&signature, (uint64_t)sched_seq_computed(sched, seq));
+        }
+    }
+    return signature;
+}
+
+// Chunks of prompts that fill the pool can throw each other out for ever: a state comes back and no token came in between
+// (Brent's way of finding a circle).
+static void note_circles(struct sched *sched, struct sched_plan *plan)
+{
+    struct sched_circle *circle = &sched->circle;
+    bool front_steps = sched->front.count > 0 && !plan->skips_front;
+    size_t ended = plan->emits.count + plan->ignored.count;
+    if (front_steps || ended > 0) {
+        *circle = (struct sched_circle){0};
+        return;
+    }
+    if (plan->victims.count + plan->swapped_out.count == 0) {
+        return;
+    }
+    uint64_t signature = signature_of(sched);
+    plan->goes_in_circles = circle->limit > 0 && signature == circle->signature;
+    if (circle->count == circle->limit) {
+        *circle = (struct sched_circle){signature, 0, circle->limit * 2 + 1};
+    }
+    circle->count++;
+}
+
+static void plan_next(struct sched *sched, struct sched_plan *plan)
+{
+    sched_begin_plan(sched, plan);
+    sched->spare_blocks = sched->spare_blocks > 1 ? sched->spare_blocks : 1;
+    struct v0_turn turn = {.plan = plan, .budget = sched->options->max_num_batched_tokens};
+    bool had_loose = sched->loose.count > 0;
+    plan->wait = SCHED_WAIT_NONE;
+    if (sched->options->enable_chunked_prefill) {
+        plan_chunked(sched, &turn);
+    } else {
+        plan_prompts_first(sched, &turn);
+    }
+    put_back_thrown_out(sched, &turn);
+    if (plan->engine_died) {
+        plan->token_count = 0;
+        return;
+    }
+    note_circles(sched, plan);
+    add_first_tokens(&turn);
+    bool is_front_only = !had_loose && plan->token_count == 0;
+    sched_close_plan(sched, plan, is_front_only);
+    if (plan->token_count > 0) {
+        plan->swapped_blocks = sched->moved_blocks;
+        sched->moved_blocks = 0;
+    }
+}
+
+/* ---- results ---- */
+
+static void begin_sibling(struct sched *sched, struct sched_seq *first, struct sched_seq *seq,
+                          struct sched_seq *before)
+{
+    kv_fork_add(&seq->group->forks, &first->fork, &seq->fork, first->computed);
+    seq->computed = seq->high_water = first->computed;
+    seq->prefill_tokens = first->prefill_tokens;
+    sched_list_insert_before(&sched->running, seq, before);
+    sched->outside_front_tokens += seq->computed;
+    if (seq->emitted == seq->end_outputs) {
+        seq->state = SCHED_DRAINING;
+        base_vec_push(&sched->draining, seq);
+    } else {
+        seq->state = SCHED_LOOSE;
+        sched_loose_add(sched, seq);
+    }
+}
+
+// The prompt is computed: its table is forked for all answers.
+static void fork_group(struct sched *sched, struct sched_seq *first)
+{
+    struct sched_seq *before = first->next;
+    count_running(sched, first, -1);
+    for (struct sched_seq *seq = first->sibling; seq != NULL; seq = seq->sibling) {
+        begin_sibling(sched, first, seq, before);
+    }
+    first->group->is_forked = true;
+    count_running(sched, first, 1);
+    sched->pool->forked_blocks += first->group->forks.shared_blocks;
+}
+
+static void delivered(struct sched *sched, struct sched_plan *plan)
+{
+    for (size_t i = 0; plan->forked_count > 0 && i < plan->emits.count; i++) {
+        struct sched_seq *seq = plan->emits.at[i];
+        if (seq->group != NULL && !is_forked(seq) && seq->group->first == seq) {
+            fork_group(sched, seq);
+        }
+    }
+}
+
+static void leave_host(struct sched *sched, struct sched_seq *seq, int64_t blocks)
+{
+    sched->host_blocks -= blocks;
+    if (seq == sched_group_first(seq)) {
+        struct sched_seq *successor = seq->sibling;
+        if (successor != NULL) {
+            sched_list_insert_before(&sched->swapped, successor, seq);
+        }
+        sched_list_remove(&sched->swapped, seq);
+    }
+    seq->state = SCHED_GONE;
+}
+
+static bool runs(const struct sched_seq *seq)
+{
+    return seq->state == SCHED_LOOSE || seq->state == SCHED_FRONT || seq->state == SCHED_DRAINING;
+}
+
+// A member of a group leaves what it shares; what it holds alone is given back with it.
+static void leave_forks(struct sched *sched, struct sched_seq *seq)
+{
+    struct kv_forks *forks = &seq->group->forks;
+    int64_t shared = forks->shared_blocks;
+    int64_t own = kv_fork_own_blocks(forks, &seq->fork, seq->computed);
+    int64_t given = kv_fork_leave(forks, &seq->fork, seq->computed);
+    kv_paged_give(sched->pool, given - own);
+    sched->pool->forked_blocks += forks->shared_blocks - shared;
+}
+
+static void finish(struct sched *sched, struct sched_seq *seq, bool is_delivered, bool in_flight)
+{
+    bool has_run = runs(seq);
+    sched->circle = (struct sched_circle){0};
+    if (seq->state == SCHED_SWAPPED) {
+        int64_t blocks = kv_paged_blocks_for(sched->pool, placed_tokens(sched, seq));
+        if (seq->group != NULL) {
+            blocks = kv_fork_leave(&seq->group->forks, &seq->fork, seq->computed) +
+                     seq->blank_blocks;
+        }
+        leave_host(sched, seq, blocks);
+    }
+    if (has_run) {
+        count_running(sched, sched_group_first(seq), -1);
+    }
+    if (has_run && seq->group != NULL) {
+        sched_settle(sched, seq);
+        leave_forks(sched, seq);
+    }
+    struct sched_group *group = seq->group;
+    sched_finish_and_free(sched, seq, is_delivered, in_flight);
+    bool others_run = has_run && is_forked(seq) && group->left > 1;
+    if (group != NULL) {
+        leave_group(sched, seq);
+    }
+    if (others_run) {
+        count_running(sched, group->first, 1);
+    }
+}
+
+static void enqueue(struct sched *sched, struct sched_seq *seq)
+{
+    sched->circle = (struct sched_circle){0};
+    sched_enqueue_as_asked(sched, seq);
+}
+
+const struct sched_ops sched_vllm_v0 = {
+    .policy = {.name = "vllm_v0",
+               .summary = "vLLM V0: prompts before decodes, several answers as one group that "
+                          "shares blocks, swapping"},
+    .forks = true,
+    .ignores_prompts = true,
+    .beyond_longest = 1,
+    .enqueue = enqueue,
+    .plan = plan_next,
+    .advance = sched_advance_front,
+    .finish = finish,
+    .delivered = delivered,
+};

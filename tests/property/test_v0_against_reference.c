@@ -1,0 +1,328 @@
+/*
+ * vLLM V0 held against its naive reference, step by step, on random scenarios: requests for one to six answers, tight pools,
+ * whole prompts and chunks, both ways of preemption, a host that is full. Every column of every step must agree, and jumping
+ * must end like stepping. KVSIM_SCENARIOS sets how many (default 1500), KVSIM_SEED the first.
+ */
+#include "reference/ref_v0.h"
+#include "sched/sched.h"
+#include "serve/serve.h"
+#include "support/service.h"
+
+#include <check.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REQUESTS_MAX = 24 };
+
+/* ---- random scenarios ---- */
+
+struct dice {
+    uint64_t state;
+};
+
+/* splitmix64 (Steele, Lea, Flood, OOPSLA 2014), apart from the simulator's own streams. */
+static int64_t between(struct dice *dice, int64_t low, int64_t high)
+{
+    uint64_t x = dice->state += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    x ^= x >> 31;
+    return low + (int64_t)(x % (uint64_t)(high - low + 1));
+}
+
+static bool one_in(struct dice *dice, int64_t n)
+{
+    return between(dice, 1, n) == 1;
+}
+
+static void roll_requests(struct dice *dice, struct ref_v0_input *in,
+                          struct ref_v0_request *requests)
+{
+    int64_t now = 0, most = between(dice, 1, REF_V0_ANSWERS);
+    in->requests = requests;
+    in->count = between(dice, 1, REQUESTS_MAX);
+    for (int64_t i = 0; i < in->count; i++) {
+        struct ref_v0_request *request = &requests[i];
+        now += one_in(dice, 2) ? 0 : between(dice, 0, 4000);
+        request->arrival_ticks = now << 20;
+        request->prompt = between(dice, 1, one_in(dice, 8) ? in->max_model_len + 2
+                                                           : 1 + in->max_model_len / 2);
+        request->answers = one_in(dice, 2) ? 1 : between(dice, 1, most);
+        bool alike = one_in(dice, 2);
+        int64_t length = between(dice, 1, in->max_model_len);
+        for (int64_t s = 0; s < request->answers; s++) {
+            request->outputs[s] = alike ? length : between(dice, 1, in->max_model_len);
+        }
+    }
+}
+
+static void roll(uint64_t seed, struct ref_v0_input *in, struct ref_v0_request *requests)
+{
+    struct dice dice = {seed * UINT64_C(0x2545f4914f6cdd1d)};
+    *in = (struct ref_v0_input){.block_size = between(&dice, 1, 8),
+                                .max_model_len = between(&dice, 8, 60),
+                                .max_num_seqs = between(&dice, 1, 12),
+                                .is_chunked = one_in(&dice, 2),
+                                .mode = one_in(&dice, 3) ? REF_V0_SWAP : REF_V0_AS_FITS,
+                                .a = 700 << 20,
+                                .b = between(&dice, 0, 9) << 20,
+                                .c = between(&dice, 0, 15) << 20,
+                                .d = between(&dice, 0, 3) << 20,
+                                .swap_ticks = between(&dice, 0, 40) << 20};
+    int64_t one = (in->max_model_len + in->block_size - 1) / in->block_size;
+    in->num_blocks = one + between(&dice, 0, 3 * one);
+    in->watermark_blocks = one_in(&dice, 3) ? between(&dice, 0, in->num_blocks / 4) : 0;
+    in->budget = between(&dice, in->max_num_seqs, 2 * in->max_model_len);
+    in->swap_blocks = one_in(&dice, 5) ? between(&dice, 1, 2 * one) : INT64_MAX;
+    roll_requests(&dice, in, requests);
+}
+
+/* ---- the engine ---- */
+
+struct lines {
+    struct record_sink sink; /* first */
+    char *text;
+    size_t length, room;
+};
+
+static void print(struct lines *lines, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void print(struct lines *lines, const char *format, ...)
+{
+    char text[64];
+    va_list arguments;
+    va_start(arguments, format);
+    int bytes = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (lines->length + (size_t)bytes + 1 > lines->room) {
+        lines->room = 2 * lines->room + 4096;
+        lines->text = realloc(lines->text, lines->room);
+        ck_assert_ptr_nonnull(lines->text);
+    }
+    memcpy(lines->text + lines->length, text, (size_t)bytes + 1);
+    lines->length += (size_t)bytes;
+}
+
+static void print_list(struct lines *lines, const struct record_list_item *items, size_t count)
+{
+    print(lines, " |");
+    for (size_t i = 0; i < count; i++) {
+        print(lines, " %s", items[i].id);
+    }
+}
+
+static void print_step(struct record_sink *sink, const struct record_step *row)
+{
+    struct lines *lines = (struct lines *)(void *)sink;
+    print(lines, "%" PRId64 " %" PRId64, row->start_ns, row->end_ns);
+    for (size_t i = 0; i < row->scheduled_count; i++) {
+        print(lines, " %s:%" PRId64, row->scheduled[i].id, row->scheduled[i].tokens);
+    }
+    print_list(lines, row->admitted, row->admitted_count);
+    print_list(lines, row->preempted, row->preempted_count);
+    print_list(lines, row->swapped_out, row->swapped_out_count);
+    print_list(lines, row->swapped_in, row->swapped_in_count);
+    print(lines, " | %" PRId64 " %" PRId64, row->running, row->waiting);
+    print(lines, " %" PRId64 " %" PRId64, row->free_blocks, row->used_blocks);
+    print(lines, " | %" PRId64, row->ledger_bytes[KV_LEDGER_LOWER_BOUND]);
+    print(lines, " %" PRId64, row->ledger_bytes[KV_LEDGER_BLOCK_ROUNDING]);
+    print(lines, " %" PRId64, row->ledger_bytes[KV_LEDGER_RESERVED]);
+    print(lines, " %" PRId64, row->ledger_bytes[KV_LEDGER_SHARED]);
+    print(lines, " | %" PRId64 " %" PRId64 "\n", row->running_end, row->free_blocks_end);
+}
+
+static const struct record_sink_ops printing = {.on_step = print_step};
+
+struct list_source {
+    const struct ref_v0_input *in;
+    int64_t at;
+};
+
+static enum kvsim_status list_next(void *context, struct workload_request *out, bool *more,
+                                   struct kvsim_error *err)
+{
+    (void)err;
+    struct list_source *source = context;
+    *more = source->at < source->in->count;
+    if (*more) {
+        const struct ref_v0_request *in = &source->in->requests[source->at];
+        *out = (struct workload_request){.arrival_ns = in->arrival_ticks >> 20,
+                                         .prompt_tokens = in->prompt,
+                                         .output_tokens = in->outputs[0],
+                                         .max_tokens = 1000000,
+                                         .sequence_count = (uint32_t)in->answers,
+                                         .sequence_outputs = in->outputs};
+        snprintf(out->id, sizeof out->id, "%" PRId64, source->at++);
+    }
+    return KVSIM_OK;
+}
+
+static enum kvsim_status list_done(void *context, const struct workload_ended *ended,
+                                   struct workload_request *out, bool *more,
+                                   struct kvsim_error *err)
+{
+    (void)context, (void)ended, (void)out, (void)err;
+    *more = false;
+    return KVSIM_OK;
+}
+
+static void fill(const struct ref_v0_input *in, struct service *service)
+{
+    static const enum sched_preemption modes[] = {SCHED_PREEMPT_AS_FITS, SCHED_PREEMPT_RECOMPUTE,
+                                                  SCHED_PREEMPT_SWAP};
+    struct serve_config *config = &service->config;
+    service_init(service);
+    service_set_pool(service, in->num_blocks, in->block_size);
+    config->reserved_blocks = 0;
+    config->scheduler = &sched_vllm_v0;
+    config->sched.max_model_len = in->max_model_len;
+    config->sched.max_num_seqs = in->max_num_seqs;
+    config->sched.max_num_batched_tokens = in->budget;
+    config->sched.enable_chunked_prefill = in->is_chunked;
+    config->sched.preemption = modes[in->mode];
+    config->sched.swap_blocks = in->swap_blocks;
+    config->sched.watermark = (struct base_rational){in->watermark_blocks, in->num_blocks};
+    config->swap_ticks_per_block = in->swap_ticks;
+    config->cost.max_decode_seqs = (uint32_t)in->max_num_seqs;
+    service->cost = (struct cost_options){.level = COST_AFFINE, .has_level = true};
+    service->cost.affine.base_ns = (double)(in->a >> 20);
+    service->cost.affine.per_prefill_token_ns = (double)(in->b >> 20);
+    service->cost.affine.per_decode_seq_ns = (double)(in->c >> 20);
+    service->cost.affine.per_context_token_ns = (double)(in->d >> 20);
+    config->workload.process = WORKLOAD_TRACE;
+    config->warmup.kind = SERVE_WARMUP_REQUESTS;
+}
+
+static void run_engine(const struct serve_config *config, const struct ref_v0_input *in,
+                       struct lines *lines, struct serve_result *result)
+{
+    struct list_source list = {in, 0};
+    struct serve_source source = {&list, list_next, list_done};
+    struct serve_run_options options = {
+        .replication = 1, .mode = lines != NULL ? SERVE_STEP : SERVE_JUMP, .source = &source};
+    struct kvsim_error err = {.status = KVSIM_OK};
+    if (lines != NULL) {
+        *lines = (struct lines){.sink = {.ops = &printing, .wants_steps = true}};
+        print(lines, "%s", "");
+        options.sink = &lines->sink;
+    }
+    ck_assert_msg(serve_run(config, &options, result, &err) == KVSIM_OK, "%s", err.message);
+}
+
+/* ---- the comparison ---- */
+
+// A run that is stuck may turn in circles: where one or the other notices is no matter.
+static void check_lines(uint64_t seed, const char *expected, const char *actual, bool is_stuck)
+{
+    size_t at = 0, line = 0;
+    while (expected[at] == actual[at] && expected[at] != '\0') {
+        line = expected[at++] == '\n' ? at : line;
+    }
+    if (expected[at] != actual[at] && !(is_stuck && (expected[at] == '\0' || actual[at] == '\0'))) {
+        ck_abort_msg("seed %" PRIu64 ": step\n%.*s, expected\n%.*s", seed,
+                     (int)strcspn(actual + line, "\n"), actual + line,
+                     (int)strcspn(expected + line, "\n"), expected + line);
+    }
+}
+
+static void check_totals(uint64_t seed, const struct ref_v0_output *expected,
+                         const struct serve_result *result)
+{
+    static const enum serve_status ends[] = {SERVE_DONE, SERVE_STUCK, SERVE_ENGINE_DIED};
+    const struct serve_replica_result *replica = &result->replicas[0];
+    const int64_t pairs[][2] = {
+        {ends[expected->end], result->status},
+        {expected->completed, (int64_t)result->outcomes[RECORD_OUTCOME_COMPLETED]},
+        {expected->ignored, (int64_t)result->outcomes[RECORD_OUTCOME_UNSERVABLE]},
+        {expected->swapped_blocks, replica->swapped_blocks},
+        {expected->copied_blocks, replica->copied_blocks},
+        {expected->preemptions, (int64_t)replica->preemptions},
+        {expected->computed, replica->computed_tokens},
+        {expected->output_tokens, result->output_tokens}};
+    bool is_whole = expected->end == REF_V0_DONE;
+    for (size_t i = 0; i < (is_whole ? 8 : 3); i++) {
+        ck_assert_msg(pairs[i][0] == pairs[i][1],
+                      "seed %" PRIu64 ": total %zu is %" PRId64 ", expected %" PRId64, seed, i,
+                      pairs[i][1], pairs[i][0]);
+    }
+}
+
+/* What the scenarios had: a comparison of nothing proves nothing. */
+struct seen {
+    int64_t done, stuck, died, swapped, copied, ignored, preempted;
+};
+
+static void check_seed(uint64_t seed, struct seen *seen)
+{
+    struct ref_v0_request requests[REQUESTS_MAX];
+    struct ref_v0_input in;
+    struct ref_v0_output expected;
+    struct service service;
+    struct lines lines;
+    struct serve_result stepped, jumped;
+    roll(seed, &in, requests);
+    ref_v0_run(&in, &expected);
+    fill(&in, &service);
+    run_engine(&service.config, &in, &lines, &stepped);
+    check_lines(seed, expected.steps, lines.text, expected.end == REF_V0_STUCK);
+    check_totals(seed, &expected, &stepped);
+    run_engine(&service.config, &in, NULL, &jumped);
+    check_totals(seed, &expected, &jumped);
+    ck_assert_msg(stepped.end_ticks == jumped.end_ticks, "seed %" PRIu64 ": jumping ends elsewhere",
+                  seed);
+    seen->done += expected.end == REF_V0_DONE ? 1 : 0;
+    seen->stuck += expected.end == REF_V0_STUCK ? 1 : 0;
+    seen->died += expected.end == REF_V0_DIED ? 1 : 0;
+    seen->swapped += expected.swapped_blocks;
+    seen->copied += expected.copied_blocks;
+    seen->ignored += expected.ignored;
+    seen->preempted += expected.preemptions;
+    free(expected.steps);
+    free(lines.text);
+    serve_result_release(&stepped);
+    serve_result_release(&jumped);
+    service_release(&service);
+}
+
+static uint64_t number_from(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text != NULL ? strtoull(text, NULL, 0) : otherwise;
+}
+
+START_TEST(every_step_agrees)
+{
+    uint64_t first = number_from("KVSIM_SEED", 1), count = number_from("KVSIM_SCENARIOS", 1500);
+    struct seen seen = {0};
+    for (uint64_t seed = first; seed < first + count; seed++) {
+        check_seed(seed, &seen);
+    }
+    if (count >= 1000) {
+        ck_assert_int_gt(seen.done, 500);
+        ck_assert_int_gt(seen.stuck, 5);
+        ck_assert_int_gt(seen.died, 20);
+        ck_assert_int_gt(seen.swapped, 5000);
+        ck_assert_int_gt(seen.copied, 2000);
+        ck_assert_int_gt(seen.ignored, 500);
+        ck_assert_int_gt(seen.preempted, 2000);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("vLLM V0");
+    TCase *tcase = tcase_create("against the reference");
+    tcase_set_timeout(tcase, 300);
+    tcase_add_test(tcase, every_step_agrees);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
