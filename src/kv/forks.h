@@ -26,7 +26,8 @@ struct kv_fork {
     struct kv_fork *parent, *first_child, *prev, *next; /* prev, next: under the same parent */
     int64_t first_block; /* from here on the blocks are its own; below, its parent's */
     int64_t tokens;      /* of a node: its leaves have them in common */
-    int64_t children, tail_holders; /* of a node; tail_holders: leaves that hold its last block, not full */
+    int64_t children,
+        tail_holders; /* of a node; tail_holders: leaves that hold its last block, not full */
 };
 
 /* A group of sequences that come from one prompt. */

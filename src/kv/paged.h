@@ -71,7 +71,7 @@ struct kv_paged {
     } placed;                /* while it compacts: all reservations, by address */
     kv_kept_fn *kept_tokens; /* while it compacts */
     const void *kept_context;
-    int64_t moved_tokens; /* by compaction, since the pool began */
+    int64_t moved_tokens;  /* by compaction, since the pool began */
     int64_t forked_blocks; /* of tables that were forked: sum over held blocks of holders - 1 */
     int64_t blank_blocks;  /* held by sequences that have no token there yet */
 };

@@ -156,7 +156,8 @@ struct record_value {
     X(ENERGY_PER_OUTPUT_TOKEN_J, "energy_per_output_token_j", RECORD_REAL, "J",                    \
       "rated power x busy time")                                                                   \
     X(COPIED_BYTES, "copied_bytes", RECORD_REAL, "bytes",                                          \
-      "rewritten by caches that grow by concatenation, moved by compaction; NULL elsewhere")       \
+      "rewritten by caches that grow by concatenation, moved by compaction, copied on write "      \
+      "(V0); NULL elsewhere")                                                                      \
     X(PREFIX_HIT_TOKENS, "prefix_hit_tokens", RECORD_REAL, "tokens", "found in the prefix cache")  \
     X(PREFIX_LOOKUP_BLOCKS, "prefix_lookup_blocks", RECORD_REAL, "blocks",                         \
       "of the sequences admitted, partial ones included")                                          \

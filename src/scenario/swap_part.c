@@ -59,15 +59,14 @@ static bool check_v0(struct scenario_load *load)
                          "false; what the answers to one prompt share needs no prefix cache",
                          "is not simulated for vLLM V0 by this version");
     if (config->sched.async_scheduling)
-        ok = fail_engine(load, "async_scheduling", "unsupported-key", "false",
-                         "came with vLLM V1");
+        ok = fail_engine(load, "async_scheduling", "unsupported-key", "false", "came with vLLM V1");
     if (config->kv_policy != KV_PAGED && config->kv_policy != KV_UNLIMITED)
         ok = fail_engine(load, "kv_policy", "conflict", "paged",
                          "must be paged, or unlimited, under vLLM V0");
     if (config->tables.growing_tables > 1 || config->tables.state_blocks > 0)
-        ok = scenario_fail(load->reader, conf_get(load->root, "model"), "model",
-                           "unsupported-model",
-                           "several block tables a sequence are not simulated for vLLM V0");
+        ok =
+            scenario_fail(load->reader, conf_get(load->root, "model"), "model", "unsupported-model",
+                          "several block tables a sequence are not simulated for vLLM V0");
     return ok;
 }
 
@@ -86,7 +85,8 @@ static void price_blocks(struct scenario_load *load)
     const struct scenario *scenario = load->scenario;
     struct serve_config *config = &load->scenario->config;
     const struct spec_hardware *hardware = &scenario->hardware;
-    double ns = load->cost_opts.swap_ns, bytes = (double)config->waterfall.pages.block_bytes_per_gpu;
+    double ns = load->cost_opts.swap_ns,
+           bytes = (double)config->waterfall.pages.block_bytes_per_gpu;
     bool has_link = scenario->has_hardware && hardware->pcie_bytes_per_s > 0;
     if (!load->cost_opts.has_swap && has_link)
         ns = bytes / hardware->pcie_bytes_per_s * 1e9;
@@ -98,8 +98,7 @@ static void price_blocks(struct scenario_load *load)
     if (scenario->has_hardware && hardware->memory_bytes_per_s > 0) {
         double rate = hardware->memory_bytes_per_s * cost_defaults.stream_fraction;
         double slot = (double)config->layout.slot_bytes / (double)config->layout.gpu_count;
-        config->copy.per_cached_token =
-            llround(2 * slot / rate * 1e9 * (double)BASE_TICKS_PER_NS);
+        config->copy.per_cached_token = llround(2 * slot / rate * 1e9 * (double)BASE_TICKS_PER_NS);
     }
 }
 

@@ -72,8 +72,9 @@ struct sched_options {
     enum sched_order order;     /* scheduling_policy */
     int64_t cached_step_tokens; /* cost_cached_step_tokens(): for the shapes of steps; 0 = none */
     struct sched_tier_options tier;
-    enum sched_preemption preemption; /* vllm_v0; as it fits: recompute one sequence, swap several */
-    int64_t swap_blocks;              /* room on the host */
+    enum sched_preemption
+        preemption;                 /* vllm_v0; as it fits: recompute one sequence, swap several */
+    int64_t swap_blocks;            /* room on the host */
     struct base_rational watermark; /* share of all blocks kept free at admission */
     int64_t pass_tokens; /* llama_cpp: a batch is computed so many tokens at a time; 0 = at once */
 

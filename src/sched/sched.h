@@ -58,14 +58,15 @@ struct sched_plan {
     struct sched_seqs failed;   /* the engine gave them up in this turn: they are gone */
     /* Engines that swap and fork; of a group its first member stands in the lists. */
     struct sched_seqs swapped_out, swapped_in;
-    struct sched_seqs ignored;  /* can never run: the engine gives them up at this turn */
-    int64_t swapped_blocks;     /* copied before this step, both ways */
-    int64_t copied_blocks;      /* copied before this step: written to while others hold them */
-    int64_t forked_count;       /* first tokens beyond one for each prompt computed */
-    bool skips_front;           /* members of the front sit this step out */
-    bool is_by_role;            /* scheduled in the order of roles, not of the list */
-    bool engine_died;           /* nothing more will ever be scheduled */
-    bool goes_in_circles; /* the same state as before, and no token between: so for ever if nothing happens outside */
+    struct sched_seqs ignored; /* can never run: the engine gives them up at this turn */
+    int64_t swapped_blocks;    /* copied before this step, both ways */
+    int64_t copied_blocks;     /* copied before this step: written to while others hold them */
+    int64_t forked_count;      /* first tokens beyond one for each prompt computed */
+    bool skips_front;          /* members of the front sit this step out */
+    bool is_by_role;           /* scheduled in the order of roles, not of the list */
+    bool engine_died;          /* nothing more will ever be scheduled */
+    bool
+        goes_in_circles; /* the same state as before, and no token between: so for ever if nothing happens outside */
     struct sched_seqs
         left_front; /* thrown out of the front's rhythm by this turn: their next gap is not one step */
 };
@@ -123,16 +124,17 @@ struct sched {
         to_enter; /* its prompts that were computed on since the last turn, in running order */
     int64_t lookup_tokens, hit_tokens; /* asked of the cache at admissions, and found */
     struct sched_reuse reuse;
-    struct sched_offload offload; /* in use with options->tier.chunk_blocks > 0 */
-    int64_t blocks_at_the_end;    /* sum over running sequences, see there */
-    int64_t spare_blocks; /* must be free at each step beside those that it takes */
+    struct sched_offload offload;   /* in use with options->tier.chunk_blocks > 0 */
+    int64_t blocks_at_the_end;      /* sum over running sequences, see there */
+    int64_t spare_blocks;           /* must be free at each step beside those that it takes */
     struct base_pool groups, forks; /* of struct sched_group, struct kv_fork */
     struct sched_list swapped;      /* of each group its first member */
     int64_t host_blocks;            /* held there by swapped ones */
-    int64_t moved_blocks; /* swapped by turns that scheduled nothing: the next step waits for them */
-    int64_t extra_seats;  /* of running groups that are not forked: seats beyond the one sequence */
+    int64_t
+        moved_blocks;    /* swapped by turns that scheduled nothing: the next step waits for them */
+    int64_t extra_seats; /* of running groups that are not forked: seats beyond the one sequence */
     struct sched_circle {
-        uint64_t signature;  /* of a state */
+        uint64_t signature;   /* of a state */
         int64_t count, limit; /* of states looked at since; then the present one is kept */
     } circle;
     int64_t extra_members; /* running sequences beyond one for each group */

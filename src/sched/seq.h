@@ -24,7 +24,7 @@ enum sched_state {
     SCHED_FRONT,    /* running: one token each step */
     SCHED_DRAINING, /* running: its last token is in flight, nothing more is scheduled */
     SCHED_LOADING, /* waiting: a transfer writes to its blocks, or has ended and nobody looked since */
-    SCHED_LOADED, /* waiting: holds what was loaded, in the cache */
+    SCHED_LOADED,  /* waiting: holds what was loaded, in the cache */
     SCHED_SWAPPED, /* thrown out with its blocks, which lie on the host */
     SCHED_GONE,
 };
@@ -64,7 +64,7 @@ struct sched_group {
     struct kv_forks forks;
     struct sched_seq *first; /* of those that have not ended, by sched_seq.sibling */
     uint32_t count, left;    /* members, and those that have not ended */
-    bool is_forked;          /* false: the prompt is not computed yet, the first one stands for all */
+    bool is_forked; /* false: the prompt is not computed yet, the first one stands for all */
 };
 
 struct sched_seq {
@@ -102,15 +102,15 @@ struct sched_seq {
     struct kv_radix_seq tree;   /* what it holds of a radix tree; with that also the next two: */
     int64_t prefill_tokens; /* known when it was admitted: what enters the tree as it is computed */
     bool is_to_enter;       /* some of them were computed since it last entered */
-    struct sched_group *group;  /* NULL: a request of one sequence */
-    struct sched_seq *sibling;  /* the next member that has not ended */
-    struct kv_fork fork;        /* in its group: what it shares */
-    int64_t blank_blocks;       /* it holds them for tokens that are yet to be computed */
-    enum sched_role role;       /* in the plan `role_step` */
+    struct sched_group *group; /* NULL: a request of one sequence */
+    struct sched_seq *sibling; /* the next member that has not ended */
+    struct kv_fork fork;       /* in its group: what it shares */
+    int64_t blank_blocks;      /* it holds them for tokens that are yet to be computed */
+    enum sched_role role;      /* in the plan `role_step` */
     uint64_t role_step;
 
-    uint64_t emitted_step;  /* the plan with which it last emitted outside the front */
-    int64_t hashed_tokens;  /* hashed for certain; a front member's own may be further */
+    uint64_t emitted_step; /* the plan with which it last emitted outside the front */
+    int64_t hashed_tokens; /* hashed for certain; a front member's own may be further */
     int64_t cached_tokens, cached_total; /* hits at the first admission, at all */
     int64_t seen_tokens; /* leading tokens that were asked before, by others too; -1 = not known */
     bool was_admitted;

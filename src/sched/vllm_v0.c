@@ -544,7 +544,7 @@ static void plan_chunked(struct sched *sched, struct v0_turn *turn)
     if (!plan->engine_died) {
         plan->wait = admit_from_queue(sched, turn);
     }
-    v0_reorder(sched, turn);
+    sched_v0_reorder(sched, turn);
 }
 
 /* ---- circles ---- */
@@ -697,8 +697,8 @@ static void finish(struct sched *sched, struct sched_seq *seq, bool is_delivered
     if (seq->state == SCHED_SWAPPED) {
         int64_t blocks = kv_paged_blocks_for(sched->pool, placed_tokens(sched, seq));
         if (seq->group != NULL) {
-            blocks = kv_fork_leave(&seq->group->forks, &seq->fork, seq->computed) +
-                     seq->blank_blocks;
+            blocks =
+                kv_fork_leave(&seq->group->forks, &seq->fork, seq->computed) + seq->blank_blocks;
         }
         leave_host(sched, seq, blocks);
     }

@@ -45,7 +45,7 @@ static void append(struct sched_list *to, const struct sched_list *part)
     to->count += part->count;
 }
 
-void v0_reorder(struct sched *sched, const struct v0_turn *turn)
+void sched_v0_reorder(struct sched *sched, const struct v0_turn *turn)
 {
     if (is_in_order(sched, turn)) {
         return;

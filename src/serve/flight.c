@@ -106,9 +106,8 @@ static void list_scheduled(struct serve_replica *replica, struct serve_flight *f
 // In the order in which they were scheduled: that of the list, or prompts first, new ones before all.
 static void fill_scheduled(struct serve_replica *replica, struct serve_flight *flight)
 {
-    static const enum sched_role order[] = {SCHED_NEWCOMER, SCHED_PREFILL,
-                                            SCHED_SWAPPED_IN_PREFILL, SCHED_DECODE,
-                                            SCHED_SWAPPED_IN_DECODE};
+    static const enum sched_role order[] = {SCHED_NEWCOMER, SCHED_PREFILL, SCHED_SWAPPED_IN_PREFILL,
+                                            SCHED_DECODE, SCHED_SWAPPED_IN_DECODE};
     const struct sched_plan *plan = &flight->plan;
     size_t rounds = plan->is_by_role ? sizeof order / sizeof *order : 1;
     for (size_t i = 0; i < rounds; i++) {

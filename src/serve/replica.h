@@ -80,12 +80,12 @@ struct serve_replica {
         size_t count, capacity;
     } thrown_out, swapped_out;
     struct base_arena thrown_out_texts;
-    base_i128 stall_ticks; /* steps waited for transfers */
-    bool loads_follow;     /* loads decided without a step begin when the running one ends */
-    uint64_t loads_flush;  /* and wait for this store */
+    base_i128 stall_ticks;  /* steps waited for transfers */
+    bool loads_follow;      /* loads decided without a step begin when the running one ends */
+    uint64_t loads_flush;   /* and wait for this store */
     int64_t swapped_blocks; /* moved to the host and back */
     int64_t copied_blocks;  /* written to while others held them */
-    int64_t copied_tokens; /* in the cache before a step that rewrote or moved them */
+    int64_t copied_tokens;  /* in the cache before a step that rewrote or moved them */
     int64_t computed_tokens, prefill_tokens, emitted_tokens; /* emitted: by steps that have ended */
 };
 

@@ -157,7 +157,8 @@ static void fill_seq(struct serve *serve, struct serve_request *request)
 {
     const struct workload_request *asked = &request->asked;
     struct sched_seq *seq = &request->seq;
-    int64_t beyond = serve->config->scheduler != NULL ? serve->config->scheduler->beyond_longest : 0;
+    int64_t beyond =
+        serve->config->scheduler != NULL ? serve->config->scheduler->beyond_longest : 0;
     int64_t room = serve->config->sched.max_model_len + beyond - asked->prompt_tokens;
     room = room > 1 ? room : 1; // a prompt that is too long is ignored, or gets a token
     seq->index = serve->sequences++;
@@ -483,8 +484,7 @@ static void run_events(struct serve *serve)
         } else {
             on_external(serve, event, now);
         }
-        if (serve->result->status == SERVE_OVERLOADED ||
-            serve->result->status == SERVE_STUCK ||
+        if (serve->result->status == SERVE_OVERLOADED || serve->result->status == SERVE_STUCK ||
             serve->result->status == SERVE_ENGINE_DIED) {
             break;
         }

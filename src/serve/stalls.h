@@ -21,7 +21,7 @@ struct serve_stall {
 
 struct serve_stalls {
     size_t class_count;
-    struct serve_stall *at; /* oldest first */
+    struct serve_stall *at;       /* oldest first */
     size_t count, capacity, made; /* made: of them with an array */
 };
 

@@ -78,8 +78,9 @@ static void write_case(const struct json_value *input)
     struct case_text scenario = {0}, trace = {0};
     const struct json_value *engine = json_get(input, "engine"),
                             *workload = json_get(input, "workload");
-    case_text_add(&scenario,
-                  "name: case\nmodel: {kv_groups: [{kind: full, layers: 1, bytes_per_token: 1}]}\n");
+    case_text_add(
+        &scenario,
+        "name: case\nmodel: {kv_groups: [{kind: full, layers: 1, bytes_per_token: 1}]}\n");
     add_engine(&scenario, engine);
     add_cost(&scenario, json_get(input, "step"), json_int(engine, "swap_block_ns", 0));
     case_text_add(&scenario, "workload: {arrival: {process: trace, file: trace.jsonl}}\n"
@@ -165,10 +166,10 @@ static char *printed_cells(const char *header, const char *line, const char *con
 static void check_steps(const char *path, const struct json_value *steps)
 {
     static const char *const columns[] = {
-        "step",       "sched_ns",    "start_ns",       "end_ns",      "running",
-        "waiting",    "free_blocks", "used_blocks",    "lower_bound", "block_rounding",
-        "reserved",   "shared",      "cached",         "fragmented",  "free",
-        "pool",       "scheduled",   "admitted",       "preempted",   "swapped_out",
+        "step",       "sched_ns",    "start_ns",        "end_ns",      "running",
+        "waiting",    "free_blocks", "used_blocks",     "lower_bound", "block_rounding",
+        "reserved",   "shared",      "cached",          "fragmented",  "free",
+        "pool",       "scheduled",   "admitted",        "preempted",   "swapped_out",
         "swapped_in", "running_end", "free_blocks_end", NULL};
     size_t bytes;
     char *text = scratch_read("steps.csv", &bytes);
@@ -196,8 +197,8 @@ static void add_field(struct case_text *text, const struct json_value *request, 
 
 static void check_requests(const char *path, const struct json_value *requests)
 {
-    static const char *const keys[] = {"first_scheduled_ns", "first_token_ns",  "finish_ns",
-                                       "output_tokens",      "preemptions",     "cached_tokens",
+    static const char *const keys[] = {"first_scheduled_ns", "first_token_ns",   "finish_ns",
+                                       "output_tokens",      "preemptions",      "cached_tokens",
                                        "computed_tokens",    "recomputed_tokens"};
     struct case_text expected = {0};
     for (size_t i = 0; i < requests->count; i++) {

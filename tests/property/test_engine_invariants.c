@@ -265,7 +265,7 @@ END_TEST
 
 START_TEST(groups_that_fork_and_swap_too)
 {
-    uint64_t first = number_from("KVSIM_SEED", 1), services = number_from("KVSIM_SCENARIOS", 80);
+    uint64_t first = number_from("KVSIM_SEED", 1), services = number_from("KVSIM_SCENARIOS", 40);
     for (uint64_t seed = first; seed < first + services; seed++) {
         check_service(seed, random_service_init_v0);
     }

@@ -19,7 +19,8 @@ struct group {
     const struct ref_v0_request *in;
     enum status status;
     bool is_forked, is_prompt; /* is_prompt: not all of its known tokens are computed yet */
-    int64_t prompt; /* tokens that this computation of it begins with, outputs of a former one included */
+    int64_t
+        prompt; /* tokens that this computation of it begins with, outputs of a former one included */
     struct seq seqs[REF_V0_ANSWERS];
     int64_t tokens; /* in the step under way; 0 = not scheduled */
     int64_t role;   /* place of its kind in the new running list */
@@ -35,7 +36,8 @@ struct sim {
     struct group *groups;
     int64_t *holders; /* of device blocks */
     struct list waiting, running, swapped;
-    struct list admitted, preempted, gone, back; /* of this step; gone and preempted of turns before it, too */
+    struct list admitted, preempted, gone,
+        back; /* of this step; gone and preempted of turns before it, too */
     struct list scheduled;
     int64_t host, moved, budget, seats;
     int64_t thrown_out, output_tokens; /* thrown out since the last token came, and tokens then */
@@ -217,8 +219,8 @@ static int64_t touched(const struct sim *sim, const struct group *group)
 static bool preempt(struct sim *sim, int64_t index)
 {
     struct group *group = &sim->groups[index];
-    bool swaps = sim->in->mode == REF_V0_SWAP ||
-                 (sim->in->mode == REF_V0_AS_FITS && seats_of(group) > 1);
+    bool swaps =
+        sim->in->mode == REF_V0_SWAP || (sim->in->mode == REF_V0_AS_FITS && seats_of(group) > 1);
     sim->out->preemptions++;
     if (!swaps) {
         for (int64_t i = 0; i < group->in->answers; i++) {
@@ -409,8 +411,8 @@ static bool schedule_prompts(struct sim *sim)
             changed = true;
             continue;
         }
-        if (free_blocks(sim) - need < in->watermark_blocks || tokens <= 0 ||
-            tokens > sim->budget || sim->seats + seats_of(group) > in->max_num_seqs) {
+        if (free_blocks(sim) - need < in->watermark_blocks || tokens <= 0 || tokens > sim->budget ||
+            sim->seats + seats_of(group) > in->max_num_seqs) {
             break;
         }
         drop_at(&sim->waiting, 0);
@@ -518,8 +520,7 @@ static void print_scheduled(struct sim *sim)
         for (int64_t i = 0; i < sim->scheduled.count; i++) {
             const struct group *group = &sim->groups[sim->scheduled.at[i]];
             if (sim->in->is_chunked ? group->role == chunked[kind] : kind == 0) {
-                print(sim, " %lld:%lld", (long long)sim->scheduled.at[i],
-                      (long long)group->tokens);
+                print(sim, " %lld:%lld", (long long)sim->scheduled.at[i], (long long)group->tokens);
             }
         }
     }

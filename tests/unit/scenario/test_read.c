@@ -74,7 +74,7 @@ static const struct bad cases[] = {
     {CHAT("", ARRIVAL LENGTHS, "cost: {level: fixed, step: 1ms, base: 1ms}\n"), "unused-key", 5, 33,
      "fixed"},
     // what this version does not simulate
-    {CHAT("swap_space: 4", ARRIVAL LENGTHS, ""), "unsupported-key", 3, 22, "not simulated"},
+    {CHAT("swap_space: 4", ARRIVAL LENGTHS, ""), "unsupported-key", 3, 22, "never swaps"},
     {CHAT("pipeline_parallel_size: 2", ARRIVAL LENGTHS, ""), "unsupported-key", 3, 34, "pipeline"},
     {CHAT("data_parallel_size: 2", ARRIVAL LENGTHS, ""), "unsupported-key", 3, 30,
      "data parallelism"},
