@@ -17,7 +17,7 @@ struct report_html {
     FILE *out;
     const char *align; /* of the open table: 'l', 'r', or 'k' for a claim kind, a letter a column */
     size_t column;     /* of the next cell */
-    bool is_head;
+    bool is_head, is_dense;
 };
 
 void report_html_begin(struct report_html *html, FILE *out, const char *title);

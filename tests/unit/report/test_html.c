@@ -97,6 +97,31 @@ START_TEST(a_table_has_headers)
 }
 END_TEST
 
+/* Only there may the half width go to a line of its own, and only as a whole. */
+START_TEST(an_interval_may_break_in_a_dense_table)
+{
+    static const char *const aligns[] = {"lr", "lrrrrrrrr"};
+    for (size_t i = 0; i < 2; i++) {
+        struct printed printed;
+        struct report_html html = {.out = printed_begin(&printed)};
+        report_html_table(&html, "a", NULL, NULL, aligns[i]);
+        for (size_t k = 0; aligns[i][k] != '\0'; k++)
+            report_html_cell(&html, "head");
+        report_html_table_body(&html);
+        for (size_t k = 0; aligns[i][k] != '\0'; k++)
+            report_html_cell(&html, k == 1 ? "254.029 \u00b1 0.007" : "100.0 %");
+        report_html_table_end(&html);
+        const char *text = printed_end(&printed);
+        ck_assert_ptr_nonnull(strstr(text, i == 0 ? "<td class=\"r\">254.029 \u00b1 0.007</td>"
+                                                  : "<td class=\"r\"><span class=\"interval\">"
+                                                    "254.029 <span>\u00b1 0.007</span></span></td>"
+                                                    "<td class=\"r\">100.0\u00a0%</td>"));
+        ck_assert((strstr(text, "class=\"dense\"") != NULL) == (i == 1));
+        printed_free(&printed);
+    }
+}
+END_TEST
+
 START_TEST(an_empty_page)
 {
     struct printed printed;
@@ -111,6 +136,7 @@ START_TEST(an_empty_page)
     ck_assert_ptr_null(markup_outside(page));
     ck_assert_ptr_nonnull(strstr(page, "prefers-color-scheme:dark"));
     ck_assert_ptr_nonnull(strstr(page, "@media print"));
+    ck_assert_ptr_nonnull(strstr(page, "no-repeat local")); // the edge of a table that goes on
     ck_assert_ptr_nonnull(strstr(page, "<h2 id=\"one\">One &amp; two</h2>"));
     printed_free(&printed);
 }
@@ -137,5 +163,6 @@ int main(void)
     return unit_run("report.html",
                     (const TTest *const[]){texts_are_escaped, formatted_texts_are_escaped,
                                            names_stay_together, claims, a_table_has_headers,
-                                           an_empty_page, the_checker_sees_faults, NULL});
+                                           an_interval_may_break_in_a_dense_table, an_empty_page,
+                                           the_checker_sees_faults, NULL});
 }
