@@ -101,7 +101,8 @@ static void add_figure_name(struct base_text *text, const struct record_differen
         base_text_printf(text, " (%+.1f %%)", (row->ratio - 1) * 100);
 }
 
-static void put_verdict_line(struct report_page *page, const struct record_comparison *comparison,
+/* Whether there was anything to say. */
+static bool put_verdict_line(struct report_page *page, const struct record_comparison *comparison,
                              enum record_verdict verdict, const char *intro)
 {
     struct base_text text = {0};
@@ -112,18 +113,35 @@ static void put_verdict_line(struct report_page *page, const struct record_compa
     }
     if (text.count > 0)
         report_page_line(page, "%s: %s", intro, text.at);
+    bool has_any = text.count > 0;
     base_text_free(&text);
+    return has_any;
 }
 
 static void put_verdict(struct report_page *page, const struct record_comparison *comparison)
 {
+    static const struct {
+        enum record_verdict verdict;
+        const char *intro;
+    } lines[] = {
+        {RECORD_BETTER, "better"},
+        {RECORD_WORSE, "worse"},
+        {RECORD_MORE, "more"},
+        {RECORD_LESS, "less"},
+        {RECORD_NO_DIFFERENCE_SHOWN, "no difference shown"},
+        {RECORD_NO_INTERVAL, "no interval to judge by"},
+    };
+    bool is_same_run = comparison->a.run_id > 0 && comparison->a.run_id == comparison->b.run_id;
+    bool has_any = false;
     report_page_heading(page, "B AGAINST A");
-    put_verdict_line(page, comparison, RECORD_BETTER, "better");
-    put_verdict_line(page, comparison, RECORD_WORSE, "worse");
-    put_verdict_line(page, comparison, RECORD_MORE, "more");
-    put_verdict_line(page, comparison, RECORD_LESS, "less");
-    put_verdict_line(page, comparison, RECORD_NO_DIFFERENCE_SHOWN, "no difference shown");
-    put_verdict_line(page, comparison, RECORD_NO_INTERVAL, "no interval to judge by");
+    if (is_same_run)
+        report_page_line(page, "both are the same run");
+    for (size_t i = 0; i < sizeof lines / sizeof *lines && !is_same_run; i++)
+        has_any |= put_verdict_line(page, comparison, lines[i].verdict, lines[i].intro);
+    if (is_same_run)
+        return;
+    if (!has_any)
+        report_page_line(page, "every figure is the same");
     report_page_line(
         page, "%s",
         comparison->is_paired

@@ -52,6 +52,51 @@ static void find_series(const struct record_run *run, const struct record_metric
     }
 }
 
+/* ---- what is offered ---- */
+
+static const char *param_value(const struct record_run *run, const char *key)
+{
+    for (size_t i = 0; i < run->params.count; i++) {
+        if (strcmp(run->params.at[i].key, key) == 0)
+            return run->params.at[i].value;
+    }
+    return NULL;
+}
+
+/* Requests come by themselves, one by one; clients of a closed loop send the next when the last has ended. */
+static bool is_open(const struct record_run *run)
+{
+    const char *process = param_value(run, "workload.arrival.process");
+    return process == NULL ||
+           (strcmp(process, "closed_loop") != 0 && strcmp(process, "all_at_once") != 0);
+}
+
+/* Whether the two were offered other requests, or at other times, and did not choose these themselves. */
+static bool differ_in_load(const struct record_run *a, const struct record_run *b,
+                           const struct record_comparison *comparison)
+{
+    bool differs = false;
+    for (size_t i = 0; i < comparison->params.count && !differs; i++)
+        differs = strncmp(comparison->params.at[i].key, "workload.", strlen("workload.")) == 0;
+    return differs && (is_open(a) || is_open(b));
+}
+
+/*
+ * Below saturation what leaves is what comes: a throughput then says how much was offered, not how good the service is.
+ * Only a side that is overloaded shows by the lesser one what it cannot carry.
+ */
+static bool follows_load(const char *name, const struct record_run *lesser)
+{
+    static const char *const names[] = {"request_throughput", "output_throughput",
+                                        "prompt_throughput",  "total_token_throughput",
+                                        "request_goodput",    "output_throughput_per_gpu",
+                                        "completed"};
+    bool is_throughput = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        is_throughput |= strcmp(names[i], name) == 0;
+    return is_throughput && strcmp(record_get_text(lesser, RECORD_STABILITY), "overloaded") != 0;
+}
+
 enum side { SIDE_NONE, SIDE_HIGH, SIDE_LOW };
 
 /* Which side of a figure is the good one. */
@@ -107,14 +152,14 @@ static bool are_equal(const struct series *a, const struct series *b)
            memcmp(a->at, b->at, a->count * sizeof *a->at) == 0;
 }
 
-static enum record_verdict judge(const struct record_difference *row)
+static enum record_verdict judge(const struct record_difference *row, bool has_good_side)
 {
     if (isnan(row->ci_low))
         return RECORD_NO_INTERVAL;
     if (row->ci_low <= 0 && row->ci_high >= 0)
         return RECORD_NO_DIFFERENCE_SHOWN;
     bool is_more = row->difference > 0;
-    enum side side = good_side(row->name);
+    enum side side = has_good_side ? good_side(row->name) : SIDE_NONE;
     if (side == SIDE_NONE)
         return is_more ? RECORD_MORE : RECORD_LESS;
     return is_more == (side == SIDE_HIGH) ? RECORD_BETTER : RECORD_WORSE;
@@ -158,7 +203,7 @@ static void take_interval(const struct stats_difference *from, bool withheld,
 }
 
 static void compare_figure(const struct record_metric *a, const struct record_metric *b,
-                           const struct series *of_a, const struct series *of_b,
+                           const struct series *of_a, const struct series *of_b, bool has_good_side,
                            struct record_comparison *out)
 {
     struct record_difference row = {.name = copy(out, a->name),
@@ -176,7 +221,7 @@ static void compare_figure(const struct record_metric *a, const struct record_me
             : stats_difference_welch(of_a->at, of_a->count, of_b->at, of_b->count, CONFIDENCE);
     row.n = (int64_t)count;
     take_interval(&difference, is_withheld(a) || is_withheld(b), &row);
-    row.verdict = are_equal(of_a, of_b) ? RECORD_EQUAL : judge(&row);
+    row.verdict = are_equal(of_a, of_b) ? RECORD_EQUAL : judge(&row, has_good_side);
     base_vec_push(&out->figures, row);
 }
 
@@ -184,6 +229,7 @@ static void compare_figures(const struct record_run *a, const struct record_run 
                             struct record_comparison *out)
 {
     struct series of_a = {0}, of_b = {0};
+    bool is_other_load = differ_in_load(a, b, out);
     for (size_t i = 0; i < a->metrics.count; i++) {
         const struct record_metric *metric = &a->metrics.at[i];
         const struct record_metric *other =
@@ -192,22 +238,15 @@ static void compare_figures(const struct record_run *a, const struct record_run 
             continue;
         find_series(a, metric, &of_a);
         find_series(b, metric, &of_b);
-        compare_figure(metric, other, &of_a, &of_b, out);
+        bool is_offered =
+            is_other_load && follows_load(metric->name, metric->value < other->value ? a : b);
+        compare_figure(metric, other, &of_a, &of_b, !is_offered, out);
     }
     base_vec_free(&of_a);
     base_vec_free(&of_b);
 }
 
 /* ---- parameters ---- */
-
-static const char *param_value(const struct record_run *run, const char *key)
-{
-    for (size_t i = 0; i < run->params.count; i++) {
-        if (strcmp(run->params.at[i].key, key) == 0)
-            return run->params.at[i].value;
-    }
-    return NULL;
-}
 
 static void add_param(const char *key, const char *a, const char *b, struct record_comparison *out)
 {

@@ -35,6 +35,7 @@ is x.db 'SELECT count(*) FROM run_summary' 3
 
 # A run against itself is equal throughout.
 expect 0 'none: both are the same configuration' "$kvsim" compare 1 1 --db x.db
+grep -q 'both are the same run' "$said/out" || fault 'that it is the same run'
 is x.db "SELECT count(*) FROM run_compare WHERE run_a = 1 AND run_b = 1 AND verdict NOT IN ('equal', 'no_interval')" 0
 
 # Two scenarios; the last run; other formats; nothing stored.
@@ -53,6 +54,13 @@ grep -q 'kvsim compare small.yaml cost.step=9ms' page.html || fault 'how to get 
 expect 0 '^<!DOCTYPE html>' "$kvsim" compare 1 2 --db x.db --format html
 expect 4 'write the comparison' "$kvsim" compare small.yaml cost.step=9ms --db y.db -o nowhere/page.html
 expect 4 'the database' "$kvsim" compare 1 2 --db x.db -o x.db
+
+expect 2 "the ending '.pdf' names no format" "$kvsim" compare 1 2 --db x.db -o x.pdf
+expect 2 "the ending '.pdf' names no format" "$kvsim" report 1 --db x.db -o x.pdf
+"$kvsim" report 1 --db x.db -o x.pdf --format csv || fault 'a stated form goes into a file of any name'
+grep -q '^run_id,\|,run_id,\|^status,' x.pdf || fault 'the form that --format states'
+# What is offered below what can be served is what leaves: neither better nor worse.
+expect 0 '^ +less: request_throughput' "$kvsim" compare small.yaml workload.arrival.rate=2/s --db rates.db --quiet
 
 expect 2 'B is missing' "$kvsim" compare small.yaml
 expect 2 'one word too many' "$kvsim" compare 1 2 3 --db x.db

@@ -104,6 +104,40 @@ static void add_param(struct record_run *run, const char *key, const char *value
     base_vec_push(&run->params, row);
 }
 
+static enum record_verdict throughput_of(const char *process, const char *rate_b,
+                                         const char *stability_a)
+{
+    struct record_run a, b;
+    struct record_comparison comparison;
+    make_run(&a, 1, 0);
+    make_run(&b, 1, 1);
+    add_param(&a, "workload.arrival.process", process);
+    add_param(&b, "workload.arrival.process", process);
+    add_param(&a, "workload.arrival.rate", "4");
+    add_param(&b, "workload.arrival.rate", rate_b);
+    record_set_text(&a, RECORD_STABILITY, stability_a);
+    record_set_text(&b, RECORD_STABILITY, "stable");
+    record_comparison_init(&comparison);
+    study_compare(&a, &b, &comparison);
+    enum record_verdict verdict =
+        record_comparison_find(&comparison, "output_throughput", "value")->verdict;
+    ck_assert_int_eq(record_comparison_find(&comparison, "ttft", "mean")->verdict, RECORD_WORSE);
+    record_comparison_free(&comparison);
+    record_run_free(&a);
+    record_run_free(&b);
+    return verdict;
+}
+
+/* B has the higher throughput. */
+START_TEST(a_throughput_that_follows_the_load_is_no_merit)
+{
+    ck_assert_int_eq(throughput_of("poisson", "4", "stable"), RECORD_BETTER);
+    ck_assert_int_eq(throughput_of("poisson", "5", "stable"), RECORD_MORE);
+    ck_assert_int_eq(throughput_of("poisson", "5", "overloaded"), RECORD_BETTER);
+    ck_assert_int_eq(throughput_of("closed_loop", "5", "stable"), RECORD_BETTER);
+}
+END_TEST
+
 START_TEST(parameters_bytes_and_shares_that_differ)
 {
     struct record_run a, b;
@@ -154,5 +188,6 @@ int main(void)
     return unit_run("study.compare",
                     (const TTest *const[]){
                         the_good_side_decides_the_verdict, what_a_run_withholds_is_withheld,
-                        other_seeds_are_not_paired, parameters_bytes_and_shares_that_differ, NULL});
+                        other_seeds_are_not_paired, a_throughput_that_follows_the_load_is_no_merit,
+                        parameters_bytes_and_shares_that_differ, NULL});
 }
