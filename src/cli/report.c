@@ -2,6 +2,7 @@
 #include "cli/result.h"
 
 #include "base/units.h"
+#include "report/file.h"
 #include "report/run.h"
 #include "report/run_html.h"
 #include "report/sweep.h"
@@ -208,6 +209,14 @@ static void write_result(const void *context, FILE *out)
         write_run(session, out);
 }
 
+/* The database itself is refused as that, whatever its name ends in. */
+static enum kvsim_status check_output(const struct cli_args *args, struct kvsim_error *err)
+{
+    bool is_database =
+        args->output_path != NULL && report_file_is(args->output_path, db_path_of(args));
+    return is_database ? KVSIM_OK : cli_result_check_ending(args, err);
+}
+
 int cli_report(const struct cli_args *args)
 {
     struct kvsim_error err;
@@ -217,6 +226,8 @@ int cli_report(const struct cli_args *args)
     enum kvsim_status status = read_operand(&session, &err);
     if (status == KVSIM_OK)
         status = load(&session, &err);
+    if (status == KVSIM_OK)
+        status = check_output(args, &err);
     if (status == KVSIM_OK)
         status = cli_result_put(args, "write the report", write_result, &session, &err);
     store_close(session.store);

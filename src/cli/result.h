@@ -16,7 +16,10 @@ enum cli_format cli_result_format(const struct cli_args *args);
 /* The same for a command that writes no page: KVSIM_ERR_USAGE where the file's name asks for one. */
 enum kvsim_status cli_result_plain(const struct cli_args *args, const char *command,
                                    enum cli_format *out, struct kvsim_error *err) KVSIM_MUST_CHECK;
-/* Whether the file can be made, and is neither the database that is written to nor the scenario. */
+/* KVSIM_ERR_USAGE where the file's name asks for a form that there is not, and --format for none. */
+enum kvsim_status cli_result_check_ending(const struct cli_args *args,
+                                          struct kvsim_error *err) KVSIM_MUST_CHECK;
+/* The same; and whether the file can be made, and is neither the database that is written to nor the scenario. */
 enum kvsim_status cli_result_check(const struct cli_args *args, const char *doing,
                                    struct kvsim_error *err) KVSIM_MUST_CHECK;
 /* Has `write` write to the file, whole or not at all, or to stdout, which is looked at by cli_main(). */

@@ -56,9 +56,17 @@ static enum kvsim_status read_metric(struct session *session, struct kvsim_error
     if (session->metric < RECORD_SUMMARY_COUNT &&
         record_summary_columns[session->metric].kind != RECORD_TEXT)
         return KVSIM_OK;
+    if (session->metric < RECORD_SUMMARY_COUNT) {
+        enum kvsim_status is_text = fail_usage(err, "--metric is a text, not a number", name);
+        base_error_hint(err, "a figure such as output_throughput or ttft_p99_ms");
+        return is_text;
+    }
     const char *names[RECORD_SUMMARY_COUNT + 1] = {NULL};
-    for (size_t i = 0; i < RECORD_SUMMARY_COUNT; i++)
-        names[i] = record_summary_columns[i].name;
+    size_t count = 0;
+    for (size_t i = 0; i < RECORD_SUMMARY_COUNT; i++) {
+        if (record_summary_columns[i].kind != RECORD_TEXT)
+            names[count++] = record_summary_columns[i].name;
+    }
     enum kvsim_status status = fail_usage(err, "--metric is no figure of run_summary", name);
     const char *near = base_name_nearest(names, name);
     if (near != NULL)

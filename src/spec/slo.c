@@ -120,7 +120,7 @@ enum kvsim_status spec_slo_parse(const char *text, struct spec_slo *out, struct 
         return fail(err, text, "no known metric");
     at = take_word(at, word);
     int statistic = find_name(statistic_names, SPEC_STATISTIC_COUNT, word);
-    if (statistic < 0)
+    if (statistic < 0 || *at == '.') // "p99.9"
         return fail(err, text, "no known statistic");
     at = skip_blanks(at);
     if (!base_starts_with(at, "<="))

@@ -101,6 +101,15 @@ static bool is_taken(const struct study_axes *axes, const char *key)
     return false;
 }
 
+/* As the scenario writes keys, whatever way it was typed, so that equal axes have one name. */
+static const char *plain_key(struct study_axes *axes, const char *text, size_t length)
+{
+    char *key = base_arena_copy_n(&axes->arena, text, length);
+    for (char *at = key; *at != '\0'; at++)
+        *at = *at == '-' ? '_' : *at;
+    return key;
+}
+
 enum kvsim_status study_axes_add(struct study_axes *axes, const char *text, struct kvsim_error *err)
 {
     const char *equals = strchr(text, '=');
@@ -108,7 +117,7 @@ enum kvsim_status study_axes_add(struct study_axes *axes, const char *text, stru
         return fail_axis(err, text, "expected KEY=LIST, such as concurrency=1..256*2");
     if (axes->count == RECORD_AXES_MAX)
         return fail_axis(err, text, "is one axis too many: at most 6");
-    const char *key = base_arena_copy_n(&axes->arena, text, (size_t)(equals - text));
+    const char *key = plain_key(axes, text, (size_t)(equals - text));
     if (is_taken(axes, key))
         return fail_axis(err, text, "this key is an axis already");
     struct study_axis *axis = &axes->at[axes->count++];

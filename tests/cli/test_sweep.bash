@@ -123,6 +123,7 @@ expect 2 'equally many' "$kvsim" sweep small.yaml --zip --axis run.seed=1,2 --ax
 expect 2 'K/N' "$kvsim" sweep small.yaml --axis run.seed=1,2 --shard 3 --db bad.db
 expect 2 '1 to N' "$kvsim" sweep small.yaml --axis run.seed=1,2 --shard 3/2 --db bad.db
 expect 2 "did you mean 'ttft_p9" "$kvsim" sweep small.yaml --axis run.seed=1,2 --metric ttft_p98_ms --db bad.db
+expect 2 "is a text, not a number: 'model'" "$kvsim" sweep small.yaml --axis run.seed=1,2 --metric model --db bad.db
 expect 3 "^--set engine.max_num_sequs: .*did|max_num_seqs" "$kvsim" sweep small.yaml --axis engine.max_num_sequs=1,2 --db bad.db
 expect 3 '^--set engine.block_size: ' "$kvsim" sweep small.yaml --axis engine.block_size=16,-1 --db bad.db
 expect 3 '^small.yaml:[0-9]+:[0-9]+: ' "$kvsim" sweep small.yaml --axis run.seed=1 --set cost.level=affine --db bad.db

@@ -71,6 +71,17 @@ START_TEST(nonsense_is_refused)
 }
 END_TEST
 
+/* The cause, not what follows from it: p99.9 is not p99 with something wrong behind it. */
+START_TEST(the_statistic_is_read_whole)
+{
+    struct spec_slo slo;
+    struct kvsim_error err = {0};
+    ck_assert_int_eq(spec_slo_parse("ttft p99.9 <= 1 s", &slo, &err), KVSIM_ERR_SCENARIO);
+    ck_assert_msg(strstr(err.message, "no known statistic") != NULL, "%s", err.message);
+    ck_assert_ptr_nonnull(strstr(err.hint, "p95, p99"));
+}
+END_TEST
+
 START_TEST(quantiles)
 {
     ck_assert_double_eq(spec_statistic_quantile(SPEC_P50), 0.5);
@@ -82,4 +93,5 @@ START_TEST(quantiles)
 END_TEST
 
 CHECK_MAIN("spec.slo", a_bound_is_read, blanks_case_and_class,
-           every_metric_and_statistic_reads_its_own_name, nonsense_is_refused, quantiles)
+           every_metric_and_statistic_reads_its_own_name, nonsense_is_refused,
+           the_statistic_is_read_whole, quantiles)

@@ -76,7 +76,8 @@ START_TEST(wrong_forms_are_usage_errors)
     refuse(&axes, "context=many", "many");
     study_axes_free(&axes);
     study_axes_init(&axes);
-    add(&axes, "engine.block_size=8,16");
+    add(&axes, "engine.block-size=8,16");
+    ck_assert_str_eq(axes.at[0].key, "engine.block_size"); // as the scenario writes it
     refuse(&axes, "engine.block-size=32", "already");
     study_axes_free(&axes);
 }
