@@ -225,6 +225,19 @@ START_TEST(engine_does_what_the_reference_does_with_a_tier_and_any_mix)
 }
 END_TEST
 
+START_TEST(engine_does_what_the_reference_does_with_slots_and_any_mix)
+{
+    const uint32_t allowed = RANDOM_ABORTS | RANDOM_CLOSED_LOOP | RANDOM_CLASSES | RANDOM_EOS |
+                             RANDOM_AFFINE | RANDOM_FRACTION | RANDOM_CACHE | RANDOM_REFUSALS;
+    uint64_t scenarios = 2 * number_from("KVSIM_SCENARIOS", 100),
+             first = number_from("KVSIM_SEED", 4000000);
+    for (uint64_t seed = first; seed < first + scenarios; seed++) {
+        check_one(seed, random_features(seed, allowed) | RANDOM_SLOTS |
+                            (seed % 3 == 0 ? RANDOM_SEQUENCES : 0));
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("engine against reference");
@@ -236,6 +249,7 @@ int main(void)
         tcase_add_test(tcase, engine_does_what_the_reference_does_with_any_mix);
         tcase_add_test(tcase, engine_does_what_the_reference_does_with_a_tree_and_any_mix);
         tcase_add_test(tcase, engine_does_what_the_reference_does_with_a_tier_and_any_mix);
+        tcase_add_test(tcase, engine_does_what_the_reference_does_with_slots_and_any_mix);
     }
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
