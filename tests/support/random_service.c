@@ -320,6 +320,7 @@ static void roll_slots(struct dice *dice, struct service *service)
     sched->enable_prefix_caching = one_in(dice, 2);
     sched->order = SCHED_FCFS;
     sched->max_num_seqs = slots;
+    config->cost.max_decode_seqs = (uint32_t)slots;
     if (sched->max_num_batched_tokens < slots) {
         sched->max_num_batched_tokens = slots; // answers are in every batch, more of them or not
     }
