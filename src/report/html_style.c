@@ -85,7 +85,7 @@ const char *const report_html_style[] = {
     ".r{text-align:right;white-space:nowrap}.r+*{padding-left:.35rem}\n"
     ".dense{font-size:.8rem}.dense th,.dense td{padding-right:.55rem}"
     ".dense thead th,.interval{white-space:normal}.interval span{white-space:nowrap}"
-    "td:last-child:not(.r){min-width:7rem}\n"
+    "td:last-child:not(.r){min-width:7rem;overflow-wrap:anywhere}\n"
     "tr.sum>*,.sum{font-weight:600}\n"
     ".claim{display:inline-block;font-size:.72rem;line-height:1.25;padding:.05rem .42rem;"
     "border:1px solid currentColor;border-radius:99px;white-space:nowrap;color:var(--soft);"

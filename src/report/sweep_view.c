@@ -271,8 +271,9 @@ void report_sweep_describe_end(const struct record_sweep *sweep, const struct re
     const char *limit = record_point_text(beyond, RECORD_BINDING_LIMIT);
     report_sweep_value(sweep, beyond, 0, value, sizeof value);
     if (beyond->status == RECORD_POINT_SLO_MISSED)
-        snprintf(text, bytes, "%s: an SLO is missed, %s%s binds", value,
-                 report_point_grows(beyond) ? "the queue grows, " : "", limit);
+        snprintf(text, bytes, "%s: an SLO is missed%s%s%s%s", value,
+                 report_point_grows(beyond) ? ", the queue grows" : "",
+                 limit[0] == '\0' ? "" : ", ", limit, limit[0] == '\0' ? "" : " binds");
     else if (beyond->status == RECORD_POINT_REFUSED)
         snprintf(text, bytes, "%s: refused", value);
     else
