@@ -220,7 +220,7 @@ START_TEST(nonsense_is_refused)
     refused(1000, 100, "in ms");  // times in us
     refused(0.001, 100, "in ms"); // in s
     refused(1, 5, "too few");
-    refused(3, 100, "times what h100-sxm5-80gb takes"); // of a slower card
+    refused(3, 100, "times what h100-sxm5-80gb takes");  // of a slower card
     refused(0.25, 100, "faster than the device can be"); // of a faster one
     refused_text("gpu,m,n,k,dtype,ms\n", "h100,1,4096,4096,bf16,0.014\n", 100,
                  "of 1 different size,");
