@@ -57,7 +57,8 @@ static bool is_leaf(const struct kv_node *node)
 static bool is_host_leaf(const struct kv_node *node)
 {
     const struct kv_radix_node *own = radix_of(node);
-    return own->device_end < node->end && node->child_count == 0 && is_free(own);
+    return own->device_end < node->end && node->child_count == 0 && is_free(own) &&
+           own->host_pins == 0;
 }
 
 static void set_leaf(struct kv_evict *leaves, struct kv_extent *extent, bool is_to_be, bool *is)
@@ -400,8 +401,8 @@ static bool goes_on(const struct kv_radix *radix, const struct kv_radix_seq *seq
     const struct kv_radix_node *own = radix_of(node);
     const struct kv_extent *extent = &own->extent;
     return node == seq->last && !is_root(node) && node->child_count == 0 && extent->holders == 1 &&
-           own->pins == (radix->host.source == node ? 1 : 0) && own->is_backed == is_backed &&
-           extent->age.priority == seq->priority &&
+           own->pins == (radix->host.source == node ? 1 : 0) && own->host_pins == 0 &&
+           own->is_backed == is_backed && extent->age.priority == seq->priority &&
            (!minds_hits(radix, own) || extent->age.hits == hits);
 }
 
@@ -527,6 +528,39 @@ void kv_radix_throw_out(struct kv_radix *radix, struct kv_radix_seq *seq, int64_
     base_require(held_blocks >= seq->last->end);
     radix->blank_blocks += held_blocks - seq->last->end;
     let_go(radix, seq);
+}
+
+int64_t kv_radix_enter_host(struct kv_radix *radix, struct kv_node *node,
+                            const struct kv_content *content, int64_t end)
+{
+    int64_t now = ++radix->clock, there = node->end;
+    struct kv_cursor at = kv_cursor_at(content, there * radix->tree.block_tokens);
+    struct kv_node *child;
+    touch(radix, node, now);
+    while (there < end && (child = kv_tree_find(&radix->tree, node, at)) != NULL) {
+        there += kv_tree_match(&radix->tree, child, &at, end - there);
+        if (there < child->end) {
+            child = cut_at_end(radix, child, there, now);
+        }
+        touch(radix, child, now);
+        node = child;
+    }
+    if (there < end) {
+        int64_t made = ++radix->clock;
+        // It is as urgent as what it goes on from.
+        int32_t priority = is_root(node) ? INT32_MAX : radix_of(node)->extent.age.priority;
+        at = kv_cursor_at(content, there * radix->tree.block_tokens);
+        child = kv_tree_add(&radix->tree, node, at, end);
+        struct kv_radix_node *own = radix_of(child);
+        own->extent = (struct kv_extent){.node = child, .age = {made, made, -1, priority}};
+        own->host = (struct kv_extent){.node = child};
+        own->made = made;
+        own->device_end = child->begin;
+        own->is_backed = true;
+        kv_radix_changed(radix, child);
+        kv_radix_changed(radix, node);
+    }
+    return end - there;
 }
 
 /* ---- eviction ---- */

@@ -125,6 +125,16 @@ int64_t kv_radix_evict(struct kv_radix *radix, int64_t blocks);
 /* A transfer reads or writes blocks of the path down to `node`: it stays until it has ended. */
 void kv_radix_pin(struct kv_radix *radix, struct kv_node *node);
 void kv_radix_unpin(struct kv_radix *radix, struct kv_node *node);
+/* Its copy in host memory stays, or its place in the tree, for what comes from below. */
+void kv_radix_pin_host(struct kv_radix *radix, struct kv_node *node);
+void kv_radix_unpin_host(struct kv_radix *radix, struct kv_node *node);
+bool kv_radix_has_copy(const struct kv_node *node);
+/* Room in host memory for so many blocks, and giving it back. */
+bool kv_radix_take_room(struct kv_radix *radix, int64_t blocks);
+void kv_radix_give_room(struct kv_radix *radix, int64_t blocks);
+/* Blocks of `content` up to `end`, behind `node`, are in host memory: returns how many were not in the tree. */
+int64_t kv_radix_enter_host(struct kv_radix *radix, struct kv_node *node,
+                            const struct kv_content *content, int64_t end);
 /* Blocks copied at use since this was last asked; the path down to *source is pinned for that and to be unpinned. 0: none. */
 int64_t kv_radix_take_backup(struct kv_radix *radix, struct kv_node **source);
 /* Blocks copied at eviction since this was last asked. */

@@ -27,7 +27,7 @@ static int64_t evict_host_piece(struct kv_radix *radix)
 }
 
 // The engine makes room for the whole piece where it lacks a part of that, even if it then lacks some still.
-static bool take_room(struct kv_radix *radix, int64_t blocks)
+bool kv_radix_take_room(struct kv_radix *radix, int64_t blocks)
 {
     struct kv_radix_host *host = &radix->host;
     if (host->blocks + blocks > host->capacity_blocks) {
@@ -48,6 +48,29 @@ static bool take_room(struct kv_radix *radix, int64_t blocks)
     return true;
 }
 
+void kv_radix_give_room(struct kv_radix *radix, int64_t blocks)
+{
+    radix->host.blocks -= blocks;
+    radix->host.added_blocks -= blocks;
+}
+
+static void pin_host(struct kv_radix *radix, struct kv_node *node, int32_t change)
+{
+    kv_radix_node_of(node)->host_pins += change;
+    base_assert(kv_radix_node_of(node)->host_pins >= 0);
+    kv_radix_changed(radix, node);
+}
+
+void kv_radix_pin_host(struct kv_radix *radix, struct kv_node *node)
+{
+    pin_host(radix, node, 1);
+}
+
+void kv_radix_unpin_host(struct kv_radix *radix, struct kv_node *node)
+{
+    pin_host(radix, node, -1);
+}
+
 /* ---- at use ---- */
 
 static bool is_due(const struct kv_radix *radix, int32_t hits)
@@ -55,7 +78,7 @@ static bool is_due(const struct kv_radix *radix, int32_t hits)
     return hits >= radix->host.uses - 1;
 }
 
-static bool has_copy(const struct kv_node *node)
+bool kv_radix_has_copy(const struct kv_node *node)
 {
     return kv_radix_is_root(node) || kv_radix_node_of(node)->is_backed;
 }
@@ -78,7 +101,7 @@ static void back_up_node(struct kv_radix *radix, struct kv_node *node)
     size_t seam = 0;
     while (at < node->end) {
         int64_t end = seam < own->seams.count ? own->seams.at[seam].at : node->end;
-        if (!take_room(radix, end - at)) {
+        if (!kv_radix_take_room(radix, end - at)) {
             break;
         }
         radix->host.backed_blocks += end - at;
@@ -100,7 +123,7 @@ static struct kv_node *first_without(struct kv_node *last)
 {
     struct kv_node *first = NULL;
     for (struct kv_node *node = last; !kv_radix_is_root(node); node = node->parent) {
-        first = has_copy(node) ? first : node;
+        first = kv_radix_has_copy(node) ? first : node;
     }
     return first;
 }
@@ -111,7 +134,7 @@ void kv_radix_back_up(struct kv_radix *radix, struct kv_node *last)
     while ((node = first_without(last)) != NULL &&
            is_due(radix, kv_radix_node_of(node)->extent.age.hits)) {
         back_up_node(radix, node);
-        if (!has_copy(node)) {
+        if (!kv_radix_has_copy(node)) {
             return; // nor can anything below get one
         }
     }
@@ -120,8 +143,8 @@ void kv_radix_back_up(struct kv_radix *radix, struct kv_node *last)
 bool kv_radix_back_up_new(struct kv_radix *radix, const struct kv_node *parent, int64_t blocks,
                           int32_t hits)
 {
-    if (radix->host.when != KV_BACKUP_AT_USE || !is_due(radix, hits) || !has_copy(parent) ||
-        !take_room(radix, blocks)) {
+    if (radix->host.when != KV_BACKUP_AT_USE || !is_due(radix, hits) ||
+        !kv_radix_has_copy(parent) || !kv_radix_take_room(radix, blocks)) {
         return false;
     }
     radix->host.backed_blocks += blocks;
@@ -146,7 +169,7 @@ bool kv_radix_keeps_copy(struct kv_radix *radix, struct kv_node *node, int64_t f
         return true;
     }
     int64_t blocks = own->device_end - from;
-    if (radix->host.when != KV_BACKUP_AT_EVICTION || !take_room(radix, blocks)) {
+    if (radix->host.when != KV_BACKUP_AT_EVICTION || !kv_radix_take_room(radix, blocks)) {
         // All that lay below it in host memory has made room for it, in vain.
         base_assert(node->child_count == 0 && own->device_end == node->end);
         return false;

@@ -26,6 +26,7 @@ struct kv_radix_node {
     int64_t device_end;
     int64_t device_children; /* children with blocks in the pool */
     int32_t pins;            /* transfers that lock it, or a node below */
+    int32_t host_pins;       /* copies to and from below that need its copy, or its place */
     bool is_backed;
     bool is_leaf, is_host_leaf; /* stands among the leaves of either kind */
     struct {

@@ -332,14 +332,25 @@ static bool check_idle(struct scenario_load *load, const struct conf_node *node,
         key->hint, "'%s' has no effect here", key->key);
 }
 
+/* What HiCache does where nobody has said otherwise. */
+static void default_of_tree(struct scenario_load *load, struct conf_node *node, const char *key,
+                            const char *value)
+{
+    if (scenario_stated(node, key) != NULL)
+        return;
+    struct conf_node *scalar = conf_new_scalar(load->reader->arena, value);
+    scalar->origin = CONF_ORIGIN_DEFAULT;
+    conf_put(load->reader->arena, node, key, scalar);
+}
+
 static bool read_offload(struct scenario_load *load, const struct tiers *tiers,
                          struct offload_opts *out)
 {
     struct conf_node *node = scenario_child(load->reader, load->engine, "engine", "kv_offload");
-    if (node != NULL && is_tree(load) && scenario_stated(node, "load") == NULL) {
-        struct conf_node *way = conf_new_scalar(load->reader->arena, "layerwise");
-        way->origin = CONF_ORIGIN_DEFAULT;
-        conf_put(load->reader->arena, node, "load", way);
+    if (node != NULL && is_tree(load)) {
+        default_of_tree(load, node, "load", "layerwise");
+        if (tiers->count > 1)
+            default_of_tree(load, node, "prefetch", "timeout");
     }
     if (node == NULL ||
         !scenario_read_map(load->reader, node, &scenario_offload_section, "engine.kv_offload", out))
@@ -420,9 +431,17 @@ static bool check_tree(struct scenario_load *load, const struct tiers *tiers,
                             "'layerwise' is a radix tree's");
     if (!is_tree(load))
         return true;
-    if (tiers->count > 1)
-        return fail_tiers(load, "one tier, or kv_policy: paged",
-                          "behind a radix tree is host memory alone in this version");
+    if (tiers->count > 1 && offload->store == SCHED_STORE_BACK)
+        return fail_offload(load, "store", "store: write_through",
+                            "'write_back' with a second tier is not simulated behind a radix tree");
+    if (tiers->count > 1 && tiers->at[1].store == COPY_BACK)
+        return fail_tiers(
+            load, "store: write_through",
+            "behind a radix tree writes to a second tier what the first one has stored");
+    if (tiers->count > 1 && offload->prefetch == SCHED_PREFETCH_NONE)
+        return fail_offload(load, "prefetch", "prefetch: timeout",
+                            "cannot be 'none' with a second tier behind a radix tree, which reads "
+                            "it at arrival alone");
     if (tiers->at[0].eviction != KV_TIER_LRU)
         return fail_tiers(load, "engine.kv_eviction",
                           "behind a radix tree has the tree's own order of eviction");

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "sched/seq.h"
 
 /* ---- a tier over time ---- */
 
@@ -123,6 +124,21 @@ void sched_lower_write_through(struct sched_lower *lower, struct kv_tier *upper,
     }
 }
 
+struct sched_copy *sched_lower_write_keys(struct sched_lower *lower, const struct kv_keys *keys,
+                                          base_i128 at)
+{
+    lower->keys.count = 0;
+    for (size_t i = 0; i < keys->count; i++) {
+        base_vec_push(&lower->keys, keys->at[i]);
+    }
+    if (!offer_keys(lower, at)) {
+        return NULL;
+    }
+    struct sched_copy *copy = copy_new(lower, &lower->writes, &lower->write_link, at);
+    lower->written_chunks += copy->chunks;
+    return copy;
+}
+
 base_i128 sched_lower_demote(struct sched_lower *lower, const struct kv_tier *upper, base_i128 at)
 {
     lower->keys.count = 0;
@@ -164,7 +180,7 @@ bool sched_lower_next(const struct sched_lower *lower, base_i128 *at)
     return copy != NULL;
 }
 
-void sched_lower_arrive(struct sched_lower *lower, struct kv_tier *upper)
+struct kv_node *sched_lower_arrive(struct sched_lower *lower, struct kv_tier *upper)
 {
     bool is_read = next_list(lower) == &lower->reads;
     struct sched_copies *list = is_read ? &lower->reads : &lower->writes;
@@ -176,6 +192,9 @@ void sched_lower_arrive(struct sched_lower *lower, struct kv_tier *upper)
         if (above != NULL) {
             kv_tier_set_ready(upper, above);
         }
+        if (copy->reader != NULL) {
+            copy->reader->prefetch_arrived++;
+        }
     } else {
         kv_tier_set_ready(&lower->tier.chunks, below);
         if (above != NULL) {
@@ -183,9 +202,15 @@ void sched_lower_arrive(struct sched_lower *lower, struct kv_tier *upper)
         }
     }
     copy->next_ticks += copy->chunk_ticks;
-    if ((int64_t)++copy->done == copy->chunks) {
-        copy_drop_head(lower, list);
+    if ((int64_t)++copy->done < copy->chunks) {
+        return NULL;
     }
+    struct kv_node *node = copy->node;
+    if (copy->reader != NULL) {
+        copy->reader->prefetch_copy = NULL;
+    }
+    copy_drop_head(lower, list);
+    return node;
 }
 
 static bool end_of(const struct sched_copy *copy, base_i128 *at)

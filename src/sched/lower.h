@@ -35,6 +35,8 @@ bool sched_tier_offer(struct sched_tier *tier, const struct base_hash *keys, int
 /* The integral up to `at`. */
 base_i128 sched_tier_held(const struct sched_tier *tier, base_i128 at);
 
+struct sched_seq_offload;
+
 /* Chunks on their way between the tiers; one of the lists may be empty: nothing there waits for them. */
 struct sched_copy {
     struct sched_copy *next;
@@ -43,6 +45,9 @@ struct sched_copy {
     base_i128 next_ticks; /* when the next chunk has arrived */
     int64_t chunk_ticks;
     int64_t chunks;
+    /* Behind a radix tree: whose copy is written; for whom is read, while he waits. */
+    struct kv_node *node;
+    struct sched_seq_offload *reader;
 };
 
 struct sched_copies {
@@ -68,6 +73,9 @@ void sched_lower_release(struct sched_lower *lower);
 /* The upper tier has stored these at `at`: those that are not below are copied down. */
 void sched_lower_write_through(struct sched_lower *lower, struct kv_tier *upper,
                                const struct kv_chunks *stored, base_i128 at);
+/* The same for chunks of a radix tree, which are known by their keys: returns the copy, NULL where nothing is missing below. */
+struct sched_copy *sched_lower_write_keys(struct sched_lower *lower, const struct kv_keys *keys,
+                                          base_i128 at);
 /* The upper tier has dropped these for its last offer. Returns when the last of them is written; 0: nothing is. */
 base_i128 sched_lower_demote(struct sched_lower *lower, const struct kv_tier *upper, base_i128 at);
 /*
@@ -78,8 +86,8 @@ base_i128 sched_lower_read(struct sched_lower *lower, const struct kv_chunks *up
 
 /* When the next chunk arrives by a copy; false: no copy is under way. */
 bool sched_lower_next(const struct sched_lower *lower, base_i128 *at);
-/* That chunk, reads first at equal times. */
-void sched_lower_arrive(struct sched_lower *lower, struct kv_tier *upper);
+/* That chunk, reads first at equal times. Returns the node whose copy has been written with it, or NULL. */
+struct kv_node *sched_lower_arrive(struct sched_lower *lower, struct kv_tier *upper);
 /* When the first copies of either kind that are under way will have ended; false: there is none. */
 bool sched_lower_next_end(const struct sched_lower *lower, base_i128 *at);
 

@@ -51,6 +51,7 @@ static void transfer_drop_head(struct sched_offload *offload, struct sched_trans
     base_vec_free(&transfer->chunks);
     base_vec_free(&transfer->sources);
     base_vec_free(&transfer->nodes);
+    base_vec_free(&transfer->keys);
     base_pool_give(&offload->transfers, transfer);
 }
 
@@ -282,7 +283,9 @@ static void end_head_store(struct sched *sched)
     for (size_t i = 0; i < store->chunks.count; i++) {
         kv_tier_set_ready(&offload->tier.chunks, store->chunks.at[i]);
     }
-    if (offload->lower.exists && !offload->lower.on_eviction) {
+    if (sched->pool->radix != NULL) {
+        sched_tree_write_down(sched, store);
+    } else if (offload->lower.exists && !offload->lower.on_eviction) {
         sched_lower_write_through(&offload->lower, &offload->tier.chunks, &store->chunks,
                                   store->end_ticks);
     }
@@ -305,7 +308,10 @@ static bool settle_next(struct sched *sched, base_i128 now)
     if (load && (!copy || load_at <= copy_at) && (!store || load_at <= store_at)) {
         end_head_load(sched);
     } else if (copy && (!store || copy_at <= store_at)) {
-        sched_lower_arrive(&offload->lower, &offload->tier.chunks);
+        struct kv_node *written = sched_lower_arrive(&offload->lower, &offload->tier.chunks);
+        if (written != NULL) {
+            kv_radix_unpin_host(sched->pool->radix, written);
+        }
     } else if (store) {
         end_head_store(sched);
     }

@@ -44,8 +44,9 @@ struct sched_transfer {
     struct sched_seq *seq; /* of a load that a sequence waits for */
     int64_t blocks;
     struct kv_chunks chunks;
-    struct kv_sources sources;  /* of a store */
-    struct sched_nodes nodes;   /* with a radix tree */
+    struct kv_sources sources; /* of a store */
+    struct sched_nodes nodes;  /* with a radix tree; and where a tier is below: */
+    struct kv_keys keys;
     base_i128 not_before_ticks; /* what it reads is there then, or its place is free */
     base_i128 end_ticks;        /* once it is sent */
     bool

@@ -185,6 +185,9 @@ void sched_offload_arrived(struct sched *sched, struct sched_seq *seq)
 void sched_offload_left_queue(struct sched *sched, struct sched_seq *seq)
 {
     struct sched_seqs *fresh = &sched->offload.fresh;
+    if (seq->offload.prefetch_behind != NULL) {
+        sched_tree_drop_prefetch(sched, seq);
+    }
     if (!seq->offload.is_fresh) {
         return;
     }
@@ -196,6 +199,21 @@ void sched_offload_left_queue(struct sched *sched, struct sched_seq *seq)
     }
     fresh->count = kept;
     seq->offload.is_fresh = false;
+}
+
+void sched_offload_set_patience(const struct sched *sched, struct sched_seq *seq, base_i128 done)
+{
+    const struct sched_tier_options *options = &sched->options->tier;
+    struct sched_seq_offload *own = &seq->offload;
+    base_i128 now = sched->offload.now;
+    base_i128 most = options->prefetch_base_ticks +
+                     (base_i128)options->prefetch_ticks_per_1024_tokens * own->below_tokens / 1024;
+    most = most < options->prefetch_most_ticks ? most : options->prefetch_most_ticks;
+    if (options->prefetch == SCHED_PREFETCH_WAIT) {
+        own->prefetch_until_ticks = done;
+    } else if (options->prefetch == SCHED_PREFETCH_TIMEOUT) {
+        own->prefetch_until_ticks = done < now + most ? done : now + most;
+    }
 }
 
 static void prefetch(struct sched *sched, struct sched_seq *seq)
@@ -224,14 +242,7 @@ static void prefetch(struct sched *sched, struct sched_seq *seq)
         return;
     }
     own->below_tokens = below * size;
-    base_i128 most = options->prefetch_base_ticks +
-                     (base_i128)options->prefetch_ticks_per_1024_tokens * own->below_tokens / 1024;
-    most = most < options->prefetch_most_ticks ? most : options->prefetch_most_ticks;
-    if (options->prefetch == SCHED_PREFETCH_WAIT) {
-        own->prefetch_until_ticks = done;
-    } else if (options->prefetch == SCHED_PREFETCH_TIMEOUT) {
-        own->prefetch_until_ticks = done < offload->now + most ? done : offload->now + most;
-    }
+    sched_offload_set_patience(sched, seq, done);
 }
 
 void sched_offload_prefetch(struct sched *sched)
@@ -239,7 +250,11 @@ void sched_offload_prefetch(struct sched *sched)
     struct sched_seqs *fresh = &sched->offload.fresh;
     for (size_t i = 0; i < fresh->count; i++) {
         fresh->at[i]->offload.is_fresh = false;
-        prefetch(sched, fresh->at[i]);
+        if (sched->pool->radix != NULL) {
+            sched_tree_prefetch(sched, fresh->at[i]);
+        } else {
+            prefetch(sched, fresh->at[i]);
+        }
     }
     fresh->count = 0;
 }

@@ -11,8 +11,17 @@ static inline int64_t sched_offload_least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* Until when a sequence waits for what is read up for it, all of it there at `done`. */
+void sched_offload_set_patience(const struct sched *sched, struct sched_seq *seq, base_i128 done);
+
 /* With a radix tree: see tree_tier.c. */
 void sched_tree_tier_init(struct sched *sched);
+/* What a store has put into host memory is copied further down. */
+void sched_tree_write_down(struct sched *sched, const struct sched_transfer *store);
+/* The sequence has arrived: what only the tier below has of it is read up. */
+void sched_tree_prefetch(struct sched *sched, struct sched_seq *seq);
+/* It leaves the queue before that was used. */
+void sched_tree_drop_prefetch(struct sched *sched, struct sched_seq *seq);
 /* A transfer has ended: what it read or wrote is locked no longer. */
 void sched_tree_end_transfer(struct sched *sched, const struct sched_transfer *transfer);
 

@@ -92,8 +92,10 @@ void sched_tree_let_go(struct sched *sched, struct sched_seq *seq, int64_t held_
 int64_t sched_tree_loadable_tokens(const struct sched *sched);
 /* A sequence that holds the path has taken `blocks` for what lies in host memory: it comes with the turn's load. */
 void sched_tree_load(struct sched *sched, struct sched_seq *seq, int64_t blocks);
-/* What the entry just made has copied is to be stored. */
-void sched_tree_store(struct sched *sched);
+/* What the entry just made of the sequence has copied is to be stored. */
+void sched_tree_store(struct sched *sched, struct sched_seq *seq);
+/* Whether a sequence that is looked at has to wait for what is read up for it; what has come enters the tree if not. */
+bool sched_tree_waits_for_prefetch(struct sched *sched, struct sched_seq *seq);
 /* The turn is decided: what has left the pool for it is written first. */
 void sched_tree_write_back(struct sched *sched);
 /* What the tree has free and locked is the pool's. */

@@ -30,6 +30,8 @@ enum sched_state {
 };
 
 /* With a tier behind the pool (sched/offload.h). Zeroed = nothing. */
+struct sched_copy;
+
 struct sched_seq_offload {
     struct kv_keys keys; /* of its chunks, as far as they were asked for; owned */
     bool is_aside;       /* stands in the list of those set aside */
@@ -37,11 +39,15 @@ struct sched_seq_offload {
     bool is_fresh;                  /* has yet to be asked for at its arrival: prefetch */
     base_i128 prefetch_until_ticks; /* it is passed over before that */
     int64_t below_tokens,
-        declined_tokens;   /* found below the first tier; found and not worth loading */
-    int64_t load_to;       /* tokens in the cache once it is loaded */
-    int64_t load_blocks;   /* blocks that the transfer writes to */
-    int64_t stored_chunks; /* leading ones that were offered to the tier */
-    int64_t used_chunks;   /* leading ones whose use was counted */
+        declined_tokens; /* found below the first tier; found and not worth loading */
+    /* Behind a radix tree: what is read up for it, behind which node, how many blocks there is room for and have arrived. */
+    struct kv_node *prefetch_behind;
+    struct sched_copy *prefetch_copy; /* NULL: it has ended */
+    int64_t prefetch_blocks, prefetch_arrived;
+    int64_t load_to;                         /* tokens in the cache once it is loaded */
+    int64_t load_blocks;                     /* blocks that the transfer writes to */
+    int64_t stored_chunks;                   /* leading ones that were offered to the tier */
+    int64_t used_chunks;                     /* leading ones whose use was counted */
     struct sched_seq *fill_prev, *fill_next; /* front members that fill a chunk at the same steps */
 };
 

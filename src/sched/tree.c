@@ -63,7 +63,7 @@ void sched_tree_enter(struct sched *sched)
         kv_radix_enter(sched->pool->radix, &seq->tree, tokens / sched->pool->block_tokens,
                        is_chunk);
         if (sched_has_tier(sched)) {
-            sched_tree_store(sched);
+            sched_tree_store(sched, seq);
         }
         seq->is_to_enter = false;
     }
@@ -93,7 +93,7 @@ void sched_tree_let_go(struct sched *sched, struct sched_seq *seq, int64_t held_
         kv_radix_end(sched->pool->radix, &seq->tree, kept_tokens / sched->pool->block_tokens,
                      held_blocks);
         if (sched_has_tier(sched)) {
-            sched_tree_store(sched);
+            sched_tree_store(sched, seq);
         }
     } else {
         kv_radix_throw_out(sched->pool->radix, &seq->tree, held_blocks);

@@ -14,9 +14,11 @@
 void sched_tree_tier_init(struct sched *sched)
 {
     const struct sched_tier_options *options = &sched->options->tier;
-    base_require(options->count == 1 && options->chunk_blocks == 1 && options->load_layers > 0 &&
-                 !options->is_sync && !options->by_cost);
+    base_require(options->chunk_blocks == 1 && options->load_layers > 0 && !options->is_sync &&
+                 !options->by_cost);
     bool at_eviction = options->store == SCHED_STORE_BACK;
+    base_require(options->count == 1 || (!at_eviction && !options->at[1].on_eviction &&
+                                         options->prefetch != SCHED_PREFETCH_NONE));
     base_require(at_eviction || options->store == SCHED_STORE_THROUGH ||
                  options->store == SCHED_STORE_USES);
     int64_t uses = options->store == SCHED_STORE_USES ? options->store_threshold : 1;
@@ -57,7 +59,7 @@ void sched_tree_load(struct sched *sched, struct sched_seq *seq, int64_t blocks)
 
 /* ---- stores ---- */
 
-void sched_tree_store(struct sched *sched)
+void sched_tree_store(struct sched *sched, struct sched_seq *seq)
 {
     struct sched_offload *offload = &sched->offload;
     struct kv_node *source;
@@ -69,6 +71,10 @@ void sched_tree_store(struct sched *sched)
     store->blocks = blocks;
     base_vec_push(&store->nodes, source);
     offload->stored_blocks += blocks;
+    // What an entry copies are the last blocks down to that node: what lies above them had copies.
+    for (int64_t i = source->end - blocks; offload->lower.exists && i < source->end; i++) {
+        base_vec_push(&store->keys, sched_offload_keys(sched, seq, source->end)[i]);
+    }
 }
 
 void sched_tree_write_back(struct sched *sched)
@@ -84,6 +90,119 @@ void sched_tree_write_back(struct sched *sched)
     store->blocks = blocks;
     offload->stored_blocks += blocks;
     offload->flush = store->number;
+}
+
+/* ---- the tier below ---- */
+
+void sched_tree_write_down(struct sched *sched, const struct sched_transfer *store)
+{
+    struct sched_copy *copy = NULL;
+    if (store->keys.count > 0) {
+        copy = sched_lower_write_keys(&sched->offload.lower, &store->keys, store->end_ticks);
+    }
+    if (copy != NULL) {
+        copy->node = store->nodes.at[0];
+        kv_radix_pin_host(sched->pool->radix, copy->node);
+    }
+}
+
+// Of the blocks from `from` on those that the tier below has, in a row; they are pinned there, and most recent.
+static int64_t find_below(struct sched_lower *lower, const struct base_hash *keys, int64_t from,
+                          int64_t end)
+{
+    int64_t at = from;
+    lower->found.count = 0;
+    for (; at < end; at++) {
+        struct kv_chunk *chunk = kv_tier_find(&lower->tier.chunks, &keys[at]);
+        if (chunk == NULL || !chunk->is_ready) {
+            break;
+        }
+        base_vec_push(&lower->found, chunk);
+    }
+    kv_tier_touch(&lower->tier.chunks, keys + from, at - from);
+    return at - from;
+}
+
+// The engine takes room for all that is missing before it knows what there is below.
+void sched_tree_prefetch(struct sched *sched, struct sched_seq *seq)
+{
+    struct sched_offload *offload = &sched->offload;
+    struct sched_seq_offload *own = &seq->offload;
+    struct kv_radix *radix = sched->pool->radix;
+    int64_t size = sched->pool->block_tokens, known = sched_seq_known_tokens(seq);
+    int64_t threshold = sched->options->tier.prefetch_threshold_tokens;
+    kv_radix_match(radix, &seq->cache.content, (known - 1) / size, &sched->found);
+    struct kv_node *last = sched->found.last;
+    int64_t missing = known / size - last->end;
+    if (!kv_radix_has_copy(last) || missing <= 0 || missing * size < threshold) {
+        return;
+    }
+    kv_radix_pin_host(radix, last);
+    if (!kv_radix_take_room(radix, missing)) {
+        kv_radix_unpin_host(radix, last);
+        offload->refused_reads++;
+        sched_tree_take_over(sched);
+        return;
+    }
+    const struct base_hash *keys = sched_offload_keys(sched, seq, known / size);
+    int64_t found = find_below(&offload->lower, keys, last->end, known / size);
+    kv_radix_give_room(radix, found > 0 && found * size >= threshold ? missing - found : missing);
+    if (found == 0 || found * size < threshold) {
+        kv_radix_unpin_host(radix, last);
+        sched_tree_take_over(sched);
+        return;
+    }
+    for (size_t i = 0; i < offload->lower.found.count; i++) {
+        kv_tier_pin(&offload->lower.tier.chunks, offload->lower.found.at[i]);
+    }
+    static const struct kv_chunks none = {0};
+    base_i128 done = sched_lower_read(&offload->lower, &none, offload->now);
+    own->prefetch_behind = last;
+    own->prefetch_blocks = found;
+    own->prefetch_arrived = 0;
+    own->prefetch_copy = offload->lower.reads.tail;
+    own->prefetch_copy->reader = own;
+    own->below_tokens = found * size;
+    sched_offload_set_patience(sched, seq, done);
+    sched_tree_take_over(sched);
+}
+
+// What comes later goes nowhere; `entered` blocks have found a place in the tree.
+static void end_prefetch(struct sched *sched, struct sched_seq *seq, int64_t entered)
+{
+    struct sched_seq_offload *own = &seq->offload;
+    kv_radix_give_room(sched->pool->radix, own->prefetch_blocks - entered);
+    kv_radix_unpin_host(sched->pool->radix, own->prefetch_behind);
+    if (own->prefetch_copy != NULL) {
+        own->prefetch_copy->reader = NULL;
+        own->prefetch_copy = NULL;
+    }
+    own->prefetch_behind = NULL;
+    own->below_tokens = entered * sched->pool->block_tokens;
+    sched_tree_take_over(sched);
+}
+
+void sched_tree_drop_prefetch(struct sched *sched, struct sched_seq *seq)
+{
+    end_prefetch(sched, seq, 0);
+}
+
+bool sched_tree_waits_for_prefetch(struct sched *sched, struct sched_seq *seq)
+{
+    struct sched_seq_offload *own = &seq->offload;
+    if (own->prefetch_behind == NULL) {
+        return false;
+    }
+    if (own->prefetch_until_ticks > sched->offload.now) {
+        return true;
+    }
+    int64_t entered = 0;
+    if (own->prefetch_arrived > 0) {
+        entered = kv_radix_enter_host(sched->pool->radix, own->prefetch_behind, &seq->cache.content,
+                                      own->prefetch_behind->end + own->prefetch_arrived);
+    }
+    end_prefetch(sched, seq, entered);
+    return false;
 }
 
 void sched_tree_end_transfer(struct sched *sched, const struct sched_transfer *transfer)

@@ -509,6 +509,10 @@ static struct look_result look_at(struct sched *sched, struct sched_plan *plan,
         sched->hits.blocks = sched->hits.idle_blocks = 0;
         return start_running(sched, plan, seq, seq->computed, seq->computed, budget);
     }
+    if (sched->pool->radix != NULL && sched_tree_waits_for_prefetch(sched, seq)) {
+        sched->head_was_looked_up = true;
+        return passed_over;
+    }
     int64_t hit_tokens = look_up(sched, seq);
     if (sched->pool->radix != NULL) {
         int64_t to = hit_tokens + sched_tree_loadable_tokens(sched);

@@ -97,5 +97,67 @@ START_TEST(what_is_too_little_is_computed)
 }
 END_TEST
 
-CHECK_MAIN("tree and tier by hand", a_step_begins_with_the_first_layer,
-           a_step_ends_with_the_last_layer, what_is_too_little_is_computed)
+/*
+ * A disk below, 7 pages in host memory. Between the second request and the last one comes, at 1500, one of 12 tokens: the second's
+ * pages leave the pool, and host memory, which lacks 2 pages for the 3 new ones, lets the first's go and then the second's. So
+ * the last one's beginning is on disk alone. A page is read from there in 4 ns, with 5 ns of latency: at 2009 and 2013.
+ */
+static void check_disk(enum ref_prefetch prefetch, int64_t patience_ns, int64_t end_ns,
+                       int64_t cached)
+{
+    struct ref_input input;
+    struct ref_output expected;
+    struct engine_run run;
+    fill(&input, 8, 4);
+    struct ref_tier *tier = &input.engine.tier;
+    tier->count = 2;
+    tier->levels[0].capacity_chunks = 7;
+    tier->levels[1] = (struct ref_level){.capacity_chunks = 100,
+                                         .latency_ticks = 5 * REF_TICKS_PER_NS,
+                                         .read_ticks = 4 * REF_TICKS_PER_NS,
+                                         .write_ticks = 3 * REF_TICKS_PER_NS};
+    tier->prefetch = prefetch;
+    tier->prefetch_threshold = 8;
+    tier->prefetch_base_ticks = patience_ns * REF_TICKS_PER_NS;
+    tier->prefetch_most_ticks = 1000 * REF_TICKS_PER_NS;
+    input.requests = ref_resize(input.requests, 4, sizeof(*input.requests));
+    add(&input, 1500, 7000, 12, 0);
+    ck_assert_int_eq(ref_run(&input, &expected), 0);
+    ck_assert_int_eq(expected.requests[2].finish_ns, end_ns);
+    ck_assert_int_eq(expected.requests[2].cached_tokens, cached);
+    engine_run_reference_input(&input, SERVE_JUMP, &run);
+    ck_assert_int_eq(run.requests.at[3].finish_ns, end_ns);
+    ck_assert_int_eq(run.requests.at[3].cached_tokens, cached);
+    const struct serve_tier_result *disk = &run.result.replicas[0].tiers[1];
+    ck_assert_int_eq(disk->written_blocks, 2 + 4 + 3);
+    ck_assert_int_eq(disk->read_blocks, 2);
+    ck_assert_int_eq(disk->hit_tokens, cached);
+    engine_run_release(&run);
+    ref_output_free(&expected);
+    ref_input_free(&input);
+}
+
+// Looked at when it comes, with nothing there.
+START_TEST(best_effort_takes_what_has_come)
+{
+    check_disk(REF_PREFETCH_EFFORT, 0, 2000 + 100, 0);
+}
+END_TEST
+
+// At 2013 both pages are there; then they are loaded as above.
+START_TEST(who_waits_has_all)
+{
+    check_disk(REF_PREFETCH_WAIT, 0, 2013 + 14 + 100, 8);
+}
+END_TEST
+
+// At 2010 one page is there: read in 10 + 8 ns, the first layer's part after 10 + 2.
+START_TEST(patience_ends)
+{
+    check_disk(REF_PREFETCH_TIME, 10, 2010 + 12 + 100, 4);
+}
+END_TEST
+
+CHECK_MAIN("tree and tier by hand", best_effort_takes_what_has_come, who_waits_has_all,
+           patience_ends, a_step_begins_with_the_first_layer, a_step_ends_with_the_last_layer,
+           what_is_too_little_is_computed)

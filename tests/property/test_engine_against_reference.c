@@ -97,6 +97,10 @@ static const uint32_t feature_sets[] = {
     RANDOM_TIER | RANDOM_CACHE | RANDOM_RADIX | RANDOM_CLOSED_LOOP | RANDOM_AFFINE |
         RANDOM_FRACTION,
     RANDOM_TIER | RANDOM_CACHE | RANDOM_RADIX | RANDOM_THRESHOLD | RANDOM_UNCHUNKED,
+    RANDOM_TIER | RANDOM_CACHE | RANDOM_RADIX | RANDOM_DISK,
+    RANDOM_TIER | RANDOM_CACHE | RANDOM_RADIX | RANDOM_DISK | RANDOM_ASYNC | RANDOM_EOS |
+        RANDOM_ABORTS,
+    RANDOM_TIER | RANDOM_CACHE | RANDOM_RADIX | RANDOM_DISK | RANDOM_PRIORITY | RANDOM_AFFINE,
     RANDOM_TIER | RANDOM_DISK,
     RANDOM_TIER | RANDOM_DISK | RANDOM_ASYNC,
     RANDOM_TIER | RANDOM_DISK | RANDOM_ASYNC | RANDOM_EOS | RANDOM_ABORTS,
@@ -208,7 +212,8 @@ START_TEST(engine_does_what_the_reference_does_with_a_tree_and_any_mix)
     for (uint64_t seed = first; seed < first + scenarios; seed++) {
         uint32_t mix = random_features(seed, RANDOM_WITHOUT_CACHE);
         bool has_tier = seed % 2 == 0 && (mix & RANDOM_V010) == 0;
-        check_one(seed, mix | RANDOM_CACHE | RANDOM_RADIX | (has_tier ? RANDOM_TIER : 0));
+        check_one(seed, mix | RANDOM_CACHE | RANDOM_RADIX | (has_tier ? RANDOM_TIER : 0) |
+                            (has_tier && seed % 4 == 0 ? RANDOM_DISK : 0));
     }
 }
 END_TEST

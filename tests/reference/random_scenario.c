@@ -250,11 +250,32 @@ static void draw_tree_tier(const struct draft *draft, struct ref_tier *tier)
     uint64_t *state = draft->state;
     static const enum ref_store stores[] = {REF_STORE_FILLED, REF_STORE_USED, REF_STORE_DROPPED};
     tier->chunk_blocks = 1;
-    tier->store = stores[draw(state, 0, 2)];
+    tier->store = stores[draw(state, 0, has(draft, RANDOM_DISK) ? 1 : 2)];
     tier->store_threshold = tier->store == REF_STORE_USED ? draw(state, 2, 3) : 0;
     tier->prompt_only = tier->is_sync = tier->reserves_for_prefills = false;
     tier->load_layers = draw(state, 1, 4);
     tier->load_threshold = draw(state, 1, 12);
+    if (!has(draft, RANDOM_DISK)) {
+        return;
+    }
+    // Contents come back when they have left the host, and pages are small enough for them to be found.
+    struct ref_engine *engine = &draft->input->engine;
+    engine->block_size = draw(state, 1, 3);
+    draw_pool(draft, engine);
+    const int64_t longest = ref_ceil_div(engine->max_model_len, engine->block_size);
+    struct ref_level *disk = &tier->levels[1];
+    tier->count = 2;
+    tier->levels[0].capacity_chunks = draw(state, longest / 2 + 1, longest * 2);
+    disk->capacity_chunks = one_in(state, 4) ? draw(state, 1, 20) : draw(state, 50, 400);
+    disk->order = one_in(state, 2) ? REF_TIER_ARC : REF_TIER_LRU;
+    draw_links(state, disk);
+    disk->read_ticks /= one_in(state, 2) ? 20 : 1;
+    tier->load_threshold = draw(state, 1, 3);
+    tier->prefetch = (enum ref_prefetch)draw(state, REF_PREFETCH_EFFORT, REF_PREFETCH_TIME);
+    tier->prefetch_threshold = draw(state, 1, 6);
+    tier->prefetch_base_ticks = draw(state, 0, 20000 * REF_TICKS_PER_NS);
+    tier->prefetch_ticks_per_1024 = draw(state, 0, 100000 * REF_TICKS_PER_NS);
+    tier->prefetch_most_ticks = draw(state, 0, 30000 * REF_TICKS_PER_NS);
 }
 
 /* A tier that holds much or next to nothing, behind links of any speed. */
@@ -369,7 +390,8 @@ static void draw_arrival(const struct draft *draft, int64_t index, int64_t numbe
     uint64_t *state = draft->state;
     struct ref_request_in *request = &draft->input->requests[index];
     if (!has(draft, RANDOM_CLOSED_LOOP)) {
-        request->arrival_ns = one_in(state, 3) ? 0 : draw_time(draft, 25);
+        const bool is_spread = has(draft, RANDOM_RADIX) && has(draft, RANDOM_DISK);
+        request->arrival_ns = one_in(state, 3) ? 0 : draw_time(draft, is_spread ? 400 : 25);
         return;
     }
     const int64_t client = number < clients ? number : draw(state, 0, clients - 1);
@@ -438,9 +460,10 @@ static void draw_requests(const struct draft *draft)
 {
     uint64_t *state = draft->state;
     struct ref_input *input = draft->input;
+    const bool is_longest = has(draft, RANDOM_RADIX) && has(draft, RANDOM_DISK);
     const bool is_long = has(draft, RANDOM_EVICTION) || has(draft, RANDOM_RADIX) ||
                          has(draft, RANDOM_SEQUENCES) || has(draft, RANDOM_SLOTS);
-    input->request_count = draw(state, 2, is_long ? 24 : 12);
+    input->request_count = draw(state, is_longest ? 12 : 2, is_longest ? 36 : is_long ? 24 : 12);
     input->requests = ref_alloc((size_t)input->request_count, sizeof(*input->requests));
     const int64_t clients = min64(draw(state, 1, 5), input->request_count);
     int64_t last_of_client[5] = {0}, number = 0;

@@ -209,11 +209,13 @@ struct ref_request {
     int64_t due_order;                     /* order of posting, ties of due_ticks */
     bool posted;
     /* With a radix tree: */
-    struct ref_list found;  /* pages of the last look-up */
-    int64_t found_idle;     /* of them, locked by nobody */
-    int64_t found_host;     /* behind them, in host memory */
-    struct ref_node *node;  /* where its path in the tree ends */
-    bool is_locked;         /* it has locked that path */
+    struct ref_list found;         /* pages of the last look-up */
+    int64_t found_idle;            /* of them, locked by nobody */
+    int64_t found_host;            /* behind them, in host memory */
+    struct ref_node *node;         /* where its path in the tree ends */
+    bool is_locked;                /* it has locked that path */
+    struct ref_node *fetch_behind; /* what is read up for it goes there; NULL: nothing is */
+    int64_t fetch_pages, fetch_transfer;
     int64_t in_tree;        /* its leading pages that the tree holds */
     int64_t prefill_tokens; /* as it was admitted */
     int64_t entered_tokens; /* of them, added or found */
@@ -324,6 +326,13 @@ int64_t ref_tree_idle(const struct ref_state *state);
 /* Pages in the tree that transfers alone have locked. */
 int64_t ref_tree_pinned(const struct ref_state *state);
 void ref_tree_unpin(struct ref_node *node);
+void ref_tree_unpin_host(struct ref_node *node);
+/* What only the disk has of a request that has arrived is read up. */
+void ref_tree_prefetch(struct ref_state *state, struct ref_request *request);
+/* A look at it: false while it has to wait for that. What has come is in the tree then. */
+bool ref_tree_end_prefetch(struct ref_state *state, struct ref_request *request);
+/* It goes before that. */
+void ref_tree_drop_prefetch(struct ref_state *state, struct ref_request *request);
 /* A block that may be taken, once a leaf has gone if there is none; there is one. */
 int64_t ref_take_block(struct ref_state *state);
 
@@ -361,7 +370,15 @@ ref_i128 ref_tier_launch(struct ref_state *state, ref_i128 start, int64_t ticks)
 void ref_tier_launch_nothing(struct ref_state *state);
 /* With a tree: what the entry under way has copied, from `at` on; what the turn loads down to a node; what a leaf that goes
  * leaves in host memory. */
-void ref_tier_store_pages(struct ref_state *state, ref_i128 at);
+void ref_tier_store_pages(struct ref_state *state, struct ref_request *request, ref_i128 at);
+/* Pages of a request from `first` to `end` that the disk has in a row are read up, if they are enough: returns how many. */
+int64_t ref_tier_read_pages(struct ref_state *state, struct ref_request *request, int64_t first,
+                            int64_t end);
+/* Gives up room for pages. */
+void ref_tier_give_room(struct ref_state *state, int64_t pages);
+/* Pages above and including a node. */
+int64_t ref_tree_depth(const struct ref_state *state, const struct ref_node *node);
+void ref_tree_pin_host(struct ref_node *node);
 void ref_tier_load_pages(struct ref_state *state, struct ref_node *node, int64_t pages);
 void ref_tier_write_pages(struct ref_state *state, int64_t pages);
 /* Room for so many more pages in host memory; `evict` lets a piece of it go and returns its pages, 0: none can. */

@@ -17,7 +17,7 @@ struct ref_node {
     struct ref_list tokens, pages; /* no pages: in host memory alone */
     bool has_copy;
     int64_t locks; /* of requests; and of transfers: */
-    int64_t pins, made, last_used, hits, priority;
+    int64_t pins, host_pins, made, last_used, hits, priority;
 };
 
 /* ---- nodes ---- */
@@ -270,7 +270,8 @@ static bool is_leaf_of_pool(const struct ref_node *node)
 
 static bool is_leaf_of_host(const struct ref_node *node)
 {
-    return node->pages.count == 0 && node->child_count == 0 && is_unlocked(node);
+    return node->pages.count == 0 && node->child_count == 0 && is_unlocked(node) &&
+           node->host_pins == 0;
 }
 
 /* The leaf of a kind that nobody has locked and that goes first, or NULL. */
@@ -390,6 +391,112 @@ static void load_path(struct ref_state *state, struct ref_request *request, stru
     }
 }
 
+/* ---- what comes from the disk ---- */
+
+void ref_tree_pin_host(struct ref_node *node)
+{
+    node->host_pins++;
+}
+
+void ref_tree_unpin_host(struct ref_node *node)
+{
+    node->host_pins--;
+}
+
+int64_t ref_tree_depth(const struct ref_state *state, const struct ref_node *node)
+{
+    int64_t pages = 0;
+    for (; node->parent != NULL; node = node->parent) {
+        pages += page_count(state, node);
+    }
+    return pages;
+}
+
+void ref_tree_prefetch(struct ref_state *state, struct ref_request *request)
+{
+    const int64_t page = state->engine->block_size, known = ref_request_tokens(request);
+    ref_tree_lookup(state, request, (known - 1) / page);
+    struct ref_node *node = request->node;
+    const int64_t first = ref_tree_depth(state, node), missing = known / page - first;
+    if ((node->parent != NULL && !node->has_copy) || missing <= 0 ||
+        missing * page < state->engine->tier.prefetch_threshold) {
+        return;
+    }
+    node->host_pins++;
+    if (!ref_tier_take_room(state, missing, evict_host_leaf)) {
+        node->host_pins--;
+        state->output->totals.refused_reads++;
+        return;
+    }
+    const int64_t pages = ref_tier_read_pages(state, request, first, known / page);
+    ref_tier_give_room(state, missing - pages);
+    if (pages == 0) {
+        node->host_pins--;
+        return;
+    }
+    request->fetch_behind = node;
+    request->fetch_pages = pages;
+}
+
+void ref_tree_drop_prefetch(struct ref_state *state, struct ref_request *request)
+{
+    if (request->fetch_behind != NULL) {
+        ref_tier_give_room(state, request->fetch_pages);
+        request->fetch_behind->host_pins--;
+        request->fetch_behind = NULL;
+    }
+}
+
+/* Adds pages in host memory behind a node; returns how many were missing. */
+static int64_t insert_in_host(struct ref_state *state, struct ref_node *node, const int64_t *tokens,
+                              int64_t count)
+{
+    const int64_t page = state->engine->block_size, time = ++state->tree.clock;
+    struct ref_node *child;
+    node->last_used = time;
+    while (count > 0 && (child = child_for(node, tokens, count, page)) != NULL) {
+        child->last_used = time;
+        const int64_t same = in_common(child, tokens, count, page);
+        node = same < child->tokens.count ? split(state, child, same) : child;
+        tokens += same;
+        count -= same;
+    }
+    if (count > 0) {
+        child = new_node(&state->tree, node->parent == NULL ? INT32_MAX : node->priority);
+        child->has_copy = true;
+        for (int64_t i = 0; i < count; i++) {
+            ref_list_push(&child->tokens, tokens[i]);
+        }
+        put_child(node, child);
+    }
+    return count / page;
+}
+
+bool ref_tree_end_prefetch(struct ref_state *state, struct ref_request *request)
+{
+    struct ref_node *node = request->fetch_behind;
+    if (node == NULL) {
+        return true;
+    }
+    if (request->prefetch_until > state->now) {
+        return false;
+    }
+    const int64_t page = state->engine->block_size;
+    const int64_t arrived = state->tier.transfers[request->fetch_transfer].arrived;
+    const int64_t first = ref_tree_depth(state, node);
+    int64_t entered = 0;
+    if (arrived > 0) {
+        int64_t *tokens = tokens_of(state, request, (first + arrived) * page);
+        entered = insert_in_host(state, node, tokens + first * page, arrived * page);
+        free(tokens);
+    }
+    ref_tier_give_room(state, request->fetch_pages - entered);
+    request->below_tokens = entered * page;
+    node->host_pins--;
+    request->fetch_behind = NULL;
+    return true;
+}
+
 void ref_tree_admit(struct ref_state *state, struct ref_request *request, bool is_loaded)
 {
     for (int64_t i = 0; i < request->found.count; i++) {
@@ -431,7 +538,7 @@ static void enter(struct ref_state *state, struct ref_request *request, int64_t 
     struct ref_list *blocks = &request->blocks[0];
     struct ref_list now = {0}, again = {0};
     insert(state, tokens, pages * page, blocks->at, request->in->priority, is_chunk, &now);
-    ref_tier_store_pages(state, end_of_steps(state));
+    ref_tier_store_pages(state, request, end_of_steps(state));
     struct ref_node *node = match(state, tokens, pages * page, &again);
     for (int64_t i = request->in_tree; i < pages; i++) {
         if (now.at[i] != blocks->at[i]) {
@@ -475,7 +582,7 @@ void ref_tree_leave(struct ref_state *state, struct ref_request *request, bool h
         kept = request->hashed_tokens / page;
         int64_t *tokens = tokens_of(state, request, kept * page);
         insert(state, tokens, kept * page, blocks->at, request->in->priority, false, &now);
-        ref_tier_store_pages(state, request->gone ? end_of_steps(state) : state->now);
+        ref_tier_store_pages(state, request, request->gone ? end_of_steps(state) : state->now);
         free(tokens);
     }
     for (int64_t i = 0; i < blocks->count; i++) {

@@ -218,6 +218,7 @@ static void remove_gone(struct ref_state *state)
     for (struct ref_request *request; (request = first_gone(state)) != NULL;) {
         leave_list(state, request);
         request->where = REF_OVER;
+        ref_tree_drop_prefetch(state, request);
         if (request->load == REF_LOADING && !request->load_is_done) {
             continue; // its blocks are written to; they are free when that has ended
         }

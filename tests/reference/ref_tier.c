@@ -519,12 +519,17 @@ static void lock_for(struct ref_transfer *transfer, struct ref_node *node)
     transfer->nodes[transfer->node_count++] = node;
 }
 
-void ref_tier_store_pages(struct ref_state *state, ref_i128 at)
+void ref_tier_store_pages(struct ref_state *state, struct ref_request *request, ref_i128 at)
 {
     if (state->tree.copied > 0) {
         struct ref_transfer *store = new_transfer(state, REF_STORE, -1);
         store->block_count = state->tree.copied;
         lock_for(store, state->tree.source);
+        const int64_t end = ref_tree_depth(state, state->tree.source);
+        ref_request_chain(state, request, end);
+        for (int64_t i = end - state->tree.copied; i < end; i++) {
+            ref_list_push(&store->links, request->links.at[i]);
+        }
         submit(state, store, at);
     }
     state->tree.copied = 0;
@@ -586,6 +591,54 @@ bool ref_tier_take_room(struct ref_state *state, int64_t pages,
     host->totals->added_chunks += pages;
     host->totals->peak_chunks = max64(host->totals->peak_chunks, host->chunk_count);
     return true;
+}
+
+void ref_tier_give_room(struct ref_state *state, int64_t pages)
+{
+    hold_pages(state, -pages);
+    host_of(state)->totals->added_chunks -= pages;
+}
+
+int64_t ref_tier_read_pages(struct ref_state *state, struct ref_request *request, int64_t first,
+                            int64_t end)
+{
+    const struct ref_tier *tier = &state->engine->tier;
+    const int64_t size = state->engine->block_size;
+    struct ref_list links = {0};
+    ref_request_chain(state, request, end);
+    for (int64_t i = first; i < end; i++) {
+        const struct ref_chunk *chunk = ref_level_find(disk_of(state), request->links.at[i]);
+        if (chunk == NULL || !chunk->is_ready) {
+            break;
+        }
+        ref_list_push(&links, request->links.at[i]);
+    }
+    for (int64_t i = links.count - 1; i >= 0; i--) {
+        ref_level_touch(disk_of(state), links.at[i]);
+    }
+    const int64_t pages = links.count;
+    if (pages == 0 || pages * size < tier->prefetch_threshold) {
+        ref_list_free(&links);
+        return 0;
+    }
+    for (int64_t i = 0; i < pages; i++) {
+        ref_level_find(disk_of(state), links.at[i])->readers++;
+    }
+    struct ref_transfer *up = new_transfer(state, REF_UP, request->index);
+    up->block_count = pages;
+    up->links = links;
+    submit(state, up, state->now);
+    request->fetch_transfer = state->tier.transfer_count - 1;
+    const int64_t patience =
+        min64(tier->prefetch_most_ticks,
+              tier->prefetch_base_ticks + tier->prefetch_ticks_per_1024 * pages * size / 1024);
+    if (tier->prefetch == REF_PREFETCH_WAIT) {
+        request->prefetch_until = up->end_ticks;
+    } else if (tier->prefetch == REF_PREFETCH_TIME) {
+        request->prefetch_until =
+            up->end_ticks < state->now + patience ? up->end_ticks : state->now + patience;
+    }
+    return pages;
 }
 
 static int64_t storable_tokens(const struct ref_state *state, const struct ref_request *request,
@@ -777,13 +830,40 @@ static void end_load(struct ref_state *state, struct ref_transfer *load)
     }
 }
 
+/* What a tree's store has brought goes further down, and stays until it is there. */
+static void write_pages_down(struct ref_state *state, int64_t index)
+{
+    const struct ref_transfer *store = &state->tier.transfers[index];
+    struct ref_list added = {0};
+    if (!has_disk(state) || store->links.count == 0) {
+        return;
+    }
+    ref_level_offer(disk_of(state), &store->links, store->end_ticks, &added);
+    if (added.count == 0) {
+        ref_list_free(&added);
+        return;
+    }
+    struct ref_node *node = store->nodes[0];
+    const ref_i128 at = store->end_ticks;
+    struct ref_transfer *down = new_transfer(state, REF_DOWN, -1);
+    down->block_count = added.count;
+    down->links = added;
+    lock_for(down, node);
+    ref_tree_pin_host(node);
+    submit(state, down, at);
+}
+
 static void end_store(struct ref_state *state, int64_t index)
 {
     struct ref_transfer *store = &state->tier.transfers[index];
     store->is_done = true;
     unpin(store);
-    for (int64_t c = 0; c < store->links.count; c++) {
+    for (int64_t c = 0; c < store->links.count && !state->engine->is_radix; c++) {
         ref_level_find(host_of(state), store->links.at[c])->is_ready = true;
+    }
+    if (state->engine->is_radix) {
+        write_pages_down(state, index);
+        return;
     }
     if (has_disk(state) && !disk_of(state)->engine->on_eviction) {
         struct ref_list links = store->links; // the array of transfers may move
@@ -803,6 +883,9 @@ static void arrive(struct ref_state *state, struct ref_transfer *copy)
         }
     } else {
         disk->is_ready = true;
+        for (int64_t i = 0; copy->is_done && i < copy->node_count; i++) {
+            ref_tree_unpin_host(copy->nodes[i]);
+        }
         if (copy->in_host) {
             ref_level_find(host_of(state), link)->copiers--;
         }

@@ -556,6 +556,9 @@ static enum admission try_admit(struct ref_state *state, struct ref_turn *turn,
         offer->cached_tokens = request->computed;
         return admit(state, turn, request, offer);
     }
+    if (state->engine->is_radix && !ref_tree_end_prefetch(state, request)) {
+        return TRY_NEXT;
+    }
     offer->hits = lookup(state, request);
     offer->cached_tokens = offer->hits * state->engine->block_size;
     if (state->engine->is_radix) {
@@ -612,7 +615,11 @@ static void prefetch_new_ones(struct ref_state *state)
             if (request->out->arrival_order == order && request->where == REF_WAITING &&
                 !request->was_prefetched) {
                 request->was_prefetched = true;
-                ref_tier_prefetch(state, request, lookup(state, request));
+                if (state->engine->is_radix) {
+                    ref_tree_prefetch(state, request);
+                } else {
+                    ref_tier_prefetch(state, request, lookup(state, request));
+                }
             }
         }
     }

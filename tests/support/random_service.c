@@ -367,6 +367,17 @@ static void roll_tree_tier(struct dice *dice, struct serve_config *config)
                 .read_ticks_per_block = between(dice, 0, 1 << 30),
                 .write_ticks_per_block = between(dice, 0, 1 << 30)}}};
     config->tiers[0] = (struct serve_tier){.name = "host", .capacity_bytes = 1};
+    if (sched->tier.store != SCHED_STORE_BACK && one_in(dice, 2)) {
+        sched->tier.count = 2;
+        sched->tier.prefetch =
+            (enum sched_prefetch)between(dice, SCHED_PREFETCH_BEST_EFFORT, SCHED_PREFETCH_TIMEOUT);
+        sched->tier.prefetch_threshold_tokens = between(dice, 1, 64);
+        sched->tier.prefetch_base_ticks = between(dice, 0, INT64_C(1) << 40);
+        sched->tier.prefetch_most_ticks = between(dice, 0, INT64_C(1) << 42);
+        sched->tier.at[1] = sched->tier.at[0];
+        sched->tier.at[1].capacity_chunks = between(dice, 1, 4000);
+        config->tiers[1] = (struct serve_tier){.name = "disk", .capacity_bytes = 1};
+    }
 }
 
 // Memory behind the pool where there is a cache of hashed blocks, much or little of it.

@@ -250,7 +250,52 @@ START_TEST(what_is_copied_at_eviction_is_written_piece_by_piece)
 }
 END_TEST
 
-CHECK_MAIN("kv.radix_host", what_is_copied_is_locked_until_the_transfer_has_ended,
+START_TEST(what_comes_from_below_goes_on_from_what_is_there)
+{
+    struct kv_radix radix = made(KV_BACKUP_AT_USE, 1, 100);
+    struct kv_radix_match match;
+    struct text text;
+    int64_t host;
+    pass(&radix, "ab");
+    set_text(&text, "abcdef");
+    kv_radix_match(&radix, &text.content, 6, &match);
+    kv_radix_pin_host(&radix, match.last);
+    pass(&radix, "abc"); // meanwhile c is there, as a piece of its own
+    ck_assert(kv_radix_take_room(&radix, 3));
+    ck_assert_int_eq(kv_radix_enter_host(&radix, match.last, &text.content, 5), 2); // d and e
+    kv_radix_give_room(&radix, 1);
+    kv_radix_unpin_host(&radix, match.last);
+    ck_assert_int_eq(found(&radix, "abcdef", &host), 3);
+    ck_assert_int_eq(host, 2);
+    ck_assert_int_eq(radix.host.blocks, 3 + 2);
+    kv_radix_release(&radix);
+}
+END_TEST
+
+START_TEST(what_is_needed_below_stays)
+{
+    struct kv_radix radix = made(KV_BACKUP_AT_USE, 1, 8);
+    struct kv_radix_match match;
+    struct text text;
+    int64_t host;
+    pass(&radix, "ab");
+    set_text(&text, "ab");
+    kv_radix_match(&radix, &text.content, 2, &match);
+    kv_radix_pin_host(&radix, match.last);
+    pass(&radix, "uvwxyz");
+    pass(&radix, "rst"); // ab has left the pool, but does not make room
+    ck_assert_int_eq(found(&radix, "ab", &host), 0);
+    ck_assert_int_eq(host, 2);
+    kv_radix_unpin_host(&radix, match.last);
+    ck_assert(kv_radix_take_room(&radix, 4));
+    ck_assert_int_eq(found(&radix, "ab", &host), 0);
+    ck_assert_int_eq(host, 0);
+    kv_radix_release(&radix);
+}
+END_TEST
+
+CHECK_MAIN("kv.radix_host", what_comes_from_below_goes_on_from_what_is_there,
+           what_is_needed_below_stays, what_is_copied_is_locked_until_the_transfer_has_ended,
            a_second_use_copies_what_it_passes_over, a_chunk_is_copied_when_its_prompt_is_there,
            what_leaves_the_pool_stays_with_its_copy_and_comes_back,
            what_is_not_loaded_is_computed_again_in_its_place,
