@@ -1,6 +1,6 @@
 #include "calib/claims.h"
 
-#include "conf/rows.h"
+#include "calib/case_rows.h"
 #include "scenario/scenario.h"
 #include "serve/serve.h"
 
@@ -26,7 +26,7 @@ static const char *const columns[COLUMNS] = {"id",         "model",  "tp",     "
                                              "tolerance",  "source", "note"};
 
 struct claim {
-    const char *texts[COLUMNS];
+    const char *const *texts;
     double amount, value, tolerance;
 };
 
@@ -91,64 +91,53 @@ static enum kvsim_status predict(const struct claim *claim, size_t figure, doubl
     return KVSIM_OK;
 }
 
-static enum kvsim_status add_case(struct conf_rows *rows, const int found[COLUMNS],
-                                  const struct claim *claim, struct record_validation_cases *out,
-                                  struct kvsim_error *err)
-{
-    const size_t count = sizeof figures / sizeof figures[0];
-    size_t figure = 0;
-    while (figure < count && strcmp(figures[figure].name, claim->texts[FIGURE]) != 0)
-        figure++;
-    if (figure == count)
-        return conf_rows_fail(rows, found[FIGURE], err, "unknown-name", "unknown figure '%s'",
-                              claim->texts[FIGURE]);
-    struct record_validation_case one = {.id = claim->texts[ID],
-                                         .family = claim->texts[MODEL],
-                                         .source = claim->texts[SOURCE],
-                                         .what = figures[figure].name,
-                                         .measured = claim->value,
-                                         .note = claim->texts[NOTE]};
-    enum kvsim_status status = predict(claim, figure, &one.predicted, err);
-    if (status != KVSIM_OK)
-        return status;
-    one.agrees = fabs(one.predicted - one.measured) <= claim->tolerance;
-    one.error = one.agrees ? 0 : one.predicted / one.measured - 1;
-    base_vec_push(out, one);
-    return KVSIM_OK;
-}
-
-static enum kvsim_status read_claim(struct conf_rows *rows, const int found[COLUMNS],
-                                    struct base_arena *arena, struct claim *out,
+static enum kvsim_status read_claim(const struct calib_case_row *row, struct claim *out,
                                     struct kvsim_error *err)
 {
-    for (size_t i = 0; i < COLUMNS; i++) {
-        const char *text = conf_rows_text(rows, found[i]);
-        out->texts[i] = base_arena_copy(arena, text == NULL ? "" : text);
-    }
-    enum kvsim_status status = conf_rows_real(rows, found[AMOUNT], &out->amount, err);
-    if (status == KVSIM_OK)
-        status = conf_rows_real(rows, found[VALUE], &out->value, err);
-    if (status == KVSIM_OK)
-        status = conf_rows_real(rows, found[TOLERANCE], &out->tolerance, err);
+    const struct {
+        enum column column;
+        double *at;
+    } numbers[] = {{AMOUNT, &out->amount}, {VALUE, &out->value}, {TOLERANCE, &out->tolerance}};
+    enum kvsim_status status = KVSIM_OK;
+    out->texts = row->texts;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && status == KVSIM_OK; i++)
+        status = conf_rows_real(row->rows, row->found[numbers[i].column], numbers[i].at, err);
     return status;
+}
+
+static enum kvsim_status add_case(const struct calib_case_row *row, void *context,
+                                  struct kvsim_error *err)
+{
+    struct claim claim;
+    (void)context;
+    enum kvsim_status status = read_claim(row, &claim, err);
+    if (status != KVSIM_OK)
+        return status;
+    const size_t count = sizeof figures / sizeof figures[0];
+    size_t figure = 0;
+    while (figure < count && strcmp(figures[figure].name, claim.texts[FIGURE]) != 0)
+        figure++;
+    if (figure == count)
+        return conf_rows_fail(row->rows, row->found[FIGURE], err, "unknown-name",
+                              "unknown figure '%s'", claim.texts[FIGURE]);
+    struct record_validation_case one = {.id = claim.texts[ID],
+                                         .family = claim.texts[MODEL],
+                                         .source = claim.texts[SOURCE],
+                                         .what = figures[figure].name,
+                                         .measured = claim.value,
+                                         .note = claim.texts[NOTE]};
+    status = predict(&claim, figure, &one.predicted, err);
+    if (status != KVSIM_OK)
+        return status;
+    one.agrees = fabs(one.predicted - one.measured) <= claim.tolerance;
+    one.error = one.agrees ? 0 : one.predicted / one.measured - 1;
+    base_vec_push(row->out, one);
+    return KVSIM_OK;
 }
 
 enum kvsim_status calib_claims(const char *path, struct base_arena *arena,
                                struct record_validation_cases *out, struct kvsim_error *err)
 {
-    struct conf_rows *rows;
-    int found[COLUMNS];
-    bool more = true;
-    enum kvsim_status status = conf_rows_open(path, &rows, err);
-    if (status != KVSIM_OK)
-        return status;
-    status = conf_rows_find(rows, columns, COLUMNS, "claims", found, err);
-    while (status == KVSIM_OK && (status = conf_rows_next(rows, &more, err)) == KVSIM_OK && more) {
-        struct claim claim;
-        status = read_claim(rows, found, arena, &claim, err);
-        if (status == KVSIM_OK)
-            status = add_case(rows, found, &claim, out, err);
-    }
-    conf_rows_close(rows);
-    return status;
+    const struct calib_case_table table = {"claims", columns, COLUMNS};
+    return calib_case_rows_each(path, &table, add_case, NULL, arena, out, err);
 }

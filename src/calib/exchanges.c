@@ -1,7 +1,7 @@
 #include "calib/exchanges.h"
 
 #include "base/field.h"
-#include "conf/rows.h"
+#include "calib/case_rows.h"
 #include "cost/explain.h"
 #include "scenario/scenario.h"
 #include "serve/serve.h"
@@ -12,7 +12,7 @@ static const char *const columns[COLUMNS] = {"hardware", "model", "quantization"
                                              "tokens",   "ms",    "source",       "note"};
 
 struct exchange {
-    const char *texts[COLUMNS]; /* in the group's arena */
+    const char *const *texts;
     long long tokens;
     double measured_ms;
     bool is_decode;
@@ -77,70 +77,51 @@ static enum kvsim_status predict(const struct exchange *exchange, double *out_ms
     return status;
 }
 
-static enum kvsim_status read_exchange(struct conf_rows *rows, const int found[COLUMNS],
-                                       struct base_arena *arena, struct exchange *out,
+static enum kvsim_status read_exchange(const struct calib_case_row *row, struct exchange *out,
                                        struct kvsim_error *err)
 {
     enum { TOKENS_MOST = 1 << 20 };
-    for (size_t i = 0; i < COLUMNS; i++) {
-        const char *text = conf_rows_text(rows, found[i]);
-        out->texts[i] = base_arena_copy(arena, text == NULL ? "" : text);
-    }
+    out->texts = row->texts;
     out->is_decode = base_key_equal(out->texts[PHASE], "decode");
     if (!out->is_decode && !base_key_equal(out->texts[PHASE], "prefill"))
-        return conf_rows_fail(rows, found[PHASE], err, "bad-choice", "phase is prefill or decode");
-    enum kvsim_status status = conf_rows_int(rows, found[TOKENS], &out->tokens, err);
-    if (status == KVSIM_OK && (out->tokens < 1 || out->tokens > TOKENS_MOST))
-        return conf_rows_fail(rows, found[TOKENS], err, "out-of-range", "tokens must be 1 to %d",
-                              (int)TOKENS_MOST);
-    if (status == KVSIM_OK)
-        status = conf_rows_real(rows, found[MS], &out->measured_ms, err);
-    if (status == KVSIM_OK && !(out->measured_ms > 0))
-        return conf_rows_fail(rows, found[MS], err, "out-of-range", "a time must be positive");
-    return status;
+        return conf_rows_fail(row->rows, row->found[PHASE], err, "bad-choice",
+                              "phase is prefill or decode");
+    enum kvsim_status status = calib_case_count(row, TOKENS, TOKENS_MOST, &out->tokens, err);
+    return status == KVSIM_OK ? calib_case_positive(row, MS, &out->measured_ms, err) : status;
 }
 
-static enum kvsim_status add_case(const struct exchange *exchange, struct base_arena *arena,
-                                  struct record_validation_cases *out, struct kvsim_error *err)
+static enum kvsim_status add_case(const struct calib_case_row *row, void *context,
+                                  struct kvsim_error *err)
 {
+    struct exchange exchange;
+    (void)context;
     double predicted_ms = 0;
-    enum kvsim_status status = predict(exchange, &predicted_ms, err);
+    enum kvsim_status status = read_exchange(row, &exchange, err);
+    if (status == KVSIM_OK)
+        status = predict(&exchange, &predicted_ms, err);
     if (status != KVSIM_OK)
         return status;
     struct record_validation_case found = {
-        .id = base_arena_printf(arena, "%s x %s, %lld tokens each", exchange->texts[RANKS],
-                                exchange->texts[HARDWARE], exchange->tokens),
+        .id = base_arena_printf(row->arena, "%s x %s, %lld tokens each", exchange.texts[RANKS],
+                                exchange.texts[HARDWARE], exchange.tokens),
         .family =
-            base_arena_printf(arena, "%s %s", exchange->texts[HARDWARE], exchange->texts[MODEL]),
-        .source = exchange->texts[SOURCE],
+            base_arena_printf(row->arena, "%s %s", exchange.texts[HARDWARE], exchange.texts[MODEL]),
+        .source = exchange.texts[SOURCE],
         .what = "exchange_ms",
-        .device = exchange->texts[HARDWARE],
-        .phase = exchange->is_decode ? "decode" : "prefill",
+        .device = exchange.texts[HARDWARE],
+        .phase = exchange.is_decode ? "decode" : "prefill",
         .predicted = predicted_ms,
-        .measured = exchange->measured_ms,
-        .error = predicted_ms / exchange->measured_ms - 1,
+        .measured = exchange.measured_ms,
+        .error = predicted_ms / exchange.measured_ms - 1,
         .agrees = true,
-        .note = exchange->texts[NOTE]};
-    base_vec_push(out, found);
+        .note = exchange.texts[NOTE]};
+    base_vec_push(row->out, found);
     return KVSIM_OK;
 }
 
 enum kvsim_status calib_exchanges(const char *path, struct base_arena *arena,
                                   struct record_validation_cases *out, struct kvsim_error *err)
 {
-    struct conf_rows *rows;
-    int found[COLUMNS];
-    bool more = true;
-    enum kvsim_status status = conf_rows_open(path, &rows, err);
-    if (status != KVSIM_OK)
-        return status;
-    status = conf_rows_find(rows, columns, COLUMNS, "exchanges", found, err);
-    while (status == KVSIM_OK && (status = conf_rows_next(rows, &more, err)) == KVSIM_OK && more) {
-        struct exchange exchange;
-        status = read_exchange(rows, found, arena, &exchange, err);
-        if (status == KVSIM_OK)
-            status = add_case(&exchange, arena, out, err);
-    }
-    conf_rows_close(rows);
-    return status;
+    const struct calib_case_table table = {"exchanges", columns, COLUMNS};
+    return calib_case_rows_each(path, &table, add_case, NULL, arena, out, err);
 }

@@ -1,7 +1,7 @@
 #include "calib/kv_shares.h"
 
 #include "base/i128.h"
-#include "conf/rows.h"
+#include "calib/case_rows.h"
 #include "scenario/scenario.h"
 #include "serve/serve.h"
 
@@ -12,7 +12,7 @@ static const char *const columns[COLUMNS] = {"id",           "scenario", "profil
                                              "kv_placement", "share",    "source"};
 
 struct row {
-    const char *texts[COLUMNS];
+    const char **texts;
     double share;
 };
 
@@ -81,53 +81,35 @@ static enum kvsim_status simulate(const struct row *row, double *share, struct k
     return status;
 }
 
-static enum kvsim_status read_row(struct conf_rows *rows, const int found[COLUMNS],
-                                  const char *path, struct base_arena *arena, struct row *row,
+static enum kvsim_status add_case(const struct calib_case_row *from, void *context,
                                   struct kvsim_error *err)
 {
-    for (size_t i = 0; i < COLUMNS; i++)
-        row->texts[i] = base_arena_copy(arena, conf_rows_text(rows, found[i]));
-    row->texts[SCENARIO] = beside(arena, path, row->texts[SCENARIO]);
-    return base_parse_real(row->texts[SHARE], BASE_RATIO, &row->share, err);
-}
-
-static enum kvsim_status add_case(const struct row *row, struct base_arena *arena,
-                                  struct record_validation_cases *out, struct kvsim_error *err)
-{
+    struct row row = {.texts = from->texts};
+    row.texts[SCENARIO] = beside(from->arena, context, row.texts[SCENARIO]);
+    enum kvsim_status status = calib_case_positive(from, SHARE, &row.share, err);
     double share = 0;
-    enum kvsim_status status = simulate(row, &share, err);
+    if (status == KVSIM_OK)
+        status = simulate(&row, &share, err);
     if (status != KVSIM_OK)
         return status;
     struct record_validation_case one = {
-        .id = row->texts[ID],
-        .family = row->texts[KV_POLICY],
-        .source = row->texts[SOURCE],
-        .what = base_arena_printf(arena, "share of KV memory that holds tokens"),
+        .id = row.texts[ID],
+        .family = row.texts[KV_POLICY],
+        .source = row.texts[SOURCE],
+        .what = base_arena_printf(from->arena, "share of KV memory that holds tokens"),
         .predicted = share,
-        .measured = row->share,
-        .error = share / row->share - 1,
+        .measured = row.share,
+        .error = share / row.share - 1,
         .agrees = true,
         .note = ""};
-    base_vec_push(out, one);
+    base_vec_push(from->out, one);
     return KVSIM_OK;
 }
 
 enum kvsim_status calib_kv_shares(const char *path, struct base_arena *arena,
                                   struct record_validation_cases *out, struct kvsim_error *err)
 {
-    struct conf_rows *rows;
-    int found[COLUMNS];
-    enum kvsim_status status = conf_rows_open(path, &rows, err);
-    if (status != KVSIM_OK)
-        return status;
-    status = conf_rows_find(rows, columns, COLUMNS, "shares", found, err);
-    bool more = true;
-    while (status == KVSIM_OK && (status = conf_rows_next(rows, &more, err)) == KVSIM_OK && more) {
-        struct row row;
-        status = read_row(rows, found, path, arena, &row, err);
-        if (status == KVSIM_OK)
-            status = add_case(&row, arena, out, err);
-    }
-    conf_rows_close(rows);
-    return status;
+    const struct calib_case_table table = {"shares", columns, COLUMNS};
+    return calib_case_rows_each(path, &table, add_case, base_arena_copy(arena, path), arena, out,
+                                err);
 }

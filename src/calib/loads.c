@@ -1,7 +1,7 @@
 #include "calib/loads.h"
 
 #include "base/field.h"
-#include "conf/rows.h"
+#include "calib/case_rows.h"
 #include "scenario/scenario.h"
 #include "serve/serve.h"
 
@@ -50,7 +50,7 @@ static const char *const names[COLUMNS] = {"id",
                                            "note"};
 
 struct row {
-    const char *texts[COLUMNS]; /* in the group's arena */
+    const char *const *texts;
     double replicas;
 };
 
@@ -143,27 +143,21 @@ static enum kvsim_status simulate(const struct row *row, struct served *served,
     return status;
 }
 
-static enum kvsim_status read_row(struct conf_rows *rows, const int found[COLUMNS],
-                                  struct base_arena *arena, struct row *row,
+static enum kvsim_status read_row(const struct calib_case_row *from, struct row *row,
                                   struct kvsim_error *err)
 {
+    enum { GPUS_MOST = 1 << 20 };
     long long gpus = 0, tp = 0;
-    for (size_t i = 0; i < COLUMNS; i++) {
-        const char *text = conf_rows_text(rows, found[i]);
-        row->texts[i] = base_arena_copy(arena, text == NULL ? "" : text);
-    }
-    enum kvsim_status status = conf_rows_int(rows, found[GPUS], &gpus, err);
+    row->texts = from->texts;
+    enum kvsim_status status = calib_case_count(from, GPUS, GPUS_MOST, &gpus, err);
     if (status == KVSIM_OK)
-        status = conf_rows_int(rows, found[TP], &tp, err);
-    if (status == KVSIM_OK && (tp < 1 || gpus < tp))
-        status = conf_rows_fail(rows, found[TP], err, "out-of-range", "tp must be 1 to gpus");
+        status = calib_case_count(from, TP, gpus, &tp, err);
     row->replicas = tp > 0 ? (double)gpus / (double)tp : 0;
     return status;
 }
 
 static enum kvsim_status add_case(const struct row *row, enum column figure,
-                                  struct base_arena *arena, struct record_validation_cases *out,
-                                  struct kvsim_error *err)
+                                  const struct calib_case_row *from, struct kvsim_error *err)
 {
     struct served served;
     struct record_validation_case found = {.id = row->texts[ID],
@@ -177,31 +171,28 @@ static enum kvsim_status add_case(const struct row *row, enum column figure,
         status = simulate(row, &served, err);
     if (status != KVSIM_OK)
         return status;
-    found.family = base_arena_printf(arena, "%s %s", row->texts[HARDWARE], row->texts[MODEL]);
+    found.family = base_arena_printf(from->arena, "%s %s", row->texts[HARDWARE], row->texts[MODEL]);
     found.predicted = figure_of(&served, row, figure);
     found.error = found.predicted / found.measured - 1;
-    base_vec_push(out, found);
+    base_vec_push(from->out, found);
     return KVSIM_OK;
+}
+
+static enum kvsim_status take_row(const struct calib_case_row *from, void *context,
+                                  struct kvsim_error *err)
+{
+    enum column figure = *(const enum column *)context;
+    struct row row;
+    enum kvsim_status status = read_row(from, &row, err);
+    return status == KVSIM_OK && row.texts[figure][0] != '\0' ? add_case(&row, figure, from, err)
+                                                              : status;
 }
 
 static enum kvsim_status run(const char *path, enum column figure, struct base_arena *arena,
                              struct record_validation_cases *out, struct kvsim_error *err)
 {
-    struct conf_rows *rows;
-    int found[COLUMNS];
-    bool more = true;
-    enum kvsim_status status = conf_rows_open(path, &rows, err);
-    if (status != KVSIM_OK)
-        return status;
-    status = conf_rows_find(rows, names, COLUMNS, "served loads", found, err);
-    while (status == KVSIM_OK && (status = conf_rows_next(rows, &more, err)) == KVSIM_OK && more) {
-        struct row row;
-        status = read_row(rows, found, arena, &row, err);
-        if (status == KVSIM_OK && row.texts[figure][0] != '\0')
-            status = add_case(&row, figure, arena, out, err);
-    }
-    conf_rows_close(rows);
-    return status;
+    const struct calib_case_table table = {"served loads", names, COLUMNS};
+    return calib_case_rows_each(path, &table, take_row, &figure, arena, out, err);
 }
 
 enum kvsim_status calib_loads_throughput(const char *path, struct base_arena *arena,

@@ -1,6 +1,6 @@
 #include "calib/moe_blocks.h"
 
-#include "conf/rows.h"
+#include "calib/case_rows.h"
 #include "cost/rates.h"
 #include "scenario/scenario.h"
 #include "spec/model.h"
@@ -49,63 +49,52 @@ static enum kvsim_status predict(const struct block *block, struct base_arena *a
     return status;
 }
 
-static enum kvsim_status read_block(struct conf_rows *rows, const int found[COLUMNS],
-                                    struct base_arena *arena, struct block *out,
+static enum kvsim_status read_block(const struct calib_case_row *row, struct block *out,
                                     struct kvsim_error *err)
 {
-    enum kvsim_status status = conf_rows_int(rows, found[TOKENS], &out->tokens, err);
+    enum { MOST = 1 << 30 };
+    *out = (struct block){.hardware_name = row->texts[HARDWARE],
+                          .model_name = row->texts[MODEL],
+                          .source = row->texts[SOURCE]};
+    enum kvsim_status status = calib_case_count(row, TOKENS, MOST, &out->tokens, err);
     if (status == KVSIM_OK)
-        status = conf_rows_int(rows, found[EXPERTS], &out->experts, err);
+        status = calib_case_count(row, EXPERTS, MOST, &out->experts, err);
     if (status == KVSIM_OK)
-        status = conf_rows_real(rows, found[MS], &out->measured_s, err);
-    if (status != KVSIM_OK)
-        return status;
+        status = calib_case_positive(row, MS, &out->measured_s, err);
     out->measured_s /= 1e3;
-    out->hardware_name = base_arena_copy(arena, conf_rows_text(rows, found[HARDWARE]));
-    out->model_name = base_arena_copy(arena, conf_rows_text(rows, found[MODEL]));
-    out->source = base_arena_copy(arena, conf_rows_text(rows, found[SOURCE]));
-    return KVSIM_OK;
+    return status;
 }
 
-static enum kvsim_status add_case(const struct block *block, struct base_arena *arena,
-                                  struct record_validation_cases *out, struct kvsim_error *err)
+static enum kvsim_status add_case(const struct calib_case_row *row, void *context,
+                                  struct kvsim_error *err)
 {
+    struct block block;
+    (void)context;
     double s = 0;
-    enum kvsim_status status = predict(block, arena, &s, err);
+    enum kvsim_status status = read_block(row, &block, err);
+    if (status == KVSIM_OK)
+        status = predict(&block, row->arena, &s, err);
     if (status != KVSIM_OK)
         return status;
     struct record_validation_case found = {
-        .id = base_arena_printf(arena, "%s %lld tokens, %lld experts", block->model_name,
-                                block->tokens, block->experts),
-        .family = base_arena_printf(arena, "%s %s", block->hardware_name, block->model_name),
-        .source = block->source,
+        .id = base_arena_printf(row->arena, "%s %lld tokens, %lld experts", block.model_name,
+                                block.tokens, block.experts),
+        .family = base_arena_printf(row->arena, "%s %s", block.hardware_name, block.model_name),
+        .source = block.source,
         .what = "block_ms",
-        .device = block->hardware_name,
+        .device = block.hardware_name,
         .predicted = s * 1e3,
-        .measured = block->measured_s * 1e3,
-        .error = s / block->measured_s - 1,
+        .measured = block.measured_s * 1e3,
+        .error = s / block.measured_s - 1,
         .agrees = true,
         .note = ""};
-    base_vec_push(out, found);
+    base_vec_push(row->out, found);
     return KVSIM_OK;
 }
 
 enum kvsim_status calib_moe_blocks(const char *path, struct base_arena *arena,
                                    struct record_validation_cases *out, struct kvsim_error *err)
 {
-    struct conf_rows *rows;
-    int found[COLUMNS];
-    bool more = true;
-    enum kvsim_status status = conf_rows_open(path, &rows, err);
-    if (status != KVSIM_OK)
-        return status;
-    status = conf_rows_find(rows, columns, COLUMNS, "blocks of experts", found, err);
-    while (status == KVSIM_OK && (status = conf_rows_next(rows, &more, err)) == KVSIM_OK && more) {
-        struct block block;
-        status = read_block(rows, found, arena, &block, err);
-        if (status == KVSIM_OK)
-            status = add_case(&block, arena, out, err);
-    }
-    conf_rows_close(rows);
-    return status;
+    const struct calib_case_table table = {"blocks of experts", columns, COLUMNS};
+    return calib_case_rows_each(path, &table, add_case, NULL, arena, out, err);
 }

@@ -1,6 +1,6 @@
 #include "calib/pipelines.h"
 
-#include "conf/rows.h"
+#include "calib/case_rows.h"
 #include "cost/explain.h"
 #include "scenario/scenario.h"
 #include "serve/serve.h"
@@ -15,7 +15,7 @@ static const char *const columns[COLUMNS] = {
     "prompt_tokens", "output_tokens", "output_tokens_per_s", "source"};
 
 struct row {
-    const char *texts[COLUMNS]; /* in the group's arena */
+    const char *const *texts;
     long long stages, prompt, output;
     double measured, predicted; /* output tokens/s */
 };
@@ -105,40 +105,23 @@ static enum kvsim_status predict(struct row *row, struct kvsim_error *err)
     return status;
 }
 
-static enum kvsim_status read_row(struct conf_rows *rows, const int found[COLUMNS],
-                                  struct base_arena *arena, struct row *out,
+static enum kvsim_status read_row(const struct calib_case_row *from, struct row *out,
                                   struct kvsim_error *err)
 {
     enum { TOKENS_MOST = 1 << 20, STAGES_MOST = 64 };
-    const struct {
-        enum column column;
-        long long most, *at;
-    } numbers[] = {{PP, STAGES_MOST, &out->stages},
-                   {PROMPT, TOKENS_MOST, &out->prompt},
-                   {OUTPUT, TOKENS_MOST, &out->output}};
-    for (size_t i = 0; i < COLUMNS; i++) {
-        const char *text = conf_rows_text(rows, found[i]);
-        out->texts[i] = base_arena_copy(arena, text == NULL ? "" : text);
-    }
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        int column = found[numbers[i].column];
-        enum kvsim_status status = conf_rows_int(rows, column, numbers[i].at, err);
-        if (status != KVSIM_OK)
-            return status;
-        if (*numbers[i].at < 1 || *numbers[i].at > numbers[i].most)
-            return conf_rows_fail(rows, column, err, "out-of-range", "must be 1 to %lld",
-                                  numbers[i].most);
-    }
-    enum kvsim_status status = conf_rows_real(rows, found[RATE], &out->measured, err);
-    if (status == KVSIM_OK && !(out->measured > 0))
-        return conf_rows_fail(rows, found[RATE], err, "out-of-range", "a rate must be positive");
-    return status;
+    *out = (struct row){.texts = from->texts};
+    enum kvsim_status status = calib_case_count(from, PP, STAGES_MOST, &out->stages, err);
+    if (status == KVSIM_OK)
+        status = calib_case_count(from, PROMPT, TOKENS_MOST, &out->prompt, err);
+    if (status == KVSIM_OK)
+        status = calib_case_count(from, OUTPUT, TOKENS_MOST, &out->output, err);
+    return status == KVSIM_OK ? calib_case_positive(from, RATE, &out->measured, err) : status;
 }
 
 static bool is_same_load(const struct row *a, const struct row *b)
 {
     static const enum column same[] = {MODEL, HARDWARE, QUANTIZATION, KV_DTYPE, PROMPT, OUTPUT};
-    bool is = a->texts[MODEL] != NULL;
+    bool is = a->texts != NULL;
     for (size_t i = 0; i < sizeof same / sizeof same[0] && is; i++)
         is = strcmp(a->texts[same[i]], b->texts[same[i]]) == 0;
     return is;
@@ -162,32 +145,30 @@ static void add_case(const struct row *one, const struct row *row, struct base_a
     base_vec_push(out, found);
 }
 
+/* The context is the last row of one stage. */
+static enum kvsim_status take_row(const struct calib_case_row *from, void *context,
+                                  struct kvsim_error *err)
+{
+    struct row *one = context, row;
+    enum kvsim_status status = read_row(from, &row, err);
+    if (status == KVSIM_OK)
+        status = predict(&row, err);
+    if (status != KVSIM_OK)
+        return status;
+    if (row.stages == 1)
+        *one = row;
+    else if (is_same_load(one, &row))
+        add_case(one, &row, from->arena, from->out);
+    else
+        status = conf_rows_fail(from->rows, from->found[PP], err, "missing-value",
+                                "the row of this load with pp 1 must come before");
+    return status;
+}
+
 enum kvsim_status calib_pipelines(const char *path, struct base_arena *arena,
                                   struct record_validation_cases *out, struct kvsim_error *err)
 {
-    struct conf_rows *rows;
-    struct row one = {.stages = 0};
-    int found[COLUMNS];
-    bool more = true;
-    enum kvsim_status status = conf_rows_open(path, &rows, err);
-    if (status != KVSIM_OK)
-        return status;
-    status = conf_rows_find(rows, columns, COLUMNS, "pipelines", found, err);
-    while (status == KVSIM_OK && (status = conf_rows_next(rows, &more, err)) == KVSIM_OK && more) {
-        struct row row = {.stages = 0};
-        status = read_row(rows, found, arena, &row, err);
-        if (status == KVSIM_OK)
-            status = predict(&row, err);
-        if (status != KVSIM_OK)
-            break;
-        if (row.stages == 1)
-            one = row;
-        else if (is_same_load(&one, &row))
-            add_case(&one, &row, arena, out);
-        else
-            status = conf_rows_fail(rows, found[PP], err, "missing-value",
-                                    "the row of this load with pp 1 must come before");
-    }
-    conf_rows_close(rows);
-    return status;
+    struct row one = {.texts = NULL};
+    const struct calib_case_table table = {"pipelines", columns, COLUMNS};
+    return calib_case_rows_each(path, &table, take_row, &one, arena, out, err);
 }
