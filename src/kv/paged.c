@@ -33,17 +33,32 @@ struct lines {
     long double of[KV_LEDGER_LINE_COUNT];
 };
 
-// Slots of held blocks in one table that have no token, over all sequences: the same in every table, since what a window
-// gives back is whole blocks of tokens.
-static long double empty_slots(const struct kv_tables *tables, const struct amounts *amounts)
+// Blocks of one table over all sequences, as if none had been given back.
+static long double table_blocks(const struct kv_tables *tables, const struct amounts *amounts)
 {
     long double blocks =
         amounts->used + amounts->shared - amounts->sequences * (long double)tables->state_blocks;
     for (size_t w = 0; w < tables->window_count; w++) {
         blocks += amounts->dropped[w] * (long double)tables->windows[w].table_count;
     }
-    return blocks / (long double)tables->growing_tables * (long double)tables->block_tokens -
-           amounts->live - amounts->empty;
+    return blocks / (long double)tables->growing_tables;
+}
+
+// Slots of held blocks in one table that have no token, over all sequences: the same in every table, since what a window
+// gives back is whole blocks of tokens.
+static long double empty_slots(const struct kv_tables *tables, const struct amounts *amounts)
+{
+    return table_blocks(tables, amounts) * (long double)tables->block_tokens - amounts->live -
+           amounts->empty;
+}
+
+// Of every table of cached states: what is held beside the newest one.
+static long double older_states(const struct kv_tables *tables, const struct amounts *amounts)
+{
+    return tables->caches_states
+               ? table_blocks(tables, amounts) - amounts->dropped[tables->window_count - 1] -
+                     amounts->sequences
+               : 0;
 }
 
 static void add_group(const struct kv_tables *tables, const struct spec_kv_slot *slot,
@@ -82,6 +97,8 @@ static void fill_lines(const struct kv_paged *pool, const struct amounts *amount
         } else if (tables->holds_states) {
             out->of[KV_LEDGER_LOWER_BOUND] +=
                 amounts->sequences * (long double)slot->sequence_bytes;
+            out->of[KV_LEDGER_OUT_OF_WINDOW] +=
+                older_states(tables, amounts) * (long double)slot->sequence_bytes;
         }
     }
     out->of[KV_LEDGER_RESERVED] +=

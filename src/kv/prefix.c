@@ -127,6 +127,10 @@ static void settle_hashed(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
                 kv_extent_cut(prefix, extent, hashed_blocks);
             }
             extent->owner = NULL;
+            if (kv_kind_is_states(&prefix->kinds[extent->kind]) &&
+                prefix->new_state(prefix->context, seq) == extent->hi - 1) {
+                extent->hashed_turn = prefix->turn;
+            }
             if (as_youngest) {
                 struct kv_node *node = extent->node;
                 kv_copies_remove(prefix, extent);
@@ -243,12 +247,12 @@ static void hold_blank(struct kv_prefix_seq *seq, struct tables tables, int64_t 
     }
 }
 
-// The blocks of the path from `from` on that the tables will take: those that keep their content, and the others between them.
+// The blocks of the path from `from` to `end` that the tables will take: those that keep their content, and the others between them.
 static void own_tables(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
-                       const struct kv_prefix_kind *kind, struct tables tables, int64_t from)
+                       const struct kv_prefix_kind *kind, struct tables tables, int64_t from,
+                       int64_t end)
 {
-    int64_t end = seq->content.token_count / prefix->block_tokens;
-    if (!prefix->is_sparse || kind->window == NULL || kind->window->kind != SPEC_KV_SLIDING) {
+    if (!prefix->is_sparse || kind->window == NULL || kind->window->kind == SPEC_KV_CHUNKED) {
         own_path(prefix, seq, tables, from, end);
         return;
     }
@@ -256,11 +260,11 @@ static void own_tables(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
     int64_t ends[] = {lower(seq->replay_blocks, seq->junction_blocks),
                       higher(seq->replay_blocks, seq->junction_blocks)};
     for (size_t i = 0; i < 2; i++) {
-        int64_t begin = higher(ends[i] - needed, from);
-        if (begin < ends[i]) {
+        int64_t begin = higher(ends[i] - needed, from), kept_end = lower(ends[i], end);
+        if (begin < kept_end) {
             hold_blank(seq, tables, from, begin);
-            own_path(prefix, seq, tables, begin, ends[i]);
-            from = ends[i];
+            own_path(prefix, seq, tables, begin, kept_end);
+            from = kept_end;
         }
     }
     hold_blank(seq, tables, from, end);
@@ -280,11 +284,22 @@ static void push_hit(struct kv_prefix *prefix, struct kv_prefix_seq *seq, const 
     }
 }
 
-// Whether new extents stand for all tables of a kind.
+// Whether new extents stand for all tables of a kind. Where junctions matter what the first kind of tables has must be known to
+// the block, hit or not, so nothing may be eaten unseen.
 static bool are_alike(const struct kv_prefix *prefix)
 {
-    return kv_prefix_has_queue(prefix) && !prefix->is_sparse && prefix->on_reuse == NULL &&
+    bool minds_junctions =
+        prefix->is_sparse || kv_kind_is_states(&prefix->kinds[prefix->kind_count - 1]);
+    return kv_prefix_has_queue(prefix) && !minds_junctions && prefix->on_reuse == NULL &&
            prefix->on_evict == NULL;
+}
+
+// All of the path may be blank.
+static void forget_blank_path(struct kv_prefix *prefix)
+{
+    if (prefix->path.count > 0) {
+        kv_copies_drop_empty_nodes(prefix, prefix->path.at[prefix->path.count - 1].node);
+    }
 }
 
 void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struct kv_hits *hits)
@@ -306,14 +321,14 @@ void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struc
             for (; at < hits->count && hits->at[at].table == tables.first; at++) {
                 push_hit(prefix, seq, &hits->at[at]);
             }
-            own_tables(prefix, seq, kind, tables, hits->blocks);
+            if (!kv_kind_is_states(kind)) {
+                own_tables(prefix, seq, kind, tables, hits->blocks,
+                           seq->content.token_count / prefix->block_tokens);
+            }
         }
     }
     seq->splits_seen = prefix->splits;
-    if (prefix->path.count > 0) {
-        kv_copies_drop_empty_nodes(
-            prefix, prefix->path.at[prefix->path.count - 1].node); // all of it is blank
-    }
+    forget_blank_path(prefix);
 }
 
 // The next blocks of an extent are taken: who reads them or asks for what they held is told.
@@ -612,6 +627,106 @@ void kv_prefix_drop(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
             drop_holds(prefix, seq, begin, end, until);
         }
     }
+}
+
+/* ---- cached states ---- */
+
+static size_t state_kind(const struct kv_prefix *prefix)
+{
+    size_t kind = prefix->kind_count - 1;
+    base_require(kv_kind_is_states(&prefix->kinds[kind]));
+    return kind;
+}
+
+// The holds from index `from` on, which were added last, move before index `to`.
+static void move_holds(struct kv_prefix_seq *seq, size_t from, size_t to)
+{
+    for (size_t i = from; i < seq->holds.count; i++, to++) {
+        struct kv_hold hold = seq->holds.at[i];
+        for (size_t j = i; j > to; j--) {
+            seq->holds.at[j] = seq->holds.at[j - 1];
+        }
+        seq->holds.at[to] = hold;
+    }
+}
+
+// The first hold of a table, or where it would stand.
+static size_t begin_of_table(const struct kv_prefix_seq *seq, uint32_t table)
+{
+    size_t i = seq->holds.count;
+    while (i > 0 && seq->holds.at[i - 1].table >= table) {
+        i--;
+    }
+    return i;
+}
+
+void kv_prefix_add_states(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t lo,
+                          int64_t hi)
+{
+    size_t k = state_kind(prefix);
+    const struct kv_prefix_kind *kind = &prefix->kinds[k];
+    int64_t end = lower(hi, seq->content.token_count / prefix->block_tokens);
+    if (lo >= end) {
+        return; // the last block of a sequence is not full
+    }
+    make_path(prefix, seq, lo);
+    struct tables tables = {k, kind->first, 1};
+    for (; tables.first < kind->first + kind->count; tables.first++) {
+        size_t count = seq->holds.count, place = begin_of_table(seq, tables.first + 1);
+        own_tables(prefix, seq, kind, tables, lo, end);
+        move_holds(seq, count, place);
+    }
+    forget_blank_path(prefix);
+}
+
+static void let_go_front(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struct kv_hold *hold,
+                         int64_t until, struct release *release)
+{
+    struct kv_hold front = split_hold(prefix, hold, until);
+    let_go_hold(prefix, seq, &front, until, release);
+}
+
+// Of one table, whose holds are `begin` to `end`: what lies below `until` without a gap, then block `older`.
+static int64_t drop_states(struct kv_prefix *prefix, struct kv_prefix_seq *seq, size_t begin,
+                           size_t end, int64_t until, int64_t older)
+{
+    struct release release = begin_release(prefix, 1, 0);
+    int64_t at = until, blocks = 0;
+    for (size_t i = end; i-- > begin;) {
+        struct kv_hold *hold = &seq->holds.at[i];
+        if (hold->lo >= hold->hi || hold->lo >= at) {
+            continue;
+        }
+        if (hold->hi < at) {
+            break;
+        }
+        int64_t lo = hold->lo;
+        let_go_front(prefix, seq, hold, at, &release);
+        blocks += at - lo;
+        at = lo;
+    }
+    for (size_t i = begin; i < end && older >= 0; i++) {
+        struct kv_hold *hold = &seq->holds.at[i];
+        if (hold->lo == older && hold->lo < hold->hi) {
+            let_go_front(prefix, seq, hold, older + 1, &release);
+            blocks++;
+            older = -1;
+        }
+    }
+    end_release(prefix, &release);
+    return blocks;
+}
+
+int64_t kv_prefix_drop_states(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t until,
+                              int64_t older)
+{
+    const struct kv_prefix_kind *kind = &prefix->kinds[state_kind(prefix)];
+    int64_t blocks = 0;
+    for (uint32_t table = kind->first; table < kind->first + kind->count; table++) {
+        size_t begin = begin_of_table(seq, table), end = begin_of_table(seq, table + 1);
+        blocks = drop_states(prefix, seq, begin, end, until, older);
+    }
+    return blocks;
 }
 
 int64_t kv_prefix_uniform_blocks(const struct kv_prefix *prefix, bool *evicts)

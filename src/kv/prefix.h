@@ -85,6 +85,7 @@ struct kv_prefix_seq {
 };
 
 struct kv_hits {
+    bool is_new_state; /* the turn under way has hashed the state that they end with */
     struct kv_hold *at;
     size_t count, capacity;
     int64_t
@@ -129,6 +130,9 @@ struct kv_prefix {
     struct kv_tree tree;     /* of all contents that are cached or being computed */
     struct base_pool extents;
     int64_t (*hashed_blocks)(void *context, const struct kv_prefix_seq *seq);
+    /* The block whose state the turn under way has hashed, or -1; asked of models with cached states. */
+    int64_t (*new_state)(void *context, const struct kv_prefix_seq *seq);
+    uint64_t turn;
     void *context;
     uint64_t next_copy;
     uint64_t splits;      /* extents of several tables that became one for each */
@@ -166,6 +170,16 @@ void kv_prefix_detach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64
 /* The tables of a window give back the blocks below `until`, all of them hashed, last block first. */
 void kv_prefix_drop(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
                     const struct kv_window *window, int64_t until);
+/*
+ * Tables of cached states. A sequence that holds them takes the states of blocks [lo, hi) when their turn comes: one, in which a
+ * chunk ends, or all to its end, once it gains one token a step.
+ */
+void kv_prefix_add_states(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t lo,
+                          int64_t hi);
+/* They give back what lies below `until` without a gap, last block first, and then block `older` (-1: none); returns how many
+ * blocks of a table. */
+int64_t kv_prefix_drop_states(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t until,
+                              int64_t older);
 /* The blocks of a contended sequence that are hashed by now are as old as now: called after each turn, in running order. */
 void kv_prefix_commit(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks);
 /* Transfer `number` reads blocks [lo, hi) that the sequence holds; adds them to `out`. */

@@ -123,6 +123,9 @@ struct kv_extent *kv_extent_cut(struct kv_prefix *prefix, struct kv_extent *exte
                                .copy = extent->copy,
                                .last_store = extent->last_store};
     extent->hi = at;
+    if (kv_kind_is_states(&prefix->kinds[extent->kind])) {
+        extent->hashed_turn = 0; // it was that of the last block
+    }
     node_insert_after(prefix, extent->node, back, extent);
     piece_link_after(extent, back);
     if (extent->holders == 0 && kv_prefix_has_queue(prefix)) {

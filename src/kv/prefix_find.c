@@ -86,6 +86,28 @@ static bool is_pending(const struct kv_prefix *prefix, int64_t block)
     return false;
 }
 
+// A state that this turn computes can't be started from yet: some copy of block `block` was hashed in it.
+static bool is_new_state(const struct kv_prefix *prefix, size_t kind, int64_t block)
+{
+    const struct kv_extent *extent = NULL;
+    for (size_t i = 0; i < prefix->path.count; i++) {
+        const struct kv_stretch *stretch = &prefix->path.at[i];
+        if (stretch->node->begin <= block && block < stretch->end) {
+            extent = kv_copies_of(stretch->node)->of[kind].oldest;
+        }
+    }
+    for (; extent != NULL; extent = extent->younger) {
+        bool holds = extent->lo <= block && block < extent->hi;
+        bool is_new = extent->owner != NULL
+                          ? prefix->new_state(prefix->context, extent->owner) == block
+                          : extent->hi - 1 == block && extent->hashed_turn == prefix->turn;
+        if (holds && is_new) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- lookup ---- */
 
 // The nodes that hold some copy of the content's first blocks, as far as the content agrees with them.
@@ -257,7 +279,7 @@ static void look_up(struct kv_prefix *prefix, const struct kv_content *content, 
 {
     out->count = 0;
     out->blocks = out->idle_blocks = out->junction_blocks = 0;
-    out->next_is_pending = false;
+    out->next_is_pending = out->is_new_state = false;
     int64_t end = find_path(prefix, content, most);
     if (prefix->table_count == 1 && prefix->kinds[0].window == NULL) {
         out->blocks = push_copies(prefix, (struct tables){0, 0, 1}, 0, end, out);
@@ -276,6 +298,9 @@ static void look_up(struct kv_prefix *prefix, const struct kv_content *content, 
     out->blocks = most;
     out->junction_blocks = longest > most ? longest : 0;
     out->next_is_pending = is_pending(prefix, most);
+    if (most > 0 && kv_kind_is_states(&prefix->kinds[prefix->kind_count - 1])) {
+        out->is_new_state = is_new_state(prefix, prefix->kind_count - 1, most - 1);
+    }
     for (size_t k = 0; k < prefix->kind_count; k++) {
         const struct kv_prefix_kind *kind = &prefix->kinds[k];
         int64_t from = kind->window != NULL

@@ -36,6 +36,11 @@ static inline bool kv_extent_covers(const struct kv_extent *extent, uint32_t tab
     return extent->table <= table && table < (uint32_t)extent->table + extent->tables;
 }
 
+static inline bool kv_kind_is_states(const struct kv_prefix_kind *kind)
+{
+    return kind->window != NULL && kind->window->kind == SPEC_KV_STATE;
+}
+
 /* Of the engine's own queue; the other orders are a heap of extents. */
 static inline bool kv_prefix_has_queue(const struct kv_prefix *prefix)
 {

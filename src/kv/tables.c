@@ -33,6 +33,13 @@ static int64_t tables_of_window(const struct kv_pages *pages, const struct kv_wi
     return 0;
 }
 
+static enum kvsim_status too_many_windows(struct kvsim_error *err)
+{
+    base_fail(err, KVSIM_ERR_SCENARIO, "the model has more than %d different windows",
+              KV_WINDOWS_MAX);
+    return KVSIM_ERR_SCENARIO;
+}
+
 static enum kvsim_status add_window(const struct spec_kv_slot *slot, const struct kv_pages *pages,
                                     struct kv_tables *tables, struct kvsim_error *err)
 {
@@ -45,9 +52,7 @@ static enum kvsim_status add_window(const struct spec_kv_slot *slot, const struc
         }
     }
     if (tables->window_count == KV_WINDOWS_MAX) {
-        base_fail(err, KVSIM_ERR_SCENARIO, "the model has more than %d different windows",
-                  KV_WINDOWS_MAX);
-        return KVSIM_ERR_SCENARIO;
+        return too_many_windows(err);
     }
     struct kv_window *window = &tables->windows[tables->window_count++];
     *window = (struct kv_window){.kind = slot->kind, .tokens = slot->window_tokens};
@@ -101,6 +106,22 @@ enum kvsim_status kv_tables_make(const struct spec_kv_layout *layout, const stru
     }
     count_tables(pages, out);
     return status;
+}
+
+enum kvsim_status kv_tables_cache_states(struct kv_tables *tables, struct kvsim_error *err)
+{
+    enum { LAST_TOKEN_AND_NEXT = 2 };
+    base_require(tables->holds_states && !tables->caches_states);
+    if (tables->window_count == KV_WINDOWS_MAX) {
+        return too_many_windows(err);
+    }
+    int64_t count = tables->state_blocks - tables->spare_state_blocks;
+    tables->windows[tables->window_count++] =
+        (struct kv_window){SPEC_KV_STATE, LAST_TOKEN_AND_NEXT, count};
+    tables->growing_tables += count;
+    tables->state_blocks = tables->spare_state_blocks = 0;
+    tables->caches_states = true;
+    return KVSIM_OK;
 }
 
 void kv_tables_plain(const struct spec_kv_layout *layout, struct kv_tables *out)

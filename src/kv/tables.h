@@ -7,6 +7,9 @@
  * tables) its tokens stay in the blocks of the full layers and are out of the window. A state takes its blocks at admission.
  * With c tokens in the cache a sequence holds
  *   state_blocks + growing_tables * ceil(c / block_tokens) - sum over windows of table_count * dropped blocks.
+ * States that a prefix cache keeps (vLLM's align mode) are a window of two tokens: only the state behind the last token is
+ * needed, and a sequence can start behind a block whose state is there. A chunk takes the block in which it ends; those that it
+ * passes over are never there, and count as dropped.
  * Source: vLLM, vllm/v1/core/single_type_kv_cache_manager.py: remove_skipped_blocks, get_num_skipped_tokens and the
  * admission caps (docs/sources.md).
  */
@@ -34,6 +37,7 @@ struct kv_tables {
     int64_t full_tables;        /* of them without a window */
     int64_t state_blocks;       /* that a sequence holds from admission to its end */
     bool holds_states;          /* recurrent states lie in the pool */
+    bool caches_states;         /* as the last window; state_blocks is 0 then */
     int64_t spare_state_blocks; /* of state_blocks: promised to the next checkpoint */
     bool
         is_sparse; /* a prefix cache keeps of a sliding window what the beginnings that come again need, see kv/prefix.h */
@@ -44,6 +48,16 @@ struct kv_tables {
 /* The tables of a layout cut into `pages`; KVSIM_ERR_SCENARIO where windows are more or other than can be told apart. */
 enum kvsim_status kv_tables_make(const struct spec_kv_layout *layout, const struct kv_pages *pages,
                                  struct kv_tables *out, struct kvsim_error *err) KVSIM_MUST_CHECK;
+
+/* From now on a prefix cache keeps the states, which are the last window. Tables that hold states only. */
+enum kvsim_status kv_tables_cache_states(struct kv_tables *tables,
+                                         struct kvsim_error *err) KVSIM_MUST_CHECK;
+
+/* Tables of cached states, or 0. */
+static inline int64_t kv_tables_cached_states(const struct kv_tables *tables)
+{
+    return tables->caches_states ? tables->windows[tables->window_count - 1].table_count : 0;
+}
 
 /* One table, no window is looked at. */
 void kv_tables_plain(const struct spec_kv_layout *layout, struct kv_tables *out);

@@ -422,6 +422,13 @@ static const struct base_choice retention_choices[] = {
     {0},
 };
 
+static const struct base_choice caching_choices[] = {
+    {"none", SCENARIO_STATES_NONE, "a model with recurrent states has no prefix cache"},
+    {"asked", SCENARIO_STATES_ASKED, "it has one where enable_prefix_caching is stated"},
+    {"default", SCENARIO_STATES_DEFAULT, "it has one like other models"},
+    {0},
+};
+
 static const struct base_field switch_fields[] = {
     {.key = "scheduler_reserve_full_isl",
      .type = BASE_BOOL,
@@ -462,6 +469,12 @@ static const struct base_field switch_fields[] = {
      .choices = retention_choices,
      .def = "all",
      .help = "which blocks of windowed groups stay cached"},
+    {.key = "state_caching",
+     .type = BASE_CHOICE,
+     SWITCH(state_caching),
+     .choices = caching_choices,
+     .def = "none",
+     .help = "whether a prefix cache keeps recurrent states, at block borders"},
     {.key = "reserve_for_loads",
      .type = BASE_BOOL,
      SWITCH(reserve_for_loads),

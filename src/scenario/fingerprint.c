@@ -157,6 +157,8 @@ static void drop_idle(const struct scenario_load *load, struct conf_node *resolv
     struct conf_node *list = conf_get(engine, "switch");
     if (list != NULL && !scenario_retention_matters(load))
         scenario_drop(list, "window_retention");
+    if (list != NULL && !scenario_state_caching_matters(load))
+        scenario_drop(list, "state_caching");
     if (list != NULL && !scenario_tiers_exist(load))
         scenario_drop(list, "reserve_for_loads"); // transfers are behind a tier alone
     struct conf_node *offload = conf_get(engine, "kv_offload");

@@ -34,10 +34,13 @@ struct scenario_activation_opts {
     double base_bytes, per_batched_token_bytes;
 };
 
+/* engine.switch.state_caching */
+enum { SCENARIO_STATES_NONE, SCENARIO_STATES_ASKED, SCENARIO_STATES_DEFAULT };
+
 struct scenario_switch_opts {
     bool reserve_full_isl, preempted_budget_returned, count_every_lookup, reserve_for_loads,
         reject_over_length, static_batch;
-    int free_order, unchunked_misfit, priority_tie, window_retention;
+    int free_order, unchunked_misfit, priority_tie, window_retention, state_caching;
 };
 
 struct scenario_engine_opts {
@@ -223,6 +226,8 @@ bool scenario_pool_make(struct scenario_load *load);
 bool scenario_tables_make(struct scenario_load *load);
 /* Windowed layers have tables of their own in a prefix cache, so it matters which of their blocks it keeps. */
 bool scenario_retention_matters(const struct scenario_load *load);
+/* The model has recurrent states in the pool, so it matters whether a prefix cache keeps them. */
+bool scenario_state_caching_matters(const struct scenario_load *load);
 /* cost_part.c */
 bool scenario_cost_read(struct scenario_load *load);
 bool scenario_cost_resolve(struct scenario_load *load);

@@ -18,23 +18,78 @@ static bool gives_blocks_back(const struct kv_tables *tables)
     return false;
 }
 
-/* Which states a prefix cache would keep is not simulated. */
-static bool leave_states_out(struct scenario_load *load)
+/* ---- recurrent states ---- */
+
+bool scenario_state_caching_matters(const struct scenario_load *load)
 {
-    struct sched_options *sched = &load->scenario->config.sched;
-    const struct conf_node *stated = scenario_stated(load->engine, "enable_prefix_caching");
+    return load->scenario->config.tables.holds_states && load->opts.enable_prefix_caching;
+}
+
+static bool check_idle_state_caching(struct scenario_load *load)
+{
+    const struct conf_node *stated =
+        scenario_stated(conf_get(load->engine, "switch"), "state_caching");
+    if (stated == NULL || scenario_state_caching_matters(load))
+        return true;
+    return scenario_fail_hint(load->reader, stated, "engine.switch.state_caching",
+                              "unsupported-key",
+                              "it concerns models with recurrent states in the pool and a prefix "
+                              "cache",
+                              "'engine.switch.state_caching' has no effect");
+}
+
+/* The release has no such cache, or none unless asked. */
+static bool leave_states_out(struct scenario_load *load, const struct conf_node *stated)
+{
     if (stated != NULL)
-        return scenario_fail(load->reader, stated, "engine.enable_prefix_caching",
-                             "unsupported-key",
-                             "a prefix cache of recurrent states is not simulated by this version");
-    sched->enable_prefix_caching = false;
+        return scenario_fail_hint(
+            load->reader, stated, "engine.enable_prefix_caching", "unsupported-key",
+            "a later profile, or engine.switch.state_caching: default",
+            "%s has no prefix cache of recurrent states that is simulated", load->profile.name);
+    load->scenario->config.sched.enable_prefix_caching = false;
     scenario_param_derived(load->reader, "engine.enable_prefix_caching.used", "false", "",
-                           SPEC_ASSUMED, "a prefix cache of recurrent states is not simulated");
+                           SPEC_ASSUMED, "engine.switch.state_caching");
     scenario_caveat(load->reader, "prefix_caching_off",
-                    "the engine may keep a prefix cache of recurrent states; it is off here and no "
-                    "hit is counted");
+                    "%s keeps no prefix cache of a model with recurrent states%s; no hit is "
+                    "counted",
+                    load->profile.name,
+                    load->opts.switch_opts.state_caching == SCENARIO_STATES_NONE
+                        ? ""
+                        : " unless enable_prefix_caching is stated");
     return true;
 }
+
+/* Chunks of a prompt end where its states lie. */
+static bool cache_states(struct scenario_load *load)
+{
+    struct serve_config *config = &load->scenario->config;
+    struct kvsim_error err = {.status = KVSIM_OK};
+    if (!load->opts.enable_chunked_prefill)
+        return scenario_fail_hint(load->reader, conf_get(load->engine, "enable_chunked_prefill"),
+                                  "engine.enable_chunked_prefill", "conflict",
+                                  "leave it out, or set engine.enable_prefix_caching to false",
+                                  "a prefix cache of recurrent states needs chunked prefill: "
+                                  "states lie at block borders");
+    if (kv_tables_cache_states(&config->tables, &err) != KVSIM_OK)
+        return scenario_fail_error(load->reader, conf_get(load->root, "model"), "model", &err);
+    return true;
+}
+
+static bool resolve_states(struct scenario_load *load)
+{
+    const struct serve_config *config = &load->scenario->config;
+    const struct conf_node *stated = scenario_stated(load->engine, "enable_prefix_caching");
+    int mode = load->opts.switch_opts.state_caching;
+    if (!check_idle_state_caching(load))
+        return false;
+    if (!config->tables.holds_states || !config->sched.enable_prefix_caching)
+        return true;
+    bool is_on =
+        mode == SCENARIO_STATES_DEFAULT || (mode == SCENARIO_STATES_ASKED && stated != NULL);
+    return is_on ? cache_states(load) : leave_states_out(load, stated);
+}
+
+/* ---- windows ---- */
 
 /* Orders of eviction compare whole extents: with several tables they would not be the engine's, block by block. */
 static bool check_eviction(struct scenario_load *load)
@@ -63,8 +118,8 @@ static bool check_idle_retention(struct scenario_load *load)
         return true;
     return scenario_fail_hint(load->reader, stated, "engine.switch.window_retention",
                               "unsupported-key",
-                              "it concerns windowed layers with tables of their own and a prefix "
-                              "cache",
+                              "it concerns windowed layers with tables of their own, or recurrent "
+                              "states, and a prefix cache",
                               "'engine.switch.window_retention' has no effect");
 }
 
@@ -90,17 +145,12 @@ static void resolve_retention(struct scenario_load *load)
                                SPEC_ASSUMED, "as recorded of models whose layers are all alike");
 }
 
-static bool resolve_reuse(struct scenario_load *load, const struct kv_tables *tables)
+static bool resolve_reuse(struct scenario_load *load)
 {
-    bool is_cached = load->scenario->config.sched.enable_prefix_caching;
-    if (!scenario_retention_matters(load) && !check_idle_retention(load))
+    if (!resolve_states(load))
         return false;
-    if (!is_cached)
-        return true;
-    if (tables->holds_states)
-        return leave_states_out(load);
-    if (!gives_blocks_back(tables))
-        return true;
+    if (!scenario_retention_matters(load))
+        return check_idle_retention(load);
     resolve_retention(load);
     return check_eviction(load);
 }
@@ -145,5 +195,5 @@ bool scenario_tables_make(struct scenario_load *load)
         KVSIM_OK)
         return scenario_fail_error(load->reader, conf_get(load->root, "model"), "model", &err);
     use_block(load, &config->tables);
-    return resolve_reuse(load, &config->tables);
+    return resolve_reuse(load);
 }

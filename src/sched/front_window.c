@@ -142,6 +142,18 @@ static int64_t passed_blocks(const struct sched_front_windows *windows, size_t w
                : 0;
 }
 
+static bool is_state(const struct sched_front_windows *windows, size_t w)
+{
+    return windows->tables->windows[w].kind == SPEC_KV_STATE;
+}
+
+// Blocks of one table that a member with `tokens` in the cache has given back.
+static int64_t dropped_blocks(const struct sched_front_windows *windows,
+                              const struct sched_seq *seq, size_t w, int64_t tokens)
+{
+    return passed_blocks(windows, w, tokens - 1) - (is_state(windows, w) ? seq->kept_blocks : 0);
+}
+
 static int64_t cost_tokens(const struct kv_window *window, int64_t tokens)
 {
     return kv_window_visible_tokens(window, tokens, 1);
@@ -209,6 +221,13 @@ bool sched_window_can_join(const struct sched_front *front, const struct sched_s
                        (in_flight && seq->prior_tokens == 1 && seq->prior_step + 1 == number));
     for (size_t w = 0; w < windows->tables->window_count; w++) {
         bool sees_all = seq->computed <= windows->tables->windows[w].tokens;
+        if (is_state(windows, w)) {
+            // What is held below the last state for now stays until the end.
+            if (!one_by_one && !(sees_all && seq->windows[w].dropped_blocks == 0)) {
+                return false;
+            }
+            continue;
+        }
         bool is_settled = one_by_one && seq->windows[w].dropped_blocks ==
                                             passed_blocks(windows, w, seq->computed - 1);
         if (!sees_all && !is_settled) {
@@ -231,13 +250,14 @@ static void count_growth(struct sched_front_windows *windows, size_t w, struct s
     }
 }
 
-static void count_tokens(struct sched_front_windows *windows, size_t w, int64_t tokens,
+static void count_tokens(struct sched_front_windows *windows, size_t w, const struct sched_seq *seq,
                          int64_t sign)
 {
+    int64_t tokens = seq->computed;
     struct sched_front_window *at = &windows->at[w];
     at->cost_tokens += sign * cost_tokens(&windows->tables->windows[w], tokens);
     at->visible_tokens += sign * visible_tokens(windows, w, tokens);
-    at->dropped_blocks += sign * passed_blocks(windows, w, tokens - 1);
+    at->dropped_blocks += sign * dropped_blocks(windows, seq, w, tokens);
 }
 
 void sched_front_windows_join(struct sched_front *front, struct sched_seq *seq)
@@ -247,7 +267,10 @@ void sched_front_windows_join(struct sched_front *front, struct sched_seq *seq)
         struct sched_seq_window *own = &seq->windows[w];
         int64_t steps;
         own->phase = next_phase(windows, w, seq->computed, &steps);
-        count_tokens(windows, w, seq->computed, 1);
+        if (is_state(windows, w)) {
+            seq->kept_blocks = passed_blocks(windows, w, seq->computed - 1) - own->dropped_blocks;
+        }
+        count_tokens(windows, w, seq, 1);
         count_growth(windows, w, seq, 1);
         if (own->phase != SCHED_WINDOW_FULL) {
             own->event_step = front->step + (uint64_t)steps;
@@ -264,9 +287,9 @@ void sched_front_windows_leave(struct sched_front *front, struct sched_seq *seq)
         if (own->phase != SCHED_WINDOW_FULL) {
             event_remove(windows, own->heap_index);
         }
-        count_tokens(windows, w, seq->computed, -1);
+        count_tokens(windows, w, seq, -1);
         count_growth(windows, w, seq, -1);
-        own->dropped_blocks = passed_blocks(windows, w, seq->computed - 1);
+        own->dropped_blocks = dropped_blocks(windows, seq, w, seq->computed);
     }
 }
 
@@ -399,7 +422,7 @@ int64_t sched_front_windows_dropped_of(const struct sched_front *front, const st
     const struct sched_front_windows *windows = &front->windows;
     int64_t all = 0;
     for (size_t w = 0; w < windows->tables->window_count; w++) {
-        all += passed_blocks(windows, w, tokens_now(front, seq) - 1) *
+        all += dropped_blocks(windows, seq, w, tokens_now(front, seq)) *
                windows->tables->windows[w].table_count;
     }
     return all;

@@ -109,6 +109,17 @@ static inline bool sched_has_windows(const struct sched *sched)
 {
     return sched->pool->tables.window_count > 0;
 }
+/* Where cached states have to lie at block borders (states.c): tokens of a chunk of a sequence that starts at `start`. */
+int64_t sched_cut_at_border(const struct sched *sched, const struct sched_seq *seq, int64_t start,
+                            int64_t tokens);
+/* A sequence outside the front gets blocks for its tokens up to `end`: one for the state there. */
+void sched_take_states(struct sched *sched, struct sched_seq *seq, int64_t end);
+/* States before the last of `processed` tokens come back. */
+void sched_drop_states(struct sched *sched, struct sched_seq *seq, int64_t processed);
+/* kv_prefix.new_state */
+int64_t sched_new_state(void *context, const struct kv_prefix_seq *cache);
+struct sched_seq *sched_seq_of_cache(const struct kv_prefix_seq *cache);
+
 /* At the start of a running sequence's allocation, even if that then fails: what no query sees any more comes back. */
 void sched_drop_out_of_window(struct sched *sched, const struct sched_plan *plan,
                               struct sched_seq *seq);

@@ -127,7 +127,14 @@ struct sched_seq {
     int64_t computed_total, recomputed_total;
     uint32_t preemptions;
     struct sched_seq_window windows[KV_WINDOWS_MAX];
-    uint64_t prior_step; /* with a window: the plan before that one, and its tokens */
+    int64_t kept_blocks; /* cached states that stay until the end, of one table */
+    int64_t
+        last_state_end; /* where the block ends that holds the state before the newest one; 0 = none */
+    bool has_all_states; /* those to its end are laid out */
+    int64_t
+        junction_tokens; /* hits would have reached there in the first kind of tables, but not in all; 0 = they did */
+    int64_t hashed_before; /* the plan that last scheduled it */
+    uint64_t prior_step;   /* with a window: the plan before that one, and its tokens */
     int64_t prior_tokens;
     uint64_t
         scheduled_step; /* the plan that last scheduled it outside the front, and with how many tokens */

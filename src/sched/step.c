@@ -48,6 +48,7 @@ void sched_init(struct sched *sched, const struct sched_ops *ops,
     base_i128 blocks = (base_i128)options->watermark.num * pool->total_blocks;
     if (pool->prefix != NULL) {
         pool->prefix->hashed_blocks = sched_hashed_blocks;
+        pool->prefix->new_state = sched_new_state;
         pool->prefix->context = sched;
     }
     if (sched_has_tier(sched)) {
@@ -98,7 +99,7 @@ void sched_enqueue_as_asked(struct sched *sched, struct sched_seq *seq)
 
 /* ---- small steps on one sequence ---- */
 
-static struct sched_seq *seq_of_cache(const struct kv_prefix_seq *cache)
+struct sched_seq *sched_seq_of_cache(const struct kv_prefix_seq *cache)
 {
     return (struct sched_seq *)(void *)((char *)(uintptr_t)cache -
                                         offsetof(struct sched_seq, cache));
@@ -120,7 +121,7 @@ int64_t sched_front_hashed_tokens(const struct sched *sched, const struct sched_
 int64_t sched_hashed_blocks(void *context, const struct kv_prefix_seq *cache)
 {
     const struct sched *sched = context;
-    const struct sched_seq *seq = seq_of_cache(cache);
+    const struct sched_seq *seq = sched_seq_of_cache(cache);
     int64_t tokens = seq->state == SCHED_FRONT ? sched_front_hashed_tokens(sched, seq, true)
                                                : seq->hashed_tokens;
     return tokens / sched->pool->block_tokens;
@@ -144,9 +145,10 @@ int64_t sched_blocks_missing(const struct sched *sched, const struct sched_seq *
         return 0;
     }
     int64_t computed = sched_seq_computed(sched, seq);
-    return (kv_reserve_held_blocks(sched->pool, computed + tokens) -
-            kv_reserve_held_blocks(sched->pool, computed)) *
-           sched->pool->tables.growing_tables;
+    int64_t blocks = kv_reserve_held_blocks(sched->pool, computed + tokens) -
+                     kv_reserve_held_blocks(sched->pool, computed);
+    int64_t states = kv_tables_cached_states(&sched->pool->tables);
+    return blocks * (sched->pool->tables.growing_tables - states) + (blocks > 0 ? states : 0);
 }
 
 int64_t sched_front_blocks(const struct sched *sched)
@@ -292,6 +294,8 @@ static void free_running(struct sched *sched, struct sched_seq *seq, int64_t has
     for (size_t w = 0; w < KV_WINDOWS_MAX; w++) {
         seq->windows[w].dropped_blocks = 0;
     }
+    seq->last_state_end = seq->kept_blocks = 0;
+    seq->has_all_states = false;
     sched_list_remove(&sched->running, seq);
 }
 
@@ -410,6 +414,8 @@ void sched_schedule_loose(struct sched *sched, struct sched_plan *plan, struct s
     sched_add_to_shape(sched, &plan->shape, seq, tokens, emits);
     plan->copied_tokens += sched_regrown_tokens(sched, seq->computed, tokens);
     int64_t end = seq->computed + tokens;
+    sched_take_states(sched, seq, end);
+    seq->hashed_before = seq->hashed_tokens;
     seq->undo_high_water = seq->high_water;
     seq->undo_recomputed = seq->recomputed_total;
     int64_t again = (seq->high_water < end ? seq->high_water : end) - seq->computed;

@@ -19,6 +19,13 @@ static int64_t wanted_tokens(const struct sched *sched, const struct sched_seq *
     return threshold > 0 && wanted > threshold ? threshold : wanted;
 }
 
+// What of it a step gives that has `budget` left; 0: nothing, it sits out.
+static int64_t chunk_tokens(const struct sched *sched, const struct sched_seq *seq, int64_t budget)
+{
+    int64_t wanted = wanted_tokens(sched, seq);
+    return sched_cut_at_border(sched, seq, seq->computed, wanted < budget ? wanted : budget);
+}
+
 // Room for what walking one by one must remember.
 struct walk {
     int64_t budget;
@@ -68,8 +75,7 @@ static bool schedule_running_at_once(struct sched *sched, struct sched_plan *pla
     }
     int64_t left = budget;
     for (size_t i = 0; i < sched->loose.count; i++) {
-        int64_t tokens = wanted_tokens(sched, sched->loose.at[i]);
-        tokens = tokens < left ? tokens : left;
+        int64_t tokens = chunk_tokens(sched, sched->loose.at[i], left);
         need += sched_blocks_missing(sched, sched->loose.at[i], tokens);
         left -= tokens;
     }
@@ -78,8 +84,10 @@ static bool schedule_running_at_once(struct sched *sched, struct sched_plan *pla
     }
     sched_begin_front_step(sched, false);
     for (size_t i = 0; i < sched->loose.count && budget > 0; i++) {
-        int64_t tokens = wanted_tokens(sched, sched->loose.at[i]);
-        tokens = tokens < budget ? tokens : budget;
+        int64_t tokens = chunk_tokens(sched, sched->loose.at[i], budget);
+        if (tokens == 0) {
+            continue;
+        }
         sched_drop_due(sched, sched->loose.at[i]->place);
         sched_drop_out_of_window(sched, plan, sched->loose.at[i]);
         sched_schedule_loose(sched, plan, sched->loose.at[i], tokens);
@@ -198,8 +206,10 @@ static void schedule_running_one_by_one(struct sched *sched, struct sched_plan *
             continue;
         }
         bool in_front = seq->state == SCHED_FRONT;
-        int64_t tokens = in_front ? 1 : wanted_tokens(sched, seq);
-        tokens = tokens < walk->budget ? tokens : walk->budget;
+        int64_t tokens = in_front ? 1 : chunk_tokens(sched, seq, walk->budget);
+        if (tokens == 0) {
+            continue;
+        }
         drop_out_of_window(sched, plan, seq);
         int64_t blocks = sched_blocks_missing(sched, seq, tokens);
         if (!take_or_preempt(sched, plan, seq, blocks, walk, &next)) {
@@ -254,6 +264,9 @@ static int64_t needed_blocks(const struct sched *sched, int64_t tokens, int64_t 
         // A windowed sequence never holds more than its window, the steps in flight and a partial block at either end.
         bool is_capped = caps != NULL && caps[w] < table_blocks;
         int64_t blocks = is_capped ? caps[w] : table_blocks;
+        if (tables->windows[w].kind == SPEC_KV_STATE) {
+            blocks = table_blocks > hits ? hits + 1 : hits; // the one that the chunk ends in
+        }
         needed += (blocks > hits ? blocks - hits : 0) * tables->windows[w].table_count;
     }
     return needed;
@@ -285,7 +298,7 @@ static int64_t look_up(struct sched *sched, struct sched_seq *seq)
 {
     sched->hits.count = 0;
     sched->hits.blocks = sched->hits.idle_blocks = sched->hits.junction_blocks = 0;
-    sched->hits.next_is_pending = false;
+    sched->hits.next_is_pending = sched->hits.is_new_state = false;
     if (sched->pool->radix != NULL) {
         sched_tree_look_up(sched, seq);
     } else if (sched->pool->prefix != NULL) {
@@ -293,6 +306,7 @@ static int64_t look_up(struct sched *sched, struct sched_seq *seq)
                          (sched_seq_known_tokens(seq) - 1) / sched->pool->block_tokens,
                          &sched->hits);
     }
+    seq->junction_tokens = sched->hits.junction_blocks * sched->pool->block_tokens;
     if (kv_paged_has_cache(sched->pool) && sched->options->count_every_lookup) {
         sched->lookup_tokens += sched_seq_known_tokens(seq);
     }
@@ -387,8 +401,13 @@ static enum sched_wait try_head(struct sched *sched, struct sched_plan *plan, st
         base_vec_push(&sched->skipped, seq);
         return SCHED_WAIT_NONE;
     }
-    tokens = tokens < *budget ? tokens : *budget;
-    if (!prompt_fits(sched, seq, hit_tokens + tokens, 0, 0)) {
+    tokens = sched_cut_at_border(sched, seq, hit_tokens, tokens < *budget ? tokens : *budget);
+    if (tokens == 0) {
+        sched->head_was_looked_up = true;
+        return SCHED_WAIT_BUDGET;
+    }
+    // A state that this very step computes cannot be started from in it.
+    if (sched->hits.is_new_state || !prompt_fits(sched, seq, hit_tokens + tokens, 0, 0)) {
         sched->head_was_looked_up = true;
         return SCHED_WAIT_KV_POOL;
     }
@@ -585,6 +604,9 @@ static enum sched_wait admit_from_queue(struct sched *sched, struct sched_plan *
 static void plan_next(struct sched *sched, struct sched_plan *plan)
 {
     sched_begin_plan(sched, plan);
+    if (sched->pool->prefix != NULL) {
+        sched->pool->prefix->turn++;
+    }
     struct walk walk = {.budget = sched->options->max_num_batched_tokens};
     if (sched->to_enter.count > 0) {
         sched_tree_enter(sched);

@@ -27,7 +27,11 @@ static void give_back(struct sched *sched, struct sched_seq *seq, size_t w, int6
         kv_paged_give(sched->pool, blocks * window_at(sched, w)->table_count);
         return;
     }
-    kv_prefix_drop(prefix, &seq->cache, window_at(sched, w), passed);
+    if (window_at(sched, w)->kind == SPEC_KV_STATE) {
+        kv_prefix_drop_states(prefix, &seq->cache, passed, -1);
+    } else {
+        kv_prefix_drop(prefix, &seq->cache, window_at(sched, w), passed);
+    }
     sched->pool->free_blocks = kv_prefix_free_blocks(prefix);
 }
 
@@ -48,6 +52,10 @@ void sched_drop_out_of_window(struct sched *sched, const struct sched_plan *plan
     begin_release(sched);
     for (size_t w = 0; w < window_count(sched); w++) {
         const struct kv_window *window = window_at(sched, w);
+        if (window->kind == SPEC_KV_STATE) {
+            sched_drop_states(sched, seq, processed);
+            continue;
+        }
         int64_t passed = window->table_count > 0 && processed > 0
                              ? kv_window_passed_blocks(window, processed, sched->pool->block_tokens)
                              : 0;

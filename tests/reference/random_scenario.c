@@ -93,7 +93,7 @@ static void draw_tables(const struct draft *draft, struct ref_engine *engine)
     int64_t windows[3] = {0};
     engine->sliding_window = 0;
     for (int64_t k = 0; k < kinds; k++) {
-        const bool any = k > 0 || one_in(state, 4);
+        const bool any = k > 0 || (one_in(state, 4) && !has(draft, RANDOM_STATES));
         struct ref_table table = {.kind = REF_TABLE_FULL};
         if (any) {
             table.kind = one_in(state, 3) ? REF_TABLE_CHUNKED : REF_TABLE_SLIDING;
@@ -104,6 +104,9 @@ static void draw_tables(const struct draft *draft, struct ref_engine *engine)
             windows[k] = table.window;
         }
         if (k == 2 && !has(draft, RANDOM_CACHE) && one_in(state, 2)) {
+            table = (struct ref_table){.kind = REF_TABLE_STATE};
+        }
+        if (k == kinds - 1 && has(draft, RANDOM_STATES)) {
             table = (struct ref_table){.kind = REF_TABLE_STATE};
         }
         const int64_t count = draw(state, 1, 2);
@@ -137,6 +140,7 @@ static void draw_engine(const struct draft *draft)
         draw_tables(draft, engine);
     }
     engine->is_sparse = has(draft, RANDOM_SPARSE);
+    engine->caches_states = has(draft, RANDOM_STATES);
     if (has(draft, RANDOM_WATERMARK)) {
         engine->watermark_num = draw(state, 1, 40);
         engine->watermark_den = 100;

@@ -43,6 +43,8 @@ enum random_feature {
     RANDOM_SPARSE =
         1u << 24, /* beside RANDOM_CACHE and windows: only some blocks of them are hashed */
     RANDOM_SLOTS = 1u << 25, /* llama.cpp: slots of their own or shared cells; passes, windows */
+    RANDOM_STATES =
+        1u << 26, /* beside RANDOM_CACHE and RANDOM_TABLES: tables of states that are cached */
     RANDOM_TABLES =
         1u << 20 /* several block tables: full, windows, chunks; without a cache also states and
                                 windows that the engine ignores */

@@ -179,6 +179,9 @@ struct ref_engine {
      * or behind the longest beginning that any kind of table had when the request was looked up, if not all had it, is
      * hashed. */
     bool is_sparse;
+    /* With a prefix cache, tables of states: the state at the end of a step's chunk lies in the block in which the chunk ends,
+     * and is hashed where that is full. Chunks of a prompt end at block borders, see ref_turn.c. */
+    bool caches_states;
     int64_t watermark_num; /* share of num_blocks kept free at admission, with watermark_den */
     int64_t watermark_den; /* 0 = no watermark */
     bool enable_chunked_prefill;

@@ -194,6 +194,7 @@ struct ref_request {
     int64_t hashed_blocks;                  /* leading blocks that are hashed, or null */
     struct ref_list blocks[REF_TABLES_MAX]; /* by table; a state has its one block */
     struct ref_list links; /* hash chain of the full blocks, as far as it was asked for */
+    int64_t last_state[REF_TABLES_MAX]; /* place of the state before the newest one, or -1 */
     int64_t
         junction; /* tokens that some tables had at the last look-up, and others not; 0 = none */
     enum ref_load load;    /* LOADED: holds what was loaded and waits to be admitted */
@@ -250,8 +251,9 @@ struct ref_state {
         aside; /* waiting too: loading, loaded or put off by the tier; fcfs: before all others */
     struct ref_batch in_flight[2]; /* oldest first */
     int64_t in_flight_count;
-    bool waits_for_oldest;     /* the last turn was empty with a batch in flight */
-    struct ref_list preempted; /* since the last row */
+    bool waits_for_oldest;      /* the last turn was empty with a batch in flight */
+    struct ref_list preempted;  /* since the last row */
+    struct ref_list new_states; /* links of the states that the turn under way has hashed */
     ref_i128 now, last_end;
     int64_t arrivals, postings;
     int64_t step_room;         /* rows that there is memory for */
@@ -290,6 +292,9 @@ void ref_waiting_put(struct ref_state *state, struct ref_request *request, bool 
 
 /* Makes sure that the chain of the first `count` full blocks is known. */
 void ref_request_chain(struct ref_state *state, struct ref_request *request, int64_t count);
+
+/* Does a table keep states that a prefix cache finds? */
+bool ref_caches_states(const struct ref_state *state, int64_t t);
 
 /* Hashes the full blocks of the first `tokens` tokens that are not hashed yet. */
 void ref_request_hash(struct ref_state *state, struct ref_request *request, int64_t tokens);

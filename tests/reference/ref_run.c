@@ -644,6 +644,9 @@ static void begin(struct ref_state *state, const struct ref_input *input, struct
         request->index = i;
         request->slot = REF_NO_SLOT;
         request->in = &input->requests[i];
+        for (int64_t t = 0; t < REF_TABLES_MAX; t++) {
+            request->last_state[t] = -1;
+        }
         request->out = &output->requests[i];
         *request->out = (struct ref_request_out){.arrival_ns = REF_NEVER,
                                                  .first_scheduled_ns = REF_NEVER,
@@ -701,6 +704,7 @@ static void end(struct ref_state *state)
     ref_list_free(&state->running);
     ref_list_free(&state->waiting);
     ref_list_free(&state->aside);
+    ref_list_free(&state->new_states);
     ref_tier_release(state);
     ref_list_free(&state->preempted);
     ref_pool_release(&state->pool);

@@ -114,16 +114,23 @@ void ref_request_chain(struct ref_state *state, struct ref_request *request, int
     free(tokens);
 }
 
+bool ref_caches_states(const struct ref_state *state, int64_t t)
+{
+    return state->engine->caches_states && state->engine->enable_prefix_caching &&
+           state->tables[t].kind == REF_TABLE_STATE;
+}
+
 /* Does a block of a table keep its content when it is given back? */
 static bool is_retained(const struct ref_state *state, const struct ref_request *request, int64_t t,
                         int64_t block)
 {
     const struct ref_table *table = &state->tables[t];
-    if (!state->engine->is_sparse || table->kind != REF_TABLE_SLIDING) {
+    const bool is_state = table->kind == REF_TABLE_STATE;
+    if (!state->engine->is_sparse || (table->kind != REF_TABLE_SLIDING && !is_state)) {
         return true;
     }
     const int64_t size = state->pool.block_size;
-    const int64_t needed = ref_ceil_div(table->window - 1, size);
+    const int64_t needed = is_state ? 1 : ref_ceil_div(table->window - 1, size);
     const int64_t replay = (request->in->prompt_tokens - 1) / size;
     const int64_t junction = request->junction / size;
     return (block < replay && block >= replay - needed) ||
@@ -142,12 +149,16 @@ void ref_request_hash(struct ref_state *state, struct ref_request *request, int6
     const int64_t full = tokens / state->pool.block_size;
     ref_request_chain(state, request, full);
     for (int64_t t = 0; t < state->table_count; t++) {
-        const int64_t kept = state->tables[t].kind == REF_TABLE_STATE ? 0 : full;
+        const bool is_state = state->tables[t].kind == REF_TABLE_STATE;
+        const int64_t kept = is_state && !ref_caches_states(state, t) ? 0 : full;
         for (int64_t i = request->hashed_blocks; i < kept; i++) {
             const int64_t block = request->blocks[t].at[i];
             if (block != REF_NO_BLOCK && is_retained(state, request, t, i)) {
                 ref_pool_hash(&state->pool, block, t, request->links.at[i], i,
                               request->in->priority);
+                if (is_state) {
+                    ref_list_push(&state->new_states, request->links.at[i]);
+                }
             }
         }
     }
@@ -183,6 +194,9 @@ void ref_request_release(struct ref_state *state, struct ref_request *request, b
         }
     }
     request->hashed_blocks = 0;
+    for (int64_t t = 0; t < REF_TABLES_MAX; t++) {
+        request->last_state[t] = -1;
+    }
 }
 
 int64_t ref_engine_tables(const struct ref_engine *engine, struct ref_table tables[REF_TABLES_MAX])
@@ -222,6 +236,9 @@ static void ledger_add_table(const struct ref_state *state, int64_t t,
     const int64_t size = state->pool.block_size;
     if (state->tables[t].kind == REF_TABLE_STATE) {
         lines[REF_LOWER_BOUND] += size; // a state as large as a block
+        for (int64_t i = 0; i + 1 < blocks->count && ref_caches_states(state, t); i++) {
+            lines[REF_OUT_OF_WINDOW] += blocks->at[i] != REF_NO_BLOCK ? size : 0;
+        }
         return;
     }
     if (request->load == REF_LOADING) {

@@ -49,12 +49,46 @@ static int64_t cap_chunk(const struct ref_engine *engine, int64_t tokens)
     return threshold > 0 ? min64(tokens, threshold) : tokens;
 }
 
+/*
+ * Where a chunk of `tokens` from `start` on is to end so that states lie at block borders: a chunk that does not reach the end
+ * of what is known ends at one (or nowhere), unless no step is wide enough for a block; one that begins inside a block ends with
+ * it; and none passes over the last border, or over the junction of a text that others have.
+ */
+static int64_t end_at_border(const struct ref_engine *engine, const struct ref_request *request,
+                             int64_t start, int64_t tokens)
+{
+    const int64_t size = engine->block_size, known = ref_request_tokens(request);
+    const int64_t prefill_end = max64(request->in->prompt_tokens, known - 1);
+    if (!engine->caches_states || !engine->enable_prefix_caching || start >= prefill_end) {
+        return tokens;
+    }
+    int64_t end = start + tokens;
+    if (end < prefill_end) {
+        const int64_t widest = cap_chunk(engine, engine->max_num_batched_tokens);
+        const int64_t aligned = end - end % size;
+        end = aligned > start || size <= widest ? aligned : end;
+    }
+    const int64_t stops[] = {start % size != 0 ? (start / size + 1) * size : 0,
+                             known - known % size,
+                             start < request->junction && request->junction < end
+                                 ? start + (request->junction - start) / size * size
+                                 : 0};
+    int64_t least = end;
+    for (int i = 0; i < 3; i++) {
+        least = stops[i] > start && stops[i] < least ? stops[i] : least;
+    }
+    return max64(least - start, 0);
+}
+
 /* ---- windows ---- */
 
 /* Leading blocks of a table that no token from position `computed` on can see. */
 static int64_t blocks_out_of_window(const struct ref_engine *engine, const struct ref_table *table,
                                     int64_t computed)
 {
+    if (table->kind == REF_TABLE_STATE && engine->caches_states) {
+        return computed > 0 ? (computed - 1) / engine->block_size : 0;
+    }
     if (table->keeps_all) {
         return 0;
     }
@@ -79,6 +113,14 @@ static void drop_out_of_window(struct ref_state *state, struct ref_request *requ
             ref_pool_drop(&state->pool, blocks->at[i]);
             blocks->at[i] = REF_NO_BLOCK;
         }
+        // States of a prompt have gaps between them: the one before the newest is remembered by its place.
+        const int64_t last = request->last_state[t];
+        if (ref_caches_states(state, t) && last >= 0 &&
+            last < ref_ceil_div(processed, state->engine->block_size) - 1 &&
+            blocks->at[last] != REF_NO_BLOCK) {
+            ref_pool_drop(&state->pool, blocks->at[last]);
+            blocks->at[last] = REF_NO_BLOCK;
+        }
     }
 }
 
@@ -101,7 +143,8 @@ int64_t ref_admission_cap(const struct ref_engine *engine, const struct ref_tabl
 static int64_t table_blocks(const struct ref_engine *engine, const struct ref_table *table,
                             int64_t tokens)
 {
-    return table->kind == REF_TABLE_STATE ? 1 : ref_ceil_div(tokens, engine->block_size);
+    const bool is_one = table->kind == REF_TABLE_STATE && !engine->caches_states;
+    return is_one ? 1 : ref_ceil_div(tokens, engine->block_size);
 }
 
 int64_t ref_longest_blocks(const struct ref_engine *engine)
@@ -110,6 +153,10 @@ int64_t ref_longest_blocks(const struct ref_engine *engine)
     const int64_t count = ref_engine_tables(engine, tables);
     int64_t blocks = 0;
     for (int64_t t = 0; t < count; t++) {
+        if (tables[t].kind == REF_TABLE_STATE) {
+            blocks += engine->caches_states ? 2 : 1;
+            continue;
+        }
         const int64_t cap = ref_admission_cap(engine, &tables[t]);
         // A window is counted with its cap, however short the longest request is.
         blocks += cap < INT64_MAX ? cap : table_blocks(engine, &tables[t], engine->max_model_len);
@@ -130,22 +177,37 @@ int64_t ref_take_block(struct ref_state *state)
     return block;
 }
 
+/* A table of states takes one block, for the state behind the last token; the places before it stay empty. */
+static void fill_table(struct ref_state *state, struct ref_request *request, int64_t t,
+                       int64_t wanted)
+{
+    struct ref_list *blocks = &request->blocks[t];
+    if (ref_caches_states(state, t) && blocks->count < wanted) {
+        request->last_state[t] = blocks->count - 1;
+        while (blocks->count < wanted - 1) {
+            ref_list_push(blocks, REF_NO_BLOCK);
+        }
+    }
+    while (blocks->count < wanted) {
+        ref_list_push(blocks, ref_take_block(state));
+    }
+}
+
 static bool grow(struct ref_state *state, struct ref_request *request, int64_t tokens)
 {
     drop_out_of_window(state, request);
     const int64_t upto = min64(request->computed + tokens, state->engine->max_model_len);
     int64_t need = 0;
     for (int64_t t = 0; t < state->table_count; t++) {
-        need += table_blocks(state->engine, &state->tables[t], upto) - request->blocks[t].count;
+        const int64_t more =
+            table_blocks(state->engine, &state->tables[t], upto) - request->blocks[t].count;
+        need += ref_caches_states(state, t) ? min64(more, 1) : more;
     }
     if (need > ref_free_blocks(state)) {
         return false;
     }
     for (int64_t t = 0; t < state->table_count; t++) {
-        const int64_t wanted = table_blocks(state->engine, &state->tables[t], upto);
-        while (request->blocks[t].count < wanted) {
-            ref_list_push(&request->blocks[t], ref_take_block(state));
-        }
+        fill_table(state, request, t, table_blocks(state->engine, &state->tables[t], upto));
     }
     ref_request_hash(state, request,
                      min64(request->computed + tokens, ref_request_tokens(request)));
@@ -203,7 +265,8 @@ static int64_t running_want(const struct ref_state *state, const struct ref_turn
     }
     int64_t want = ref_request_tokens(request) + request->placeholders - request->computed;
     want = min64(cap_chunk(state->engine, want), turn->budget);
-    return max64(min64(want, state->engine->max_model_len - 1 - request->computed), 0);
+    want = max64(min64(want, state->engine->max_model_len - 1 - request->computed), 0);
+    return want > 0 ? end_at_border(state->engine, request, request->computed, want) : 0;
 }
 
 /* Throws requests out until `request` has its blocks. False if it was thrown out itself. */
@@ -308,6 +371,12 @@ static int64_t lookup_table(const struct ref_state *state, const struct ref_requ
     if (state->tables[t].kind == REF_TABLE_CHUNKED && !state->tables[t].keeps_all) {
         return lookup_chunk(state, request, t, most);
     }
+    if (state->tables[t].kind == REF_TABLE_STATE) {
+        while (most > 0 && !is_cached(state, request, t, most - 1)) {
+            most--; // any state will do, the last one is the best
+        }
+        return most;
+    }
     return lookup_full(state, request, t, most);
 }
 
@@ -350,6 +419,7 @@ static int64_t admission_need(const struct ref_state *state, const struct ref_re
     const int64_t out =
         blocks_out_of_window(state->engine, &state->tables[t], hits * state->engine->block_size);
     int64_t need = max64(required - max64(out, hits), 0);
+    need = ref_caches_states(state, t) ? min64(need, 1) : need;
     if (state->engine->is_radix) {
         return need + request->found_idle;
     }
@@ -430,6 +500,10 @@ static bool can_admit(const struct ref_state *state, const struct ref_turn *turn
     if (offer->loaded_tokens > 0 && !engine->tier.is_sync && engine->tier.reserves_for_prefills) {
         usable -= prefills_need(state, turn);
     }
+    if (engine->caches_states && offer->hits > 0 &&
+        ref_list_find(&state->new_states, request->links.at[offer->hits - 1]) >= 0) {
+        return false; // this very step computes the state that it would start from
+    }
     if (engine->scheduler_reserve_full_isl) {
         const int64_t whole = min64(ref_request_tokens(request), engine->max_model_len);
         if (needed_for(state, request, offer->hits, whole, true) > usable) {
@@ -460,10 +534,7 @@ static void take_blocks(struct ref_state *state, struct ref_request *request,
         }
     }
     for (int64_t t = 0; t < state->table_count; t++) {
-        const int64_t wanted = table_blocks(state->engine, &state->tables[t], offer->end);
-        while (request->blocks[t].count < wanted) {
-            ref_list_push(&request->blocks[t], ref_take_block(state));
-        }
+        fill_table(state, request, t, table_blocks(state->engine, &state->tables[t], offer->end));
     }
     request->hashed_blocks = max64(request->hashed_blocks, offer->hits);
 }
@@ -518,7 +589,10 @@ static enum admission admit(struct ref_state *state, struct ref_turn *turn,
     if (!engine->enable_chunked_prefill && chunk > turn->budget) {
         return engine->unchunked_misfit == REF_MISFIT_SKIP ? TRY_NEXT : STOP;
     }
-    chunk = min64(chunk, turn->budget);
+    chunk = end_at_border(engine, request, from, min64(chunk, turn->budget));
+    if (chunk == 0) {
+        return STOP;
+    }
     offer->end = from + chunk;
     if (!can_admit(state, turn, request, offer)) {
         return STOP;
@@ -663,6 +737,7 @@ void ref_turn_decide(struct ref_state *state, struct ref_turn *turn)
         return;
     }
     *turn = (struct ref_turn){.budget = state->engine->max_num_batched_tokens};
+    state->new_states.count = 0;
     if (state->engine->is_radix) {
         ref_tree_enter_all(state);
     }

@@ -186,6 +186,7 @@ static void fill_tables(const struct ref_engine *engine, struct serve_config *ou
     *to = (struct kv_tables){.block_tokens = engine->block_size,
                              .block_bytes = engine->block_size,
                              .is_sparse = engine->is_sparse};
+    struct kvsim_error err = {.status = KVSIM_OK};
     for (int64_t t = 0; t < count; t++) {
         struct spec_kv_slot *slot = slot_of(layout, &tables[t]);
         slot->layer_count++;
@@ -207,6 +208,9 @@ static void fill_tables(const struct ref_engine *engine, struct serve_config *ou
                 (struct kv_window){.kind = slot->kind, .tokens = tables[t].window};
         }
         to->windows[kv_tables_window_of(to, slot)].table_count += tables[t].keeps_all ? 0 : 1;
+    }
+    if (engine->caches_states && to->holds_states && kv_tables_cache_states(to, &err) != KVSIM_OK) {
+        abort();
     }
 }
 
@@ -636,10 +640,19 @@ static void compare_tables(struct diff *diff, const struct ref_input *input,
     struct kv_paged pool;
     fill_config(input, &cost, &config);
     serve_config_pool(&config, &pool);
-    base_i128 beyond = 0;
+    base_i128 beyond = 0, table_blocks = whole->used_blocks + whole->shared_blocks;
+    for (size_t w = 0; w < pool.tables.window_count; w++) {
+        table_blocks += whole->dropped_blocks[w] * pool.tables.windows[w].table_count;
+    }
+    table_blocks /= pool.tables.growing_tables;
     for (size_t i = 0; i < config.layout.group_count; i++) {
         const struct spec_kv_slot *slot = &config.layout.groups[i];
         size_t w = kv_tables_window_of(&pool.tables, slot);
+        if (slot->kind == SPEC_KV_STATE && pool.tables.caches_states) {
+            beyond += (table_blocks - whole->dropped_blocks[pool.tables.window_count - 1] -
+                       whole->running) *
+                      (int64_t)slot->sequence_bytes;
+        }
         if (w < pool.tables.window_count) {
             bool gives_back = pool.tables.windows[w].table_count > 0;
             bool has_ring = input->engine.ring_cells > 0; // then nobody holds what is not seen

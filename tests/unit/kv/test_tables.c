@@ -75,6 +75,17 @@ START_TEST(states_take_blocks_in_hybrid_pages_only)
     struct kv_tables hybrid = tables_of(&model_qwen35_27b, true);
     ck_assert(hybrid.holds_states);
     ck_assert_int_gt(hybrid.state_blocks, 0);
+    struct kv_tables cached = hybrid;
+    struct kvsim_error err = {.status = KVSIM_OK};
+    ck_assert(kv_tables_cache_states(&cached, &err) == KVSIM_OK);
+    ck_assert_int_eq(cached.state_blocks, 0);
+    ck_assert_int_eq(kv_tables_cached_states(&cached), hybrid.state_blocks);
+    ck_assert_int_eq(cached.growing_tables, hybrid.growing_tables + hybrid.state_blocks);
+    const struct kv_window *states = &cached.windows[cached.window_count - 1];
+    ck_assert_int_eq(kv_window_passed_blocks(states, 0, 16), 0);
+    ck_assert_int_eq(kv_window_passed_blocks(states, 16, 16),
+                     0); // the state behind the first block
+    ck_assert_int_eq(kv_window_passed_blocks(states, 17, 16), 1);
     ck_assert_int_gt(hybrid.block_tokens, 16);
     struct kv_tables plain = tables_of(&model_qwen35_27b, false);
     ck_assert(!plain.holds_states);

@@ -83,9 +83,14 @@ static const struct bad cases[] = {
     {CHAT("", ARRIVAL LENGTHS, "cluster: {router: cache_aware}\n"), "unsupported-key", 5, 19,
      "cache_aware"},
     {CHAT("", ARRIVAL LENGTHS, "cost: {level: table}\n"), "missing-key", 5, 7, "cost.file"},
-    {"model: qwen3.5-27b\nhardware: h200-sxm\nengine: {enable_prefix_caching: true}\nworkload: "
-     "{" ARRIVAL LENGTHS "}\n",
-     "unsupported-key", 3, 33, "recurrent states"},
+    {"model: qwen3.5-27b\nhardware: h200-sxm\nengine: {profile: vllm-0.10, enable_prefix_caching: "
+     "true}\nworkload: {" ARRIVAL LENGTHS "}\n",
+     "unsupported-key", 3, 53, "recurrent states"},
+    {"model: qwen3.5-27b\nhardware: h200-sxm\nengine: {profile: vllm-2026-08, "
+     "enable_chunked_prefill: false}\nworkload: {" ARRIVAL LENGTHS "}\n",
+     "conflict", 3, 57, "chunked"},
+    {CHAT("switch: {state_caching: asked}", ARRIVAL LENGTHS, ""), "unsupported-key", 3, 34,
+     "no effect"},
     {"model: gemma-2-9b\nhardware: h100-sxm\nengine: {kv_eviction: fifo}\nworkload: {" ARRIVAL
          LENGTHS "}\n",
      "conflict", 3, 23, "whole context"},
