@@ -665,7 +665,7 @@ static void leave_host(struct sched *sched, struct sched_seq *seq, int64_t block
 {
     sched->host_blocks -= blocks;
     if (seq == sched_group_first(seq)) {
-        struct sched_seq *successor = seq->sibling;
+        struct sched_seq *successor = next_member(seq);
         if (successor != NULL) {
             sched_list_insert_before(&sched->swapped, successor, seq);
         }

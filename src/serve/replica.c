@@ -535,7 +535,11 @@ static bool has_ended(struct serve_replica *replica, const struct sched_plan *pl
     struct serve_result *result = replica->serve->result;
     if (plan->engine_died) {
         result->status = SERVE_ENGINE_DIED;
-    } else if (plan->goes_in_circles && serve_is_over(replica->serve)) {
+    }
+    bool steps_front = replica->sched.front.count > 0 && !plan->skips_front;
+    replica->circles =
+        plan->goes_in_circles || (replica->circles && plan->emits.count == 0 && !steps_front);
+    if (plan->goes_in_circles && serve_is_over(replica->serve)) {
         result->status = SERVE_STUCK;
     }
     return result->status == SERVE_ENGINE_DIED || result->status == SERVE_STUCK;

@@ -71,6 +71,7 @@ struct serve_replica {
     struct des_event boundary_event; /* the end of the running step */
     struct des_event turn_event;     /* a turn at this instant, after arrivals */
     struct serve_request *given_up;  /* to be taken out at the next turn */
+    bool circles;                    /* its engine turns in circles, without a token since */
     int64_t in_flight;               /* clients' requests, for the router */
     uint64_t steps, requests, preemptions;
     struct serve_stalls stalls;

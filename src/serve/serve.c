@@ -441,12 +441,29 @@ static void on_external(struct serve *serve, struct des_event *event, base_i128 
     }
 }
 
-// Only samples are left: nothing will happen any more.
-bool serve_is_over(const struct serve *serve)
+static bool has_only_samples(const struct serve *serve)
 {
     size_t samples = (des_event_is_queued(&serve->sample_event) ? 1U : 0U) +
                      (des_event_is_queued(&serve->close_event) ? 1U : 0U);
-    return serve->boundary.count == 0 && serve->external.count == samples;
+    return serve->external.count == samples;
+}
+
+// Only samples are left: nothing will happen any more.
+static bool has_ended(const struct serve *serve)
+{
+    return serve->boundary.count == 0 && has_only_samples(serve);
+}
+
+bool serve_is_over(const struct serve *serve)
+{
+    bool is_over = has_only_samples(serve);
+    for (uint32_t i = 0; i < serve->config->replica_count; i++) {
+        const struct serve_replica *replica = &serve->replicas[i];
+        bool is_quiet =
+            serve_replica_is_idle(replica) && !des_event_is_queued(&replica->turn_event);
+        is_over = is_over && (is_quiet || replica->circles);
+    }
+    return is_over;
 }
 
 static bool is_interrupted(struct serve *serve, uint64_t *rounds)
@@ -467,7 +484,7 @@ static void run_events(struct serve *serve)
 {
     base_i128 now = 0;
     uint64_t rounds = 0;
-    while (serve->status == KVSIM_OK && !serve_is_over(serve) && !is_interrupted(serve, &rounds)) {
+    while (serve->status == KVSIM_OK && !has_ended(serve) && !is_interrupted(serve, &rounds)) {
         struct des_event *external = des_heap_top(&serve->external);
         struct des_event *boundary = des_heap_top(&serve->boundary);
         bool is_boundary =

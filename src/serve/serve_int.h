@@ -68,7 +68,7 @@ void serve_request_ended(struct serve *serve, struct serve_request *request, bas
 void serve_request_failed(struct serve *serve, struct serve_request *request, base_i128 now);
 /* A request that is known from now on, blank but for what was asked. */
 struct serve_request *serve_request_new(struct serve *serve, const struct workload_request *asked);
-/* Nothing but what runs now will happen any more. */
+/* Nothing will happen any more but engines that turn in circles. */
 bool serve_is_over(const struct serve *serve);
 /* Into its replica's queue, as a sequence of its own. */
 void serve_sequence_enter(struct serve *serve, struct serve_request *request, base_i128 now);

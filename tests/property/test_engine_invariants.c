@@ -265,7 +265,7 @@ END_TEST
 
 START_TEST(groups_that_fork_and_swap_too)
 {
-    uint64_t first = number_from("KVSIM_SEED", 1), services = number_from("KVSIM_SCENARIOS", 40);
+    uint64_t first = number_from("KVSIM_SEED", 1), services = number_from("KVSIM_SCENARIOS", 100);
     for (uint64_t seed = first; seed < first + services; seed++) {
         check_service(seed, random_service_init_v0);
     }
@@ -420,10 +420,13 @@ int main(void)
     TCase *tcase = tcase_create("random services");
     tcase_set_timeout(tcase, 600);
     tcase_add_test(tcase, every_way_to_run_gives_the_same);
-    tcase_add_test(tcase, groups_that_fork_and_swap_too);
     tcase_add_loop_test(tcase, blocked_arrivals_change_no_time, 0, 2);
     tcase_add_loop_test(tcase, datasheet_steps_and_jumps_alike, 0, 4);
     suite_add_tcase(suite, tcase);
+    TCase *groups = tcase_create("groups");
+    tcase_set_timeout(groups, 300);
+    tcase_add_test(groups, groups_that_fork_and_swap_too);
+    suite_add_tcase(suite, groups);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
