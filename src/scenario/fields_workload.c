@@ -74,6 +74,10 @@ static const struct base_field workload_fields[] = {
 };
 static const struct base_field workload_later[] = {
     LATER("retry", "retries are not simulated yet"),
+    LATER("best_of", "best-of is not simulated yet: 'n: BEST_OF' loads the engine alike (vLLM V0 "
+                     "generates them all), and counts all answers as delivered"),
+    LATER("beam_width", "beam search is not simulated yet: 'n' has answers that are independent of "
+                        "each other, which share less"),
     {0},
 };
 

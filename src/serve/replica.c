@@ -554,7 +554,8 @@ static struct serve_flight *decide(struct serve_replica *replica, base_i128 now)
     do {
         replica->sched.in_flight = replica->running != NULL;
         sched_plan_next(&replica->sched, plan);
-        changes = plan->victims.count + plan->swapped_out.count + plan->ignored.count + plan->failed.count;
+        changes = plan->victims.count + plan->swapped_out.count + plan->ignored.count +
+                  plan->failed.count;
         if (changes + plan->admitted.count > 0) {
             set_waiting(replica, now);
         }

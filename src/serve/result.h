@@ -48,7 +48,7 @@ struct serve_integrals {
     base_i128 kept_sequences;    /* slots that wait and keep something */
     base_i128
         kept_visible_tokens[KV_WINDOWS_MAX]; /* by window: of it, what a next query would see */
-    base_i128 blank_blocks;      /* held, without a token yet */
+    base_i128 blank_blocks;                  /* held, without a token yet */
     base_i128 running;
     base_i128 waiting;
     base_i128 busy;         /* a step runs */

@@ -12,6 +12,8 @@ struct bad {
 #define CHAT(engine, workload, rest)                                                          \
     "model: llama-3.1-8b\nhardware: h100-sxm\nengine: {" engine "}\nworkload: {" workload "}" \
     "\n" rest
+#define V0(engine, workload) \
+    CHAT("profile: vllm-0.6, max_model_len: 8192, " engine, ARRIVAL LENGTHS workload, "")
 #define ARRIVAL "arrival: {process: poisson, rate: 8/s}, "
 #define LENGTHS "prompt_tokens: 100, output_tokens: 20"
 
@@ -75,6 +77,16 @@ static const struct bad cases[] = {
      "fixed"},
     // what this version does not simulate
     {CHAT("swap_space: 4", ARRIVAL LENGTHS, ""), "unsupported-key", 3, 22, "never swaps"},
+    {CHAT("preemption: swap", ARRIVAL LENGTHS, ""), "unsupported-key", 3, 22, "no other way"},
+    {CHAT("", ARRIVAL LENGTHS, "cost: {swap_per_block: 1ms}\n"), "unused-key", 5, 24,
+     "never swaps"},
+    {CHAT("", ARRIVAL LENGTHS ", best_of: 4", ""), "unsupported-key", 4, 0, "'n: BEST_OF'"},
+    {CHAT("", ARRIVAL LENGTHS ", beam_width: 4", ""), "unsupported-key", 4, 0, "beam search"},
+    {V0("preemption: recompute", ", n: 2"), "conflict", 3, 0, "only swap"},
+    {V0("enable_prefix_caching: true", ""), "unsupported-key", 3, 0, "vLLM V0"},
+    {V0("scheduling_policy: priority", ""), "unsupported-key", 3, 0, "vLLM V0"},
+    {V0("kv_policy: reserved_max", ""), "conflict", 3, 0, "paged"},
+    {V0("long_prefill_token_threshold: 8", ""), "unused-key", 3, 0, "vllm_v0"},
     {CHAT("pipeline_parallel_size: 2", ARRIVAL LENGTHS, ""), "unsupported-key", 3, 34, "pipeline"},
     {CHAT("data_parallel_size: 2", ARRIVAL LENGTHS, ""), "unsupported-key", 3, 30,
      "data parallelism"},
