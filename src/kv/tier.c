@@ -55,10 +55,33 @@ static struct kv_chunk *find_entry(const struct kv_tier *tier, const struct base
     return entry;
 }
 
+/* ---- runs ---- */
+
+bool kv_tier_run_is_whole(const struct kv_tier *tier, const struct kv_run *run)
+{
+    return run->stamp != 0 && tier->runs[run->stamp % KV_TIER_RUNS] == run->stamp;
+}
+
+// The entry moves without the others of its run.
+static void break_run(struct kv_tier *tier, struct kv_chunk *entry)
+{
+    uint64_t *whole = &tier->runs[entry->run % KV_TIER_RUNS];
+    if (entry->run != 0 && *whole == entry->run) {
+        *whole = 0;
+    }
+    entry->run = 0;
+}
+
+void kv_run_release(struct kv_run *run)
+{
+    base_vec_free(&run->missing);
+}
+
 /* ---- lists ---- */
 
 static void list_remove(struct kv_tier *tier, struct kv_chunk *entry)
 {
+    break_run(tier, entry);
     struct kv_chunk_list *list = &tier->lists[entry->list];
     *(entry->older != NULL ? &entry->older->younger : &list->oldest) = entry->younger;
     *(entry->younger != NULL ? &entry->younger->older : &list->youngest) = entry->older;
@@ -187,25 +210,80 @@ static bool is_of(const struct kv_chunk *entry, const struct base_hash *key)
     return entry != NULL && entry->key.a == key->a && entry->key.b == key->b;
 }
 
-// What was touched together lies together, so most is moved in one piece.
-static void touch_runs(struct kv_tier *tier, const struct base_hash *keys, int64_t count)
+static void join_run(struct kv_tier *tier, struct kv_chunk *chunk, uint64_t stamp)
 {
+    break_run(tier, chunk);
+    chunk->run = stamp;
+}
+
+// What was touched together lies together, so most is moved in one piece. `run`, if there is one, becomes what was touched.
+static void touch_runs(struct kv_tier *tier, const struct base_hash *keys, int64_t count,
+                       struct kv_run *run)
+{
+    uint64_t stamp = run != NULL ? run->stamp : 0;
     for (int64_t i = count - 1; i >= 0;) {
-        struct kv_chunk *first = find_entry(tier, &keys[i--], false), *last = first;
-        while (first != NULL && i >= 0 && is_of(last->younger, &keys[i])) {
+        int64_t at = i--;
+        struct kv_chunk *first = find_entry(tier, &keys[at], false), *last = first;
+        if (first == NULL) {
+            if (run != NULL) {
+                base_vec_push(&run->missing, at);
+            }
+            continue;
+        }
+        join_run(tier, first, stamp);
+        while (i >= 0 && is_of(last->younger, &keys[i])) {
             last = last->younger;
+            join_run(tier, last, stamp);
             i--;
         }
-        if (first != NULL) {
-            move_run(&tier->lists[KV_TIER_RECENT], first, last);
+        move_run(&tier->lists[KV_TIER_RECENT], first, last);
+        if (run != NULL) {
+            run->first = run->first != NULL ? run->first : first;
+            run->last = last;
         }
     }
+}
+
+// All that was there is there in a row, and nothing else has come.
+static bool is_as_it_was(const struct kv_tier *tier, const struct base_hash *keys, int64_t count,
+                         const struct kv_run *run)
+{
+    if (run->keys != count || !kv_tier_run_is_whole(tier, run)) {
+        return false;
+    }
+    for (size_t i = 0; i < run->missing.count; i++) {
+        if (find_entry(tier, &keys[run->missing.at[i]], false) != NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void kv_tier_touch_run(struct kv_tier *tier, const struct base_hash *keys, int64_t count,
+                       struct kv_run *run)
+{
+    if (tier->order != KV_TIER_LRU) {
+        kv_tier_touch(tier, keys, count);
+        return;
+    }
+    if (is_as_it_was(tier, keys, count, run)) {
+        if (run->first != NULL) {
+            move_run(&tier->lists[KV_TIER_RECENT], run->first, run->last);
+        }
+        return;
+    }
+    run->stamp = ++tier->run_count;
+    run->first = run->last = NULL;
+    run->keys = count;
+    run->missing.count = 0;
+    touch_runs(tier, keys, count, run);
+    tier->runs[run->stamp % KV_TIER_RUNS] = run->stamp;
 }
 
 void kv_tier_touch(struct kv_tier *tier, const struct base_hash *keys, int64_t count)
 {
     if (tier->order == KV_TIER_LRU) {
-        touch_runs(tier, keys, count);
+        touch_runs(tier, keys, count, NULL);
         return;
     }
     for (int64_t i = count - 1; i >= 0; i--) {

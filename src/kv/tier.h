@@ -44,6 +44,7 @@ struct kv_chunk {
     int32_t readers, copiers; /* transfers to the memory above, and to the tier below */
     int64_t asked;
     uint64_t spared; /* scratch of one eviction */
+    uint64_t run;    /* of whose last touch it is; 0 = of nobody's any more */
 };
 
 struct kv_chunks {
@@ -56,9 +57,29 @@ struct kv_keys {
     size_t count, capacity;
 };
 
+struct kv_places {
+    int64_t *at;
+    size_t count, capacity;
+};
+
 struct kv_chunk_list {
     struct kv_chunk *oldest, *youngest;
     int64_t count;
+};
+
+/* Touches that are remembered; who has been forgotten is touched chunk by chunk again. */
+enum { KV_TIER_RUNS = 1024 };
+
+/*
+ * What the last touch of a sequence has left in an lru list: its chunks in a row, as long as nobody has moved one of them
+ * since. A sequence that is asked for again and again is touched in one piece then. Zeroed = none.
+ */
+struct kv_run {
+    uint64_t stamp;
+    struct kv_chunk *first,
+        *last; /* from the oldest on, the sequence's last chunk; NULL: none was there */
+    int64_t keys;
+    struct kv_places missing; /* of the keys, the last first; owned */
 };
 
 struct kv_tier {
@@ -74,7 +95,8 @@ struct kv_tier {
     size_t map_capacity, entry_count;
     struct base_pool entries;
     uint64_t stamp;
-    struct kv_chunks victims; /* scratch */
+    uint64_t run_count, runs[KV_TIER_RUNS]; /* stamps of runs that are whole, at their number */
+    struct kv_chunks victims;               /* scratch */
 };
 
 void kv_tier_init(struct kv_tier *tier, enum kv_tier_order order, int64_t capacity);
@@ -89,6 +111,12 @@ static inline int64_t kv_tier_chunk_count(const struct kv_tier *tier)
 struct kv_chunk *kv_tier_find(const struct kv_tier *tier, const struct base_hash *key);
 /* A sequence is asked for with these keys, its first chunk first. */
 void kv_tier_touch(struct kv_tier *tier, const struct base_hash *keys, int64_t count);
+/* The same for a sequence that may be asked for again soon. */
+void kv_tier_touch_run(struct kv_tier *tier, const struct base_hash *keys, int64_t count,
+                       struct kv_run *run);
+/* Nobody has moved a chunk of it since. */
+bool kv_tier_run_is_whole(const struct kv_tier *tier, const struct kv_run *run);
+void kv_run_release(struct kv_run *run);
 /* Counts for the threshold of an offer. */
 void kv_tier_count_asked(struct kv_tier *tier, const struct base_hash *keys, int64_t count);
 /*
@@ -96,10 +124,6 @@ void kv_tier_count_asked(struct kv_tier *tier, const struct base_hash *keys, int
  * adds them as pending to `out`, their places among the keys to `places`. False, with nothing changed but `dropped` empty,
  * when not enough chunks can go.
  */
-struct kv_places {
-    int64_t *at;
-    size_t count, capacity;
-};
 bool kv_tier_offer(struct kv_tier *tier, const struct base_hash *keys, int64_t count,
                    int64_t threshold, struct kv_chunks *out, struct kv_places *places);
 void kv_tier_set_ready(struct kv_tier *tier, struct kv_chunk *chunk);

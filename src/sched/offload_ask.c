@@ -30,6 +30,9 @@ struct reach {
     int64_t upper_end;   /* up to which the first tier has them */
     int64_t below_count; /* only the tier below has them */
     bool is_put_off;
+    struct kv_chunk
+        *put_off_by; /* the first one for which that is so, if the first tier has all before it */
+    int64_t put_off_at;
 };
 
 // A look at one chunk: is it part of what is found?
@@ -38,10 +41,14 @@ static bool is_reached(const struct sched *sched, const struct base_hash *key, s
     const struct sched_tier_options *options = &sched->options->tier;
     const struct sched_offload *offload = &sched->offload;
     bool waits = !options->is_sync && options->prefetch == SCHED_PREFETCH_NONE;
-    const struct kv_chunk *chunk = kv_tier_find(&offload->tier.chunks, key);
+    struct kv_chunk *chunk = kv_tier_find(&offload->tier.chunks, key);
     if (chunk != NULL) {
-        reach->is_put_off =
-            reach->is_put_off || (waits && (!chunk->is_ready || chunk->readers > 0));
+        bool puts_off = waits && (!chunk->is_ready || chunk->readers > 0);
+        if (puts_off && !reach->is_put_off && reach->below_count == 0) {
+            reach->put_off_by = chunk;
+            reach->put_off_at = reach->end;
+        }
+        reach->is_put_off = reach->is_put_off || puts_off;
         reach->upper_end += reach->below_count == 0 && (waits || chunk->is_ready) ? 1 : 0;
         return waits || chunk->is_ready;
     }
@@ -261,12 +268,32 @@ void sched_offload_prefetch(struct sched *sched)
 
 /* ---- asking ---- */
 
-static void touch_all(struct sched_offload *offload, const struct base_hash *keys, int64_t count)
+static void touch_all(struct sched_offload *offload, struct sched_seq_offload *own,
+                      const struct base_hash *keys, int64_t count)
 {
-    kv_tier_touch(&offload->tier.chunks, keys, count);
+    kv_tier_touch_run(&offload->tier.chunks, keys, count, &own->runs[0]);
     if (offload->lower.exists) {
-        kv_tier_touch(&offload->lower.tier.chunks, keys, count);
+        kv_tier_touch_run(&offload->lower.tier.chunks, keys, count, &own->runs[1]);
     }
+}
+
+// What has put it off at the last look still does: that chunk stands where it stood, and the first tier has all from `first` on.
+static bool is_still_put_off(const struct sched_offload *offload,
+                             const struct sched_seq_offload *own, int64_t first)
+{
+    const struct kv_run *run = &own->runs[0];
+    const struct kv_chunk *chunk = own->put_off_by;
+    if (chunk == NULL || own->put_off_stamp != run->stamp ||
+        !kv_tier_run_is_whole(&offload->tier.chunks, run) || own->put_off_at < first ||
+        (chunk->is_ready && chunk->readers == 0)) {
+        return false;
+    }
+    for (size_t i = 0; i < run->missing.count; i++) {
+        if (run->missing.at[i] >= first && run->missing.at[i] < own->put_off_at) {
+            return false;
+        }
+    }
+    return true;
 }
 
 // Less than a chunk is not worth a transfer.
@@ -285,7 +312,7 @@ int64_t sched_offload_ask(struct sched *sched, struct sched_seq *seq, int64_t hi
     int64_t count = sched_seq_known_tokens(seq) / size, first = hit_tokens / size;
     const struct base_hash *keys = sched_offload_keys(sched, seq, count);
     own->declined_tokens = 0;
-    touch_all(offload, keys, count);
+    touch_all(offload, own, keys, count);
     if (count * size - hit_tokens < size) {
         return 0;
     }
@@ -295,7 +322,13 @@ int64_t sched_offload_ask(struct sched *sched, struct sched_seq *seq, int64_t hi
     if (own->prefetch_until_ticks > offload->now) {
         return -1;
     }
+    if (!options->by_cost && is_still_put_off(offload, own, first)) {
+        return -1;
+    }
     struct reach reach = reach_of(sched, keys, first, count);
+    own->put_off_by = reach.put_off_by;
+    own->put_off_at = reach.put_off_at;
+    own->put_off_stamp = own->runs[0].stamp;
     if (options->by_cost && loadable_tokens(sched, hit_tokens, reach.end) > 0) {
         int64_t end = worth_loading(sched, seq, hit_tokens, &reach);
         own->declined_tokens = (reach.end - end) * size;

@@ -33,8 +33,13 @@ enum sched_state {
 struct sched_copy;
 
 struct sched_seq_offload {
-    struct kv_keys keys; /* of its chunks, as far as they were asked for; owned */
-    bool is_aside;       /* stands in the list of those set aside */
+    struct kv_keys keys;   /* of its chunks, as far as they were asked for; owned */
+    struct kv_run runs[2]; /* in either tier, as it was asked for last; owned */
+    struct kv_chunk *
+        put_off_by; /* at that look: a chunk of the first tier that others still move; NULL: none */
+    int64_t put_off_at;     /* its number */
+    uint64_t put_off_stamp; /* of the run in which it stood */
+    bool is_aside;          /* stands in the list of those set aside */
     bool load_is_done, is_behind;
     bool is_fresh;                  /* has yet to be asked for at its arrival: prefetch */
     base_i128 prefetch_until_ticks; /* it is passed over before that */

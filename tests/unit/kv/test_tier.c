@@ -159,7 +159,72 @@ START_TEST(arc_learns_from_ghosts)
 }
 END_TEST
 
-CHECK_MAIN("kv.tier", the_least_recently_asked_goes_first,
+/* Sequences of keys that begin alike or not, touched whole, touched in part, offered and dropped, in any order. */
+static void check_same(const struct kv_tier *a, const struct kv_tier *b)
+{
+    const struct kv_chunk *x = a->lists[KV_TIER_RECENT].oldest,
+                          *y = b->lists[KV_TIER_RECENT].oldest;
+    for (; x != NULL && y != NULL; x = x->younger, y = y->younger) {
+        ck_assert_uint_eq(x->key.a, y->key.a);
+    }
+    ck_assert(x == NULL && y == NULL);
+}
+
+static void offer_to(struct kv_tier *to, const struct base_hash *first, int64_t count)
+{
+    if (kv_tier_offer(to, first, count, 0, &chunks, &places)) {
+        for (size_t i = 0; i < chunks.count; i++) {
+            kv_tier_set_ready(to, chunks.at[i]);
+        }
+    }
+}
+
+START_TEST(a_run_is_moved_as_its_chunks_would_be)
+{
+    enum { SEQUENCES = 6, LENGTH = 9, STEPS = 20000 };
+    struct base_hash of[SEQUENCES][LENGTH];
+    struct kv_run runs[SEQUENCES] = {{0}};
+    struct kv_tier plain;
+    uint64_t dice = 1, whole = 0;
+    begin(KV_TIER_LRU, 30, 0);
+    kv_tier_init(&plain, KV_TIER_LRU, 30);
+    for (uint64_t s = 0; s < SEQUENCES; s++) {
+        for (uint64_t i = 0; i < LENGTH; i++) {
+            uint64_t key = s % 3 == 0 && i < 3 ? i : 100 * s + i; // two of them begin alike
+            of[s][i] = (struct base_hash){base_mix64(key + 1), key};
+        }
+    }
+    for (int step = 0; step < STEPS; step++) {
+        dice = base_mix64(dice + 1);
+        size_t s = (size_t)(dice % SEQUENCES), first = (size_t)(dice / 8 % LENGTH);
+        int64_t count = (int64_t)(LENGTH - first);
+        switch (dice / 128 % 8) {
+        case 0:
+            offer_to(&tier, &of[s][first], count);
+            offer_to(&plain, &of[s][first], count);
+            break;
+        case 1:
+            kv_tier_touch(&tier, &of[s][first], count);
+            kv_tier_touch(&plain, &of[s][first], count);
+            break;
+        default:
+            whole += kv_tier_run_is_whole(&tier, &runs[s]) ? 1 : 0;
+            kv_tier_touch_run(&tier, of[s], LENGTH, &runs[s]);
+            kv_tier_touch(&plain, of[s], LENGTH);
+            break;
+        }
+        check_same(&tier, &plain);
+    }
+    ck_assert_uint_gt(whole, STEPS / 10);
+    for (size_t s = 0; s < SEQUENCES; s++) {
+        kv_run_release(&runs[s]);
+    }
+    kv_tier_release(&plain);
+    end();
+}
+END_TEST
+
+CHECK_MAIN("kv.tier", a_run_is_moved_as_its_chunks_would_be, the_least_recently_asked_goes_first,
            a_sequence_loses_its_end_before_its_beginning, what_is_there_is_not_stored_again,
            pending_and_pinned_chunks_stay, an_offer_does_not_make_room_with_itself,
            a_threshold_waits_for_demand, arc_keeps_what_was_asked_for_again, arc_learns_from_ghosts)
