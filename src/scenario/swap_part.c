@@ -33,9 +33,14 @@ static bool check_idle(struct scenario_load *load)
     const struct conf_node *copies =
         scenario_stated(conf_get(load->root, "cost"), "swap_per_block");
     bool ok = true;
-    if (load->opts.preemption != SCHED_PREEMPT_RECOMPUTE)
+    bool is_other = load->opts.preemption != SCHED_PREEMPT_RECOMPUTE;
+    if (is_other && scenario_stated(load->engine, "preemption") == NULL) {
+        scenario_drop(load->engine, "preemption"); // the profile's, for its own scheduler
+        load->opts.preemption = SCHED_PREEMPT_RECOMPUTE;
+    } else if (is_other) {
         ok = fail_engine(load, "preemption", "unsupported-key", hint,
                          "is recompute here: this scheduler has no other way");
+    }
     if (scenario_stated(load->engine, "swap_space") != NULL)
         ok = fail_engine(load, "swap_space", "unsupported-key", hint,
                          "is not used: this scheduler never swaps");
