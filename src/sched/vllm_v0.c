@@ -17,90 +17,7 @@
 
 #include "base/error.h"
 
-/* ---- groups ---- */
-
-struct sched_group *sched_group_new(struct sched *sched, uint32_t count)
-{
-    struct sched_group *group = base_pool_take(&sched->groups);
-    group->forks.nodes = &sched->forks;
-    group->forks.block_tokens = sched->pool->block_tokens;
-    group->count = count;
-    sched->spare_blocks = sched->spare_blocks > count ? sched->spare_blocks : count;
-    return group;
-}
-
-void sched_group_add(struct sched_group *group, struct sched_seq *seq)
-{
-    struct sched_seq **at = &group->first;
-    while (*at != NULL) {
-        at = &(*at)->sibling;
-    }
-    *at = seq;
-    seq->group = group;
-    seq->sibling = NULL;
-    group->left++;
-}
-
-static void leave_group(struct sched *sched, struct sched_seq *seq)
-{
-    struct sched_group *group = seq->group;
-    struct sched_seq **at = &group->first;
-    while (*at != seq) {
-        at = &(*at)->sibling;
-    }
-    *at = seq->sibling;
-    seq->group = NULL;
-    if (--group->left == 0) {
-        base_pool_give(&sched->groups, group);
-    }
-}
-
-static bool is_forked(const struct sched_seq *seq)
-{
-    return seq->group != NULL && seq->group->is_forked;
-}
-
-// Sequences that compute now; seats that the request takes, those of answers to come included.
-static int64_t member_count(const struct sched_seq *seq)
-{
-    return is_forked(seq) ? seq->group->left : 1;
-}
-
-static int64_t seat_count(const struct sched_seq *seq)
-{
-    return seq->group != NULL && !is_forked(seq) ? seq->group->count : member_count(seq);
-}
-
-// Members of a request that compute: all of a group that is forked, else the one that stands for it.
-static struct sched_seq *next_member(const struct sched_seq *seq)
-{
-    return is_forked(seq) ? seq->sibling : NULL;
-}
-
-static int64_t seats_taken(const struct sched *sched)
-{
-    return (int64_t)sched->running.count + sched->extra_seats;
-}
-
-// What the lists' counts leave out, as a request begins (+1) or ceases (-1) to run.
-static void count_running(struct sched *sched, const struct sched_seq *seq, int64_t by)
-{
-    sched->extra_members += by * (member_count(seq) - 1);
-    sched->extra_seats += by * (seat_count(seq) - member_count(seq));
-}
-
 /* ---- blocks of a request ---- */
-
-static bool is_prefilling(const struct sched_seq *seq)
-{
-    return seq->state != SCHED_FRONT && seq->computed < seq->prefill_tokens;
-}
-
-// Tokens that have a place: a whole prompt has from its admission.
-static int64_t placed_tokens(const struct sched *sched, const struct sched_seq *seq)
-{
-    return is_prefilling(seq) ? seq->prefill_tokens : sched_seq_computed(sched, seq);
-}
 
 static int64_t held_blocks(const struct sched *sched, struct sched_seq *first)
 {
@@ -370,23 +287,9 @@ static void run_all(struct sched *sched, struct v0_turn *turn)
 
 /* ---- those on the host ---- */
 
-static void forget_all(struct sched *sched, struct sched_seq *first)
-{
-    for (struct sched_seq *seq = first, *next; seq != NULL; seq = next) {
-        next = seq->sibling;
-        seq->state = SCHED_GONE;
-        if (is_forked(seq)) {
-            kv_fork_leave(&seq->group->forks, &seq->fork, seq->computed);
-        }
-        if (seq->group != NULL) {
-            leave_group(sched, seq);
-        }
-    }
-}
-
 static void ignore(struct sched *sched, struct v0_turn *turn, struct sched_seq *first)
 {
-    forget_all(sched, first);
+    sched_v0_forget(sched, first);
     base_vec_push(&turn->plan->ignored, first);
 }
 
@@ -619,107 +522,6 @@ static void plan_next(struct sched *sched, struct sched_plan *plan)
     }
 }
 
-/* ---- results ---- */
-
-static void begin_sibling(struct sched *sched, struct sched_seq *first, struct sched_seq *seq,
-                          struct sched_seq *before)
-{
-    kv_fork_add(&seq->group->forks, &first->fork, &seq->fork, first->computed);
-    seq->computed = seq->high_water = first->computed;
-    seq->prefill_tokens = first->prefill_tokens;
-    sched_list_insert_before(&sched->running, seq, before);
-    sched->outside_front_tokens += seq->computed;
-    if (seq->emitted == seq->end_outputs) {
-        seq->state = SCHED_DRAINING;
-        base_vec_push(&sched->draining, seq);
-    } else {
-        seq->state = SCHED_LOOSE;
-        sched_loose_add(sched, seq);
-    }
-}
-
-// The prompt is computed: its table is forked for all answers.
-static void fork_group(struct sched *sched, struct sched_seq *first)
-{
-    struct sched_seq *before = first->next;
-    count_running(sched, first, -1);
-    for (struct sched_seq *seq = first->sibling; seq != NULL; seq = seq->sibling) {
-        begin_sibling(sched, first, seq, before);
-    }
-    first->group->is_forked = true;
-    count_running(sched, first, 1);
-    sched->pool->forked_blocks += first->group->forks.shared_blocks;
-}
-
-static void delivered(struct sched *sched, struct sched_plan *plan)
-{
-    for (size_t i = 0; plan->forked_count > 0 && i < plan->emits.count; i++) {
-        struct sched_seq *seq = plan->emits.at[i];
-        if (seq->group != NULL && !is_forked(seq) && seq->group->first == seq) {
-            fork_group(sched, seq);
-        }
-    }
-}
-
-static void leave_host(struct sched *sched, struct sched_seq *seq, int64_t blocks)
-{
-    sched->host_blocks -= blocks;
-    if (seq == sched_group_first(seq)) {
-        struct sched_seq *successor = next_member(seq);
-        if (successor != NULL) {
-            sched_list_insert_before(&sched->swapped, successor, seq);
-        }
-        sched_list_remove(&sched->swapped, seq);
-    }
-    seq->state = SCHED_GONE;
-}
-
-static bool runs(const struct sched_seq *seq)
-{
-    return seq->state == SCHED_LOOSE || seq->state == SCHED_FRONT || seq->state == SCHED_DRAINING;
-}
-
-// A member of a group leaves what it shares; what it holds alone is given back with it.
-static void leave_forks(struct sched *sched, struct sched_seq *seq)
-{
-    struct kv_forks *forks = &seq->group->forks;
-    int64_t shared = forks->shared_blocks;
-    int64_t own = kv_fork_own_blocks(forks, &seq->fork, seq->computed);
-    int64_t given = kv_fork_leave(forks, &seq->fork, seq->computed);
-    kv_paged_give(sched->pool, given - own);
-    sched->pool->forked_blocks += forks->shared_blocks - shared;
-}
-
-static void finish(struct sched *sched, struct sched_seq *seq, bool is_delivered, bool in_flight)
-{
-    bool has_run = runs(seq);
-    sched->circle = (struct sched_circle){0};
-    if (seq->state == SCHED_SWAPPED) {
-        int64_t blocks = kv_paged_blocks_for(sched->pool, placed_tokens(sched, seq));
-        if (seq->group != NULL) {
-            blocks =
-                kv_fork_leave(&seq->group->forks, &seq->fork, seq->computed) + seq->blank_blocks;
-        }
-        leave_host(sched, seq, blocks);
-    }
-    if (has_run) {
-        count_running(sched, sched_group_first(seq), -1);
-    }
-    if (has_run && seq->group != NULL) {
-        sched_settle(sched, seq);
-        leave_forks(sched, seq);
-    }
-    struct sched_group *group = seq->group;
-    sched_finish_and_free(sched, seq, is_delivered, in_flight);
-    bool others_run = has_run && is_forked(seq) && group->left > 1;
-    if (group != NULL) {
-        leave_group(sched, seq);
-    }
-    if (others_run) {
-        count_running(sched, group->first, 1);
-    }
-}
-
 static void enqueue(struct sched *sched, struct sched_seq *seq)
 {
     sched->circle = (struct sched_circle){0};
@@ -736,6 +538,6 @@ const struct sched_ops sched_vllm_v0 = {
     .enqueue = enqueue,
     .plan = plan_next,
     .advance = sched_advance_front,
-    .finish = finish,
-    .delivered = delivered,
+    .finish = sched_v0_finish,
+    .delivered = sched_v0_delivered,
 };

@@ -1,5 +1,5 @@
 /*
- * vllm_v0_int.h - a turn of vLLM's V0 scheduler in the making, shared by its two files.
+ * vllm_v0_int.h - a turn of vLLM's V0 scheduler in the making, shared by its files.
  */
 #ifndef KVSIM_SCHED_VLLM_V0_INT_H
 #define KVSIM_SCHED_VLLM_V0_INT_H
@@ -13,6 +13,58 @@ struct v0_turn {
     bool someone_is_left; /* the budget did not reach the end of the list */
 };
 
+/* ---- requests of one sequence and groups alike ---- */
+
+static inline bool is_forked(const struct sched_seq *seq)
+{
+    return seq->group != NULL && seq->group->is_forked;
+}
+
+/* Sequences that compute now; seats that the request takes, those of answers to come included. */
+static inline int64_t member_count(const struct sched_seq *seq)
+{
+    return is_forked(seq) ? seq->group->left : 1;
+}
+
+static inline int64_t seat_count(const struct sched_seq *seq)
+{
+    return seq->group != NULL && !is_forked(seq) ? seq->group->count : member_count(seq);
+}
+
+/* Members of a request that compute: all of a group that is forked, else the one that stands for it. */
+static inline struct sched_seq *next_member(const struct sched_seq *seq)
+{
+    return is_forked(seq) ? seq->sibling : NULL;
+}
+
+static inline int64_t seats_taken(const struct sched *sched)
+{
+    return (int64_t)sched->running.count + sched->extra_seats;
+}
+
+/* What the lists' counts leave out, as a request begins (+1) or ceases (-1) to run. */
+static inline void count_running(struct sched *sched, const struct sched_seq *seq, int64_t by)
+{
+    sched->extra_members += by * (member_count(seq) - 1);
+    sched->extra_seats += by * (seat_count(seq) - member_count(seq));
+}
+
+static inline bool is_prefilling(const struct sched_seq *seq)
+{
+    return seq->state != SCHED_FRONT && seq->computed < seq->prefill_tokens;
+}
+
+/* Tokens that have a place: a whole prompt has from its admission. */
+static inline int64_t placed_tokens(const struct sched *sched, const struct sched_seq *seq)
+{
+    return is_prefilling(seq) ? seq->prefill_tokens : sched_seq_computed(sched, seq);
+}
+
+/* All members of a request that is given up are gone, with what they hold on the host. */
+void sched_v0_forget(struct sched *sched, struct sched_seq *first);
+/* The policy's `delivered` and `finish`. */
+void sched_v0_delivered(struct sched *sched, struct sched_plan *plan);
+void sched_v0_finish(struct sched *sched, struct sched_seq *seq, bool is_delivered, bool in_flight);
 /* With chunked prefill, after everybody has been given tokens: the running list as the engine makes it anew, by roles. */
 void sched_v0_reorder(struct sched *sched, const struct v0_turn *turn);
 

@@ -1,8 +1,9 @@
 /*
- * sequences.h - a request for several answers (`n`), as vLLM V1 has it: as many sequences of the engine, alike in prompt,
- * priority and arrival, each with an answer of its own.
+ * sequences.h - a request for several answers (`n`): as many sequences of the engine, alike in prompt, priority and arrival,
+ * each with an answer of its own.
  *
- * The scheduler knows nothing of it: sequences are admitted, thrown out and ended one by one, and share the blocks of
+ * A scheduler that forks (vLLM V0) gets them as one group: the first one stands in its queue, the others begin when the
+ * prompt is computed. Else, as in vLLM V1, the scheduler knows nothing of it: sequences are admitted, thrown out and ended one by one, and share the blocks of
  * their prompt where a prefix cache finds them, else not at all. The client has one request: its first token is the first
  * of any sequence, it ends when the last of them has, and when it goes away all of them go. One limit, one place under
  * max_concurrency and for the router, one row; tokens, hits and preemptions are summed, its time by cause is that of the
