@@ -184,13 +184,21 @@ static bool lint_memory(struct scenario_reader *reader, const struct conf_node *
 static bool lint_bandwidth(struct scenario_reader *reader, const struct conf_node *tree,
                            const struct spec_hardware *hardware)
 {
-    static const double highest = 10e12; // B300, MI355X: 8 TB/s
-    if (hardware->memory_bytes_per_s <= highest)
-        return true;
-    return scenario_fail(reader, conf_get(tree, "memory_bandwidth"), "hardware.memory_bandwidth",
-                         "bandwidth-range",
-                         "%.0f GB/s is above any known device; of how many devices is it?",
-                         hardware->memory_bytes_per_s / 1e9);
+    static const double highest = 10e12;          // B300, MI355X: 8 TB/s
+    static const double most_flop_per_byte = 800; // TPU v6e: 560; most lie below 450
+    const struct conf_node *node = conf_get(tree, "memory_bandwidth");
+    double bytes_per_s = hardware->memory_bytes_per_s, flop_per_s = hardware->flop_per_s[SPEC_BF16];
+    if (bytes_per_s > highest)
+        return scenario_fail(reader, node, "hardware.memory_bandwidth", "bandwidth-range",
+                             "%.0f GB/s is above any known device; of how many devices is it?",
+                             bytes_per_s / 1e9);
+    if (bytes_per_s > 0 && flop_per_s > most_flop_per_byte * bytes_per_s)
+        return scenario_fail(
+            reader, node, "hardware.memory_bandwidth", "bandwidth-range",
+            "%.0f GB/s beside %.0f TFLOPS is below any known device: bits for bytes, "
+            "a digit less, or the rate of several devices?",
+            bytes_per_s / 1e9, flop_per_s / 1e12);
+    return true;
 }
 
 bool scenario_lint_hardware(struct scenario_reader *reader, const struct conf_node *tree,

@@ -37,6 +37,13 @@ static void check_text(const char *name, const char *text, char *code, size_t by
     "vocab_size: 65024\ntie_word_embeddings: true\nmax_position_embeddings: 2048\nparameters: " \
     "7.2e9\n"
 
+#define LATENT(heads)                                                                   \
+    "name: latent\nmodel_type: deepseek_v3\nnum_hidden_layers: 2\nhidden_size: 7168\n"  \
+    "num_attention_heads: 128\nnum_key_value_heads: " heads "\nkv_lora_rank: 512\n"     \
+    "qk_rope_head_dim: 64\nqk_nope_head_dim: 128\nv_head_dim: 128\nq_lora_rank: 1536\n" \
+    "mlp_type: gated\nintermediate_size: 18432\nvocab_size: 129280\n"                   \
+    "tie_word_embeddings: false\nmax_position_embeddings: 4096\n"
+
 START_TEST(finds_the_mistakes_of_model_catalogs)
 {
     CHECK_CODE("m.yaml", OPT_13B("5120"), "");
@@ -44,6 +51,8 @@ START_TEST(finds_the_mistakes_of_model_catalogs)
     CHECK_CODE("m.yaml", FALCON_7B("1"), "");
     CHECK_CODE("m.yaml", FALCON_7B("71"), "parameters");
     CHECK_CODE("m.yaml", FALCON_7B("4"), "out-of-range"); // the reader itself
+    CHECK_CODE("m.yaml", LATENT("128"), "");
+    CHECK_CODE("m.yaml", LATENT("8"), "kv-heads");
 }
 END_TEST
 
@@ -68,6 +77,10 @@ START_TEST(finds_the_mistakes_of_hardware_catalogs)
         "h.yaml",
         "name: card\nvendor: NVIDIA\nmemory_nominal: 192 GiB\nmemory_bandwidth: 13400 GB/s\n",
         "bandwidth-range");
+    CHECK_CODE("h.yaml",
+               "name: card\nvendor: NVIDIA\nmemory_nominal: 80 GiB\nmemory_bandwidth: 335 GB/s\n"
+               "tflops: {bf16: 989}\n",
+               "bandwidth-range");
 }
 END_TEST
 
