@@ -36,7 +36,36 @@ static void put_header(FILE *out, const struct record_size *size)
           out);
     for (size_t i = 0; size->context_count > 0 && i < size->by_context[0].ledger_count; i++)
         fprintf(out, ",%s", size->by_context[0].ledger[i].name);
-    fputc('\n', out);
+    fputs(",refusal_stage,refusal_limit,needed_bytes,available_bytes,change\n", out);
+}
+
+/* The first change that holds what is asked for, or else the first that starts it. */
+static const struct record_size_change *best_change(const struct record_size *size)
+{
+    for (size_t i = 0; i < size->change_count; i++) {
+        if (size->changes[i].fits_demand)
+            return &size->changes[i];
+    }
+    return size->change_count != 0 ? &size->changes[0] : NULL;
+}
+
+/* Why it does not start; empty where it does. */
+static void put_refusal(FILE *out, const struct record_size *size)
+{
+    const struct record_size_change *change = best_change(size);
+    if (size->refusal_stage == NULL) {
+        fputs(",,,,,", out);
+        return;
+    }
+    fputc(',', out);
+    put_text(out, size->refusal_stage);
+    fputc(',', out);
+    put_text(out, size->refusal_limit);
+    put_integer(out, size->needed_bytes);
+    put_integer(out, size->available_bytes);
+    fputc(',', out);
+    if (change != NULL)
+        fprintf(out, "%s=%s", change->key, change->value);
 }
 
 static void put_row(FILE *out, const struct record_size *size,
@@ -68,21 +97,24 @@ static void put_row(FILE *out, const struct record_size *size,
     put_integer(out, row->concurrency_guaranteed);
     for (size_t i = 0; i < row->ledger_count; i++)
         put_integer(out, row->ledger[i].bytes);
+    put_refusal(out, size);
     fputc('\n', out);
 }
 
-/* A cell without a configuration has its axes and nothing else. */
+/* A cell without a configuration has its axes and what is wrong with it. */
 static void put_invalid(FILE *out, const struct record_size *size, size_t ledger_count)
 {
-    enum { COLUMNS = 17 };
+    enum { COLUMNS = 17, AFTER_STARTS = 5 };
     for (size_t i = 0; i < size->axis_count; i++) {
         put_text(out, size->axes[i].value);
         fputc(',', out);
     }
     fputs(",,,,invalid", out);
-    for (size_t i = 5; i < COLUMNS + ledger_count; i++)
+    for (size_t i = AFTER_STARTS; i < COLUMNS + ledger_count; i++)
         fputc(',', out);
-    fputc('\n', out);
+    fputs(",configuration,", out);
+    put_text(out, size->refusal_message);
+    fputs(",,,\n", out);
 }
 
 void report_sizes_csv(FILE *out, const struct record_size *sizes, size_t count)
