@@ -172,7 +172,7 @@ static void set_concurrency(const struct kv_waterfall_inputs *inputs, struct kv_
     limit_by_states(inputs, out);
 }
 
-static bool pool_is_stated(const struct kv_waterfall_inputs *inputs)
+bool kv_waterfall_pool_is_stated(const struct kv_waterfall_inputs *inputs)
 {
     return inputs->kv_cache_memory_bytes != 0 || inputs->num_gpu_blocks_override != 0 ||
            inputs->kv_cache_tokens != 0;
@@ -391,7 +391,7 @@ static enum kvsim_status check_inputs(const struct kv_waterfall_inputs *inputs,
 {
     base_require(inputs->max_model_len > 0 && inputs->reserved_blocks >= 0);
     base_require(inputs->max_num_seqs > 0 && inputs->max_num_batched_tokens > 0);
-    if (pool_is_stated(inputs))
+    if (kv_waterfall_pool_is_stated(inputs))
         return KVSIM_OK;
     base_require(inputs->gpu_memory_utilization.num > 0 && inputs->gpu_memory_utilization.den > 0);
     if (inputs->hardware == NULL)
@@ -401,87 +401,6 @@ static enum kvsim_status check_inputs(const struct kv_waterfall_inputs *inputs,
         return fail_key(err, "hardware.memory", "no-memory",
                         "the memory that the driver shows is not known for this hardware");
     return KVSIM_OK;
-}
-
-static double stated_blocks(const struct kv_waterfall_inputs *inputs, const struct kv_pages *pages)
-{
-    double of_tokens =
-        (double)inputs->kv_cache_tokens / pages->block_tokens * (double)pages->table_count;
-    return fmax((double)inputs->num_gpu_blocks_override, of_tokens);
-}
-
-static double cells_bytes(const struct kv_waterfall_inputs *inputs,
-                          const struct spec_kv_layout *layout)
-{
-    enum { PAD_TOKENS_MAX = 1 << 12 };
-    const struct kv_cells_options *cells = &inputs->sizing.cells;
-    double streams = cells->parallel != 0 ? cells->parallel : 1;
-    double tokens = fmax((double)cells->ctx_tokens, (double)inputs->max_model_len * streams) +
-                    streams * fmax(cells->pad_tokens, PAD_TOKENS_MAX);
-    return tokens * (double)layout->slot_bytes + streams * (double)layout->sequence_bytes;
-}
-
-// The products of what was stated, before any is formed in whole numbers.
-static enum kvsim_status check_countable(const struct kv_waterfall_inputs *inputs,
-                                         const struct kv_waterfall *out, struct kvsim_error *err)
-{
-    const struct kv_pages *pages = &out->pages;
-    double block = (double)pages->block_bytes, gpus = out->layout.gpu_count;
-    double sequence = (double)kv_pages_sequence_blocks(pages, inputs->max_model_len) + 1 +
-                      (double)inputs->reserved_blocks;
-    double slots = (double)inputs->max_num_seqs + 1;
-    const struct {
-        double bytes;
-        const char *whose, *key;
-    } products[] = {
-        {sequence * block, "one sequence of max_model_len", "engine.max_model_len"},
-        {inputs->sizing.pool == KV_POOL_CELLS ? cells_bytes(inputs, &out->layout) : 0, "all cells",
-         "engine.max_model_len"},
-        {(stated_blocks(inputs, pages) + 1) * block, "the stated pool",
-         inputs->kv_cache_tokens != 0 ? "engine.kv_cache_tokens"
-                                      : "engine.num_gpu_blocks_override"},
-        {(double)inputs->kv_cache_memory_bytes * gpus, "the stated pools of all GPUs",
-         "engine.kv_cache_memory_bytes"},
-        {slots * (double)pages->state_bytes_per_gpu, "the states of max_num_seqs sequences",
-         "engine.max_num_seqs"},
-    };
-    enum kvsim_status status = KVSIM_OK;
-    for (size_t i = 0; status == KVSIM_OK && i < sizeof products / sizeof products[0]; i++)
-        status = spec_kv_check_bytes(products[i].bytes, products[i].whose, products[i].key, err);
-    return status;
-}
-
-// The key of a part that was stated, or that decides what follows from it.
-static const char *part_key(enum kv_part part)
-{
-    static const char *const keys[KV_PART_COUNT] = {
-        [KV_PART_WEIGHTS] = "engine.memory.weights",
-        [KV_PART_ACTIVATION] = "engine.memory.activation",
-        [KV_PART_NON_TORCH] = "engine.memory.non_torch",
-        [KV_PART_GRAPHS] = "engine.memory.graphs",
-        [KV_PART_BLOCK_TABLES] = "engine.max_model_len",
-        [KV_PART_REQUEST_TABLES] = "engine.max_model_len",
-        [KV_PART_STATE_POOL] = "engine.max_num_seqs",
-        [KV_PART_DRAFT] = "engine.memory.draft",
-        [KV_PART_LORA] = "engine.memory",
-    };
-    return keys[part];
-}
-
-static enum kvsim_status check_parts(const struct kv_parts *parts, const struct kv_waterfall *out,
-                                     struct kvsim_error *err)
-{
-    double bytes = 0;
-    enum kv_part largest = KV_PART_WEIGHTS;
-    for (int part = 0; part < KV_PART_COUNT; part++) {
-        if (part == KV_PART_BLOCK_TABLES) // are no more than 1e18, and of one GPU only
-            continue;
-        bytes += (double)parts->of[part].bytes;
-        if (parts->of[part].bytes > parts->of[largest].bytes)
-            largest = (enum kv_part)part;
-    }
-    return spec_kv_check_bytes(bytes * out->layout.gpu_count, "what lies beside the pool",
-                               part_key(largest), err);
 }
 
 // Without blocks there's nothing to size: a model of states alone, or one without layers.
@@ -503,16 +422,16 @@ static enum kvsim_status compute_stage(const struct kv_waterfall_inputs *inputs,
 {
     *out = (struct kv_waterfall){.starts = true, .log = inputs->sizing.log};
     struct kv_parts parts = {0};
-    bool stated = pool_is_stated(inputs);
+    bool stated = kv_waterfall_pool_is_stated(inputs);
     enum kvsim_status status = check_inputs(inputs, err);
     if (status == KVSIM_OK)
         status = make_layout(inputs, out, err);
     if (status == KVSIM_OK)
-        status = check_countable(inputs, out, err);
+        status = kv_countable_check_inputs(inputs, out, err);
     if (status == KVSIM_OK && !stated)
         status = kv_parts_find(inputs, &out->pages, &parts, err);
     if (status == KVSIM_OK && !stated)
-        status = check_parts(&parts, out, err);
+        status = kv_countable_check_parts(&parts, out, err);
     if (status == KVSIM_OK && !stated)
         kv_parts_share_with_states(inputs, &parts, out);
     if (status != KVSIM_OK)
@@ -583,7 +502,7 @@ static enum kvsim_status compute_stages(const struct kv_waterfall_inputs *inputs
 enum kvsim_status kv_waterfall_compute(const struct kv_waterfall_inputs *inputs,
                                        struct kv_waterfall *out, struct kvsim_error *err)
 {
-    if (inputs->kv.pipeline_parallel <= 1 || pool_is_stated(inputs) ||
+    if (inputs->kv.pipeline_parallel <= 1 || kv_waterfall_pool_is_stated(inputs) ||
         inputs->sizing.pool == KV_POOL_CELLS)
         return compute_stage(inputs, out, err);
     *out = (struct kv_waterfall){.starts = true};

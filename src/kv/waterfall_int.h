@@ -1,6 +1,6 @@
 /*
- * waterfall_int.h - the computation itself, without the search for changes, for waterfall.c, changes.c, parts.c and
- * window_pool.c.
+ * waterfall_int.h - the computation itself, without the search for changes, for waterfall.c, changes.c, countable.c, parts.c
+ * and window_pool.c.
  */
 #ifndef KVSIM_KV_WATERFALL_INT_H
 #define KVSIM_KV_WATERFALL_INT_H
@@ -11,6 +11,9 @@
 enum kvsim_status kv_waterfall_compute(const struct kv_waterfall_inputs *inputs,
                                        struct kv_waterfall *out,
                                        struct kvsim_error *err) KVSIM_MUST_CHECK;
+
+/* In bytes, blocks or tokens. */
+bool kv_waterfall_pool_is_stated(const struct kv_waterfall_inputs *inputs);
 
 /* Fills refusal.changes of a waterfall that does not start. */
 void kv_waterfall_find_changes(const struct kv_waterfall_inputs *inputs, struct kv_waterfall *out);
@@ -34,6 +37,14 @@ int64_t kv_parts_slots_per_sequence(const struct kv_waterfall_inputs *inputs);
 /* Of what is left for both, tokens and states by their share, in whole states. */
 void kv_parts_share_with_states(const struct kv_waterfall_inputs *inputs, struct kv_parts *parts,
                                 struct kv_waterfall *out);
+
+/* countable.c: KVSIM_ERR_SCENARIO with the key of what is too much; the layout and the pages of `out` are made. */
+enum kvsim_status kv_countable_check_inputs(const struct kv_waterfall_inputs *inputs,
+                                            const struct kv_waterfall *out,
+                                            struct kvsim_error *err) KVSIM_MUST_CHECK;
+enum kvsim_status kv_countable_check_parts(const struct kv_parts *parts,
+                                           const struct kv_waterfall *out,
+                                           struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 /* window_pool.c: blocks of the full layers' pool out of `blocks` of all layers; `blocks` where there is one kind. */
 int64_t kv_window_pool_split(const struct kv_waterfall_inputs *inputs,
