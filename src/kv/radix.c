@@ -123,10 +123,14 @@ void kv_radix_set_device_end(struct kv_radix *radix, struct kv_node *node, int64
 
 /* ---- use ---- */
 
+// A use does not make a leaf of what is none: only the age of one that is changes.
 static void touch(struct kv_radix *radix, struct kv_node *node, int64_t now)
 {
-    radix_of(node)->extent.age.last_release = now;
-    kv_radix_changed(radix, node);
+    struct kv_radix_node *own = radix_of(node);
+    own->extent.age.last_release = now;
+    if (own->is_leaf || own->is_host_leaf) {
+        kv_radix_changed(radix, node);
+    }
 }
 
 // An entry of a sequence passes over the node. A piece begins with 0 hits, one that a chunk put in with -1: the visit with which
@@ -238,6 +242,12 @@ static struct kv_node *cut_at_end(struct kv_radix *radix, struct kv_node *node, 
 
 static void hold_node(struct kv_radix *radix, struct kv_node *node, int32_t change)
 {
+    struct kv_extent *extent = &radix_of(node)->extent;
+    if (extent->holders > 0 && extent->holders + change > 0) {
+        extent->holders += change;
+        radix->shared_blocks += change * kv_radix_device_blocks(node);
+        return;
+    }
     kv_radix_weigh(radix, node, -1);
     radix_of(node)->extent.holders += change;
     base_assert(radix_of(node)->extent.holders >= 0);
