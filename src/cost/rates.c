@@ -206,6 +206,7 @@ void cost_rates_calibrate(struct cost_rates *rates, const struct spec_calibratio
         enum spec_coefficient coefficient;
         double *at;
     } single[] = {
+        {SPEC_GEMM_START, &rates->gemm_start},
         {SPEC_QUANTIZE_BYTES, &rates->quantize_bytes_per_element},
         {SPEC_QUANTIZE_ROW, &rates->quantize_row_s},
         {SPEC_DECODE_TILE_BYTES, &rates->attention_tile_bytes},
@@ -313,7 +314,7 @@ struct cost_time cost_gemm(const struct cost_rates *rates, const struct cost_mat
     struct cost_time time =
         product(rates, stream.fixed_s + quantize_s(rates, matrix, m, k),
                 bytes / (stream.fraction * rates->bytes_per_s),
-                wave_factor(rates, m, n) * flops /
+                wave_factor(rates, m, n) * (1 + rates->gemm_start / k) * flops /
                     (rates->gemm_fraction[matrix->rate] * rates->flop_per_s[matrix->rate]));
     time.flops = flops;
     time.bytes = bytes;

@@ -48,6 +48,7 @@ struct cost_rates {
     double bytes_per_s;
     double flop_per_s[SPEC_DTYPE_COUNT]; /* 0 = the device cannot */
     double gemm_fraction[SPEC_DTYPE_COUNT];
+    double gemm_start; /* of k: a tile's start and end; 0 where the share holds them */
     struct spec_affine weight_stream[SPEC_DTYPE_COUNT], decode_attention[SPEC_DTYPE_COUNT];
     double attention_fraction;   /* of the 16-bit peak, for long sequences */
     double attention_row_tokens; /* query-key pairs that each query row costs on top */

@@ -3,6 +3,9 @@
 const struct spec_coefficient_row spec_coefficients[SPEC_COEFFICIENT_COUNT] = {
     [SPEC_GEMM_BF16] = {"gemm_bf16", SPEC_SHARE, 0.05, 1, "products in 16 bits, of the dense peak"},
     [SPEC_GEMM_FP8] = {"gemm_fp8", SPEC_SHARE, 0.05, 1, "products in 8 bits, of the dense peak"},
+    [SPEC_GEMM_START] = {"gemm_start", SPEC_TIMES, 1, 2048,
+                         "a tile of a product starts and ends in the time of so many of its inner "
+                         "dimension"},
     [SPEC_WEIGHTS_BF16] = {"weights_bf16", SPEC_SHARE, 0.05, 1,
                            "streaming 16-bit weights, of bandwidth"},
     [SPEC_WEIGHTS_FP8] = {"weights_fp8", SPEC_SHARE, 0.05, 1,

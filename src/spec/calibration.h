@@ -15,6 +15,7 @@
 enum spec_coefficient {
     SPEC_GEMM_BF16, /* shares of the dense peak */
     SPEC_GEMM_FP8,
+    SPEC_GEMM_START, /* of the inner dimension: a tile is filled and written in the time of so many */
     SPEC_WEIGHTS_BF16, /* shares of bandwidth */
     SPEC_WEIGHTS_FP8,
     SPEC_WEIGHTS_FIXED_BF16, /* seconds a kernel */

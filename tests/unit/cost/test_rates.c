@@ -300,6 +300,24 @@ START_TEST(fitted_coefficients_replace)
 END_TEST
 
 /* Half the bytes are read in no less than half the time, whichever width was measured. */
+/* The start of a tile weighs the more the shorter the inner dimension is. */
+START_TEST(tiles_start_and_end)
+{
+    struct cost_rates rates = rates_of(fixture_h100());
+    double before[2], ratio[2];
+    for (int i = 0; i < 2; i++)
+        before[i] = cost_gemm(&rates, &bf16, 16384, 16384, i == 0 ? 1024 : 16384).s;
+    struct spec_calibration calibration = {.source = ""};
+    calibration.has[SPEC_GEMM_START] = true;
+    calibration.value[SPEC_GEMM_START] = 256;
+    cost_rates_calibrate(&rates, &calibration);
+    for (int i = 0; i < 2; i++)
+        ratio[i] = cost_gemm(&rates, &bf16, 16384, 16384, i == 0 ? 1024 : 16384).s / before[i];
+    ck_assert_double_eq_tol(ratio[0], 1.25, 0.02);
+    ck_assert_double_eq_tol(ratio[1], 1 + 256.0 / 16384, 0.002);
+}
+END_TEST
+
 START_TEST(narrow_keys_gain_no_more_than_their_bytes)
 {
     struct spec_hardware card = fixture_h100();
@@ -341,6 +359,7 @@ int main(void)
 {
     TCase *tests = tcase_create("rates");
     tcase_add_test(tests, few_rows_stream_weights);
+    tcase_add_test(tests, tiles_start_and_end);
     tcase_add_test(tests, loads_and_products_overlap_in_part);
     tcase_add_test(tests, old_kernels_are_slower);
     tcase_add_test(tests, many_rows_compute);
