@@ -283,10 +283,7 @@ bool scenario_kv_policy_streams(struct scenario_load *load)
     if (unified != NULL && load->opts.kv_unified != is_shared)
         return fail_key(load, "kv_unified", "conflict", "leave one of the two out",
                         "contradicts it");
-    if (unified == NULL) {
-        load->opts.kv_unified = is_shared;
-        put_derived(load, "kv_unified", is_shared ? "true" : "false");
-    }
+    load->opts.kv_unified = is_shared; // the policy is the parameter that tells
     return true;
 }
 
