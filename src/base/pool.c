@@ -65,14 +65,19 @@ static void add_chunk(struct base_pool *pool)
     pool->total_count += count;
 }
 
-void *base_pool_take(struct base_pool *pool)
+void *base_pool_take_raw(struct base_pool *pool)
 {
     if (pool->free_head == NULL)
         add_chunk(pool);
     struct free_object *object = pool->free_head;
     pool->free_head = object->next;
     pool->taken_count++;
-    return memset(object, 0, pool->object_bytes);
+    return object;
+}
+
+void *base_pool_take(struct base_pool *pool)
+{
+    return memset(base_pool_take_raw(pool), 0, pool->object_bytes);
 }
 
 void base_pool_give(struct base_pool *pool, void *object)

@@ -18,7 +18,8 @@ struct base_pool {
 
 void base_pool_init(struct base_pool *pool, size_t object_bytes);
 void base_pool_release(struct base_pool *pool);
-void *base_pool_take(struct base_pool *pool); /* zeroed */
+void *base_pool_take(struct base_pool *pool);     /* zeroed */
+void *base_pool_take_raw(struct base_pool *pool); /* to be written whole */
 void base_pool_give(struct base_pool *pool, void *object);
 
 #endif

@@ -16,7 +16,7 @@ void kv_braids_release(struct kv_braids *queue)
 struct kv_braid *kv_braids_add(struct kv_braids *queue, struct kv_braid *next, int64_t rounds,
                                int64_t blank)
 {
-    struct kv_braid *braid = base_pool_take(&queue->pool);
+    struct kv_braid *braid = base_pool_take_raw(&queue->pool);
     *braid = (struct kv_braid){.before = next != NULL ? next->before : queue->tail,
                                .after = next,
                                .blank = blank,

@@ -1,6 +1,8 @@
 #include "kv/prefix.h"
 
 #include "base/error.h"
+
+#include <string.h>
 #include "kv/prefix_int.h"
 
 static void add_kind(struct kv_prefix *prefix, const struct kv_window *window, int64_t tables)
@@ -174,7 +176,7 @@ struct tables {
 static void own(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struct kv_node *node,
                 struct tables tables, int64_t lo, int64_t hi)
 {
-    struct kv_extent *extent = base_pool_take(&prefix->extents);
+    struct kv_extent *extent = base_pool_take_raw(&prefix->extents);
     *extent = (struct kv_extent){.owner = seq,
                                  .kind = (uint16_t)tables.kind,
                                  .table = (uint16_t)tables.first,
@@ -591,22 +593,33 @@ static struct kv_hold split_hold(struct kv_prefix *prefix, struct kv_hold *hold,
     return front;
 }
 
-// `begin` to `end`: the holds of the same tables.
-static void drop_holds(struct kv_prefix *prefix, struct kv_prefix_seq *seq, size_t begin,
-                       size_t end, int64_t until)
+static void erase_holds(struct kv_prefix_seq *seq, size_t at, size_t count)
+{
+    seq->holds.count -= count;
+    memmove(&seq->holds.at[at], &seq->holds.at[at + count],
+            (seq->holds.count - at) * sizeof *seq->holds.at);
+}
+
+// `begin` to `end`: the holds of the same tables; returns how many were given back whole and are gone.
+static size_t drop_holds(struct kv_prefix *prefix, struct kv_prefix_seq *seq, size_t begin,
+                         size_t end, int64_t until)
 {
     struct release release = begin_release(prefix, seq->holds.at[begin].tables, 0);
     size_t last = begin;
     while (last < end && seq->holds.at[last].lo < until) {
         last++;
     }
+    size_t empty = 0;
     for (size_t i = last; i-- > begin;) {
-        if (seq->holds.at[i].lo < seq->holds.at[i].hi) {
-            struct kv_hold front = split_hold(prefix, &seq->holds.at[i], until);
-            let_go_hold(prefix, seq, &front, until, &release);
-        }
+        struct kv_hold front = split_hold(prefix, &seq->holds.at[i], until);
+        let_go_hold(prefix, seq, &front, until, &release);
+        empty += seq->holds.at[i].lo == seq->holds.at[i].hi ? 1 : 0;
     }
     end_release(prefix, &release);
+    if (empty > 0) {
+        erase_holds(seq, begin, empty);
+    }
+    return empty;
 }
 
 void kv_prefix_drop(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
@@ -624,7 +637,7 @@ void kv_prefix_drop(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
         }
         end = end_of_tables(seq, begin);
         if (table >= kind->first) {
-            drop_holds(prefix, seq, begin, end, until);
+            end -= drop_holds(prefix, seq, begin, end, until);
         }
     }
 }

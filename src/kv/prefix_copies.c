@@ -111,7 +111,7 @@ void kv_extent_drop(struct kv_prefix *prefix, struct kv_extent *extent)
 
 struct kv_extent *kv_extent_cut(struct kv_prefix *prefix, struct kv_extent *extent, int64_t at)
 {
-    struct kv_extent *back = base_pool_take(&prefix->extents);
+    struct kv_extent *back = base_pool_take_raw(&prefix->extents);
     *back = (struct kv_extent){.owner = extent->owner,
                                .kind = extent->kind,
                                .table = extent->table,
@@ -190,7 +190,7 @@ void kv_extent_split(struct kv_prefix *prefix, struct kv_extent *extent)
     prefix->splits++;
     kv_copies_of(extent->node)->of[extent->kind].split_count++;
     for (uint16_t i = 1; i < extent->tables; i++) {
-        struct kv_extent *split = base_pool_take(&prefix->extents);
+        struct kv_extent *split = base_pool_take_raw(&prefix->extents);
         *split = (struct kv_extent){.owner = extent->owner,
                                     .kind = extent->kind,
                                     .table = (uint16_t)(extent->table + i),

@@ -288,12 +288,14 @@ static void look_up(struct kv_prefix *prefix, const struct kv_content *content, 
     }
     // A chunk or a window that ends at the beginning of its content has nothing to find.
     int64_t longest = 0;
-    for (int64_t before = -1; before != most;) {
-        before = most;
-        for (size_t k = 0; k < prefix->kind_count; k++) {
-            most = kind_hits(prefix, tables_of(prefix, k), most);
-            longest = most > longest ? most : longest;
-        }
+    for (size_t k = 0, agreed = 0; agreed < prefix->kind_count; k = (k + 1) % prefix->kind_count) {
+        int64_t found = kind_hits(prefix, tables_of(prefix, k), most);
+        longest = found > longest ? found : longest;
+        // Who found less says the same again, but for chunks, whose beginning may be another one now.
+        bool is_settled =
+            prefix->kinds[k].window == NULL || prefix->kinds[k].window->kind == SPEC_KV_SLIDING;
+        agreed = found == most ? agreed + 1 : is_settled ? 1 : 0;
+        most = found;
     }
     out->blocks = most;
     out->junction_blocks = longest > most ? longest : 0;
