@@ -68,11 +68,12 @@ static void print_verdict(struct report_page *page, const struct record_run *run
     for (size_t i = 0; i < run->slo_lines.count; i++)
         report_page_line(page, "%s", run->slo_lines.at[i]);
     char spare[REPORT_NUMBER_BYTES];
+    const char *limit = record_get_text(run, RECORD_BINDING_LIMIT);
     report_page_line(
         page, "load: %s; left of the fullest limit: %s; what limits most of the time: %s",
         record_get_text(run, RECORD_STABILITY),
         report_print_share(record_get_real(run, RECORD_SPARE_SHARE), spare, sizeof spare),
-        record_get_text(run, RECORD_BINDING_LIMIT));
+        limit[0] == '\0' ? "nothing that was seen" : limit);
 }
 
 static void print_cells(struct report_page *page, const char *const *cells, size_t count)

@@ -150,4 +150,7 @@ static inline void serve_config_pool(const struct serve_config *config, struct k
     }
 }
 
+/* Seats that one of the running takes, on average: a group that forks has one for each of its sequences. */
+double serve_seats_each(const struct serve_config *config);
+
 #endif

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "kv/reserve.h"
 #include "serve/flight.h"
+#include "serve/replica_int.h"
 #include "serve/serve_int.h"
 #include "serve/transfers.h"
 
@@ -198,8 +199,8 @@ void serve_replica_expect(const struct serve_replica *replica, struct serve_requ
 
 /* ---- the end of a step ---- */
 
-static void add_gaps(struct serve_replica *replica, const struct sched_plan *plan,
-                     int64_t first_ticks, int64_t delta_ticks, int64_t count)
+void serve_replica_add_gaps(struct serve_replica *replica, const struct sched_plan *plan,
+                            int64_t first_ticks, int64_t delta_ticks, int64_t count)
 {
     struct serve_class_result *classes = replica->serve->result->classes;
     for (size_t i = 0; plan->counted_total > 0 && i < plan->class_count; i++) {
@@ -217,7 +218,7 @@ static void add_step_gaps(struct serve_replica *replica, const struct sched_plan
 {
     struct serve_stalls *stalls = &replica->stalls;
     if (!serve_stalls_exist(stalls)) {
-        add_gaps(replica, plan, ticks, 0, 1);
+        serve_replica_add_gaps(replica, plan, ticks, 0, 1);
         return;
     }
     struct serve_class_result *classes = replica->serve->result->classes;
@@ -341,88 +342,6 @@ static void take_out_given_up(struct serve_replica *replica)
 static struct serve_flight *spare_flight(struct serve_replica *replica)
 {
     return replica->flights[0].is_active ? &replica->flights[1] : &replica->flights[0];
-}
-
-// Where caches grow by concatenation: what a step rewrites, and how long that takes. Linear in the contexts.
-static int64_t copied_tokens(const struct serve_replica *replica, const struct sched_plan *plan)
-{
-    const struct cost_shape *shape = &plan->shape;
-    if (replica->pool.policy != KV_CONCAT) {
-        return plan->copied_tokens;
-    }
-    return shape->prefill_cached_tokens + shape->decode_context_tokens - shape->decode_seq_count;
-}
-
-static int64_t copy_ticks(const struct serve_replica *replica, const struct cost_shape *shape,
-                          int64_t copied)
-{
-    const struct serve_copy_ticks *copy = &replica->serve->config->copy;
-    int64_t context =
-        shape->prefill_cached_tokens + shape->prefill_tokens + shape->decode_context_tokens;
-    return copy->per_cached_token * copied + copy->per_context_token * context;
-}
-
-// The next piece of a ramp, copies included: they grow along a line as well.
-static void ramp_piece(struct serve_replica *replica, const struct cost_ramp *ramp, int64_t copied,
-                       int64_t max_steps, struct cost_piece *piece)
-{
-    const struct serve_copy_ticks *copy = &replica->serve->config->copy;
-    struct cost_shape shape = {.decode_seq_count = ramp->seq_count,
-                               .decode_context_tokens = ramp->context_tokens};
-    cost_ramp_piece(replica->cost, ramp, max_steps, piece);
-    piece->first_ticks += copy_ticks(replica, &shape, copied);
-    if (replica->pool.policy == KV_CONCAT) {
-        piece->delta_ticks += (copy->per_cached_token + copy->per_context_token) * ramp->seq_count;
-    }
-}
-
-// A batch that is computed in passes lasts as long as they do; what bounds it is what bounds the longest.
-static struct cost_result step_cost(struct serve_replica *replica, const struct sched_plan *plan)
-{
-    if (plan->passes.count == 0) {
-        return cost_step(replica->cost, &plan->shape);
-    }
-    struct cost_result sum = {0};
-    int64_t longest = 0;
-    for (size_t i = 0; i < plan->passes.count; i++) {
-        struct cost_shape shape = plan->passes.at[i];
-        if (i == 0) {
-            shape.decode_seq_count = plan->shape.decode_seq_count;
-            shape.decode_context_tokens = plan->shape.decode_context_tokens;
-            memcpy(shape.decode_window_tokens, plan->shape.decode_window_tokens,
-                   sizeof shape.decode_window_tokens);
-        }
-        struct cost_result pass = cost_step(replica->cost, &shape);
-        sum.ticks += pass.ticks;
-        sum.bound = pass.ticks > longest ? pass.bound : sum.bound;
-        longest = pass.ticks > longest ? pass.ticks : longest;
-    }
-    return sum;
-}
-
-static void price(struct serve_replica *replica, struct serve_flight *flight, base_i128 start)
-{
-    const struct cost_shape *shape = &flight->plan.shape;
-    flight->start_ticks = start;
-    if (shape->prefill_tokens == 0) {
-        struct cost_ramp ramp = {.seq_count = shape->decode_seq_count,
-                                 .context_tokens = shape->decode_context_tokens};
-        memcpy(ramp.window_tokens, shape->decode_window_tokens, sizeof ramp.window_tokens);
-        struct cost_piece piece;
-        ramp_piece(replica, &ramp, copied_tokens(replica, &flight->plan), 1, &piece);
-        flight->ticks = piece.first_ticks;
-        flight->bound = piece.bound;
-    } else {
-        struct cost_result result = step_cost(replica, &flight->plan);
-        flight->ticks =
-            result.ticks + copy_ticks(replica, shape, copied_tokens(replica, &flight->plan));
-        flight->bound = result.bound;
-    }
-    flight->ticks += flight->plan.swapped_blocks * replica->serve->config->swap_ticks_per_block +
-                     flight->plan.copied_blocks * replica->pool.block_tokens *
-                         replica->serve->config->copy.per_cached_token;
-    flight->ticks = serve_transfers_step_ticks(replica, &flight->plan, start, flight->ticks);
-    flight->end_ticks = start + flight->ticks;
 }
 
 // All of a request's sequences have lost their place.
@@ -589,7 +508,7 @@ static struct serve_flight *decide(struct serve_replica *replica, base_i128 now)
     serve_tally_note_peak(&replica->tally);
     replica->steps++;
     if (kv_policy_concatenates(replica->pool.policy) || replica->pool.compacts) {
-        replica->copied_tokens += copied_tokens(replica, plan);
+        replica->copied_tokens += serve_copied_tokens(replica, plan);
     }
     replica->computed_tokens += plan->token_count;
     replica->swapped_blocks += plan->swapped_blocks;
@@ -598,119 +517,6 @@ static struct serve_flight *decide(struct serve_replica *replica, base_i128 now)
         serve_flight_begin_row(replica, flight);
     }
     return flight;
-}
-
-// The front goes from the last interval of a piece to the first of the next: one token each, and the blocks that takes.
-static void step_state(struct serve_replica *replica, int64_t ahead)
-{
-    const struct sched_front *front = &replica->sched.front;
-    const struct kv_tables *tables = &replica->pool.tables;
-    struct kv_paged_state *kv = &replica->tally.state.kv;
-    int64_t residue = sched_front_residue(front, ahead);
-    sched_give_back_ahead(&replica->sched, 1);
-    int64_t kept = front->windows.kept.count > 0 ? front->windows.kept.at[0].blocks : 0;
-    int64_t taken = front->boundary[residue] * tables->growing_tables, given = 0;
-    kv->live_tokens += front->count;
-    for (size_t w = 0; w < tables->window_count; w++) {
-        const struct sched_front_window *window = &front->windows.at[w];
-        kv->visible_tokens[w] += window->visible_growing;
-        kv->dropped_blocks[w] += window->drop[residue];
-        given += window->drop[residue] * tables->windows[w].table_count;
-    }
-    kv->used_blocks += taken - given + kept;
-    kv->shared_blocks -= kept;
-    kv->cached_blocks -= kv_queue_walk_pass(&replica->tally.state.queue, taken);
-    kv->cached_blocks += replica->tally.state.keeps_content ? given - kept : 0;
-}
-
-// What the windows of a stretch's first step hold, and what they gain with each further one.
-static void fill_windows(const struct serve_replica *replica, const struct cost_shape *shape,
-                         struct cost_ramp *ramp)
-{
-    for (size_t w = 0; w < replica->pool.tables.window_count; w++) {
-        ramp->window_tokens[w] = shape->decode_window_tokens[w];
-        ramp->window_gain[w] = replica->sched.front.windows.at[w].cost_growing;
-    }
-}
-
-static void ramp_advance(struct cost_ramp *ramp, int64_t steps)
-{
-    ramp->context_tokens += steps * (int64_t)ramp->seq_count;
-    for (size_t w = 0; w < COST_WINDOWS_MAX; w++) {
-        ramp->window_tokens[w] += steps * ramp->window_gain[w];
-    }
-}
-
-/*
- * Takes as many intervals at once as the plan provably holds, at most up to the first boundary at or after the next
- * event. `newest` was decided at this turn; `running` is it (synchronous) or the step before it, of the same members.
- * Interval j runs step running + j in the state after deciding newest + j.
- */
-static void take_stretch(struct serve_replica *replica, struct serve_flight *newest,
-                         base_i128 next_event)
-{
-    struct serve_flight *running = replica->running;
-    struct cost_ramp ramp = {.seq_count = running->plan.shape.decode_seq_count,
-                             .context_tokens = running->plan.shape.decode_context_tokens};
-    fill_windows(replica, &running->plan.shape, &ramp);
-    const struct sched_front *front = &replica->sched.front;
-    int64_t limit = 1 + newest->plan.valid_steps, done = 0;
-    bool is_last = false;
-    while (!is_last) {
-        struct cost_piece piece;
-        // All members have their whole cache copied at each step, or nobody has.
-        bool all_copied = replica->pool.policy == KV_CONCAT;
-        int64_t copied = all_copied ? ramp.context_tokens - (int64_t)ramp.seq_count : 0;
-        ramp_piece(replica, &ramp, copied, limit - done, &piece);
-        base_i128 start = replica->tally.since_ticks;
-        int64_t count = cost_piece_steps_until(&piece, next_event - start);
-        if (done > 0) {
-            step_state(replica, done - 1);
-        }
-        sched_give_back_ahead(&replica->sched, count - 1);
-        replica->tally.state.bound = piece.bound;
-        serve_tally_stretch(&replica->tally, &piece, count, front, done);
-        done += count;
-        is_last = done == limit || replica->tally.since_ticks >= next_event;
-        // The gaps of the last step wait for its delivery.
-        int64_t delivered = is_last ? count - 1 : count;
-        if (delivered > 0) {
-            add_gaps(replica, &running->plan, piece.first_ticks, piece.delta_ticks, delivered);
-        }
-        running->ticks = piece.first_ticks + piece.delta_ticks * (count - 1);
-        running->bound = piece.bound;
-        ramp_advance(&ramp, count);
-    }
-    running->end_ticks = replica->tally.since_ticks;
-    running->start_ticks = running->end_ticks - running->ticks;
-    if (done > 1) {
-        if (replica->pool.policy == KV_CONCAT) {
-            replica->copied_tokens += (done - 1) * newest->plan.shape.decode_context_tokens +
-                                      (done - 1) * (done - 2) / 2 * front->count;
-        }
-        sched_advance(&replica->sched, &newest->plan, done - 1);
-        if (running != newest) {
-            running->plan.number += (uint64_t)(done - 1);
-            running->plan.shape.decode_context_tokens += (done - 1) * front->count;
-            for (size_t w = 0; w < COST_WINDOWS_MAX; w++) {
-                running->plan.shape.decode_window_tokens[w] += (done - 1) * ramp.window_gain[w];
-            }
-        }
-        replica->steps += (uint64_t)(done - 1);
-        replica->computed_tokens += (done - 1) * (int64_t)ramp.seq_count;
-        replica->emitted_tokens += (done - 1) * (int64_t)ramp.seq_count;
-    }
-}
-
-static bool can_stretch(const struct serve_replica *replica, const struct serve_flight *newest)
-{
-    if (replica->serve->options->mode != SERVE_JUMP || newest == NULL ||
-        newest->plan.valid_steps == 0 || serve_stalls_exist(&replica->stalls)) {
-        return false;
-    }
-    const struct sched_plan *running = &replica->running->plan;
-    return running == &newest->plan ||
-           (running->is_front_only && running->generation == newest->plan.generation);
 }
 
 // Tells from now on what the queue waits for: the head's reason, or just the next turn.
@@ -752,7 +558,7 @@ void serve_replica_turn(struct serve_replica *replica, base_i128 now, base_i128 
         replica->running = newest = decide(replica, now);
     }
     if (replica->running != NULL) {
-        price(replica, replica->running, now);
+        serve_price_step(replica, replica->running, now);
     }
     if (is_async && replica->running != NULL) {
         replica->next = newest = decide(replica, now);
@@ -768,9 +574,9 @@ void serve_replica_turn(struct serve_replica *replica, base_i128 now, base_i128 
         wake_at(replica, transfer_end);
         return;
     }
-    if (can_stretch(replica, newest)) {
-        take_stretch(replica, newest,
-                     transfer_end < next_event_ticks ? transfer_end : next_event_ticks);
+    if (serve_replica_can_stretch(replica, newest)) {
+        serve_replica_take_stretch(
+            replica, newest, transfer_end < next_event_ticks ? transfer_end : next_event_ticks);
     } else {
         serve_tally_interval(&replica->tally, replica->running->ticks);
     }

@@ -167,3 +167,17 @@ uint32_t serve_sequences_left(const struct serve_request *request)
 {
     return request->sequences->left;
 }
+
+double serve_seats_each(const struct serve_config *config)
+{
+    const struct workload_spec *workload = &config->workload;
+    double sum = 0, weights = 0;
+    if (config->scheduler == NULL || !config->scheduler->forks)
+        return 1;
+    for (size_t i = 0; i < workload->class_count; i++) {
+        const struct workload_class *class = &workload->classes[i];
+        sum += class->weight * (class->has_sequences ? rng_dist_mean(&class->sequences) : 1);
+        weights += class->weight;
+    }
+    return weights > 0 ? sum / weights : 1;
+}

@@ -350,7 +350,9 @@ static double memory_share(const struct serve_config *c, const struct serve_resu
 // What is left on average of the limit that is used most: seats, KV pool, or tokens of a step.
 static double spare_share(const struct serve_config *c, const struct serve_result *r)
 {
-    double seats = running_mean(c, r) / ((double)c->sched.max_num_seqs * c->replica_count);
+    double seats = running_mean(c, r) * serve_seats_each(c) /
+                   ((double)c->sched.max_num_seqs * c->replica_count);
+    seats = fmin(seats, 1); // sequences of a group end one by one
     double tokens = computed_tokens(c, r) / (steps(c, r) * (double)c->sched.max_num_batched_tokens);
     return 1 - fmax(fmax(seats, memory_share(c, r)), tokens);
 }

@@ -252,7 +252,7 @@ static void caution_near(const struct serve_config *config, double waiting, stru
 }
 
 /*
- * overloaded: the queue grows beyond chance, by more than 1 % of the arrivals. near_saturation: it seems to grow; or less
+ * overloaded: the queue grows beyond chance, by more than 1 % of the arrivals, or the engine has died or is stuck. near_saturation: it seems to grow; or less
  * than a tenth of the fullest limit is left; or less than two fifths, and the head of the queue waits for a limit more than
  * a tenth of the time. not_settled: a steady run whose warm-up was too short or that still changes.
  */
@@ -266,10 +266,11 @@ void study_judge_stability(const struct study_replications *replications, struct
     bool is_stuck = study_any_has_status(replications, SERVE_STUCK);
     bool is_dead = study_any_has_status(replications, SERVE_ENGINE_DIED);
     bool is_settled = is_overloaded || is_stuck || is_dead || judge_settling(replications, out);
+    // An engine that answers nobody any more has whatever still comes in its queue.
     record_set_text(out, RECORD_STABILITY,
-                    is_overloaded ? "overloaded"
-                    : is_near     ? "near_saturation"
-                                  : "stable");
+                    is_overloaded || is_stuck || is_dead ? "overloaded"
+                    : is_near                            ? "near_saturation"
+                                                         : "stable");
     record_set_text(out, RECORD_STATUS,
                     is_dead         ? "engine_died"
                     : is_stuck      ? "stuck"
