@@ -56,9 +56,9 @@ bool scenario_engine_read(struct scenario_load *load)
         return false;
     const struct spec_hardware *hardware =
         load->scenario->has_hardware ? &load->scenario->hardware : NULL;
-    scenario_sizing_respell(load, stated);
     struct conf_node *defaults = scenario_profile_defaults(reader, &load->profile, hardware);
-    scenario_sizing_respell(load, defaults);
+    if (!scenario_sizing_respell(load, stated) || !scenario_sizing_respell(load, defaults))
+        return false;
     drop_replaced(defaults, stated);
     load->engine = conf_overlay(reader->arena, defaults, stated);
     conf_put(reader->arena, load->root, "engine", load->engine);

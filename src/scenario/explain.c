@@ -37,17 +37,21 @@ static void print_range(struct base_text *out, const struct base_field *field)
     base_text_add(out, "\n");
 }
 
-/* What each shipped engine release has for an engine key. */
-static void print_profiles(struct base_text *out, const char *section,
-                           const struct base_field *field)
+/* The part of a profile that holds the keys of a section. */
+static const char *profile_part(const char *section)
 {
     static const char *const parts[][2] = {
         {"engine", "defaults"}, {"engine.switch", "switches"}, {"engine.memory", "memory"}};
-    const char *part = NULL;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (strcmp(parts[i][0], section) == 0)
-            part = parts[i][1];
+            return parts[i][1];
     }
+    return NULL;
+}
+
+/* What each shipped engine release has for an engine key. */
+static void print_profiles(struct base_text *out, const char *part, const struct base_field *field)
+{
     struct base_arena arena;
     base_arena_init(&arena);
     for (size_t i = 0; part != NULL && i < scenario_embedded_count; i++) {
@@ -102,6 +106,15 @@ static bool is_later(const char *section, const struct base_field *field)
     return false;
 }
 
+static bool is_spelled(const struct base_field *field)
+{
+    for (size_t i = 0; scenario_sections[i] != NULL; i++) {
+        if (base_field_find(scenario_spelled(scenario_sections[i]), field->key) == field)
+            return true;
+    }
+    return false;
+}
+
 static void print_field(struct base_text *out, const char *section, const struct base_field *field)
 {
     struct base_text type = {0};
@@ -112,6 +125,10 @@ static void print_field(struct base_text *out, const char *section, const struct
         return;
     }
     print_line(out, "meaning", field->help);
+    if (is_spelled(field)) {
+        print_profiles(out, "spelling", field);
+        return;
+    }
     if (field->type != BASE_NODE) {
         scenario_field_type(field, &type);
         print_line(out, "value", type.at);
@@ -122,7 +139,7 @@ static void print_field(struct base_text *out, const char *section, const struct
         print_line(out, "default", "none: it must be stated");
     else if (field->def != NULL)
         print_line(out, "default", field->def);
-    print_profiles(out, section, field);
+    print_profiles(out, profile_part(section), field);
     print_choices(out, field);
     if (strcmp(section, "workload.arrival") == 0)
         print_processes(out, field);
@@ -143,6 +160,9 @@ static bool print_section(struct base_text *out, const char *key)
         found = true;
         base_text_printf(out, "%s\n  %s\n", section->path, section->help);
         for (const struct base_field *field = section->fields; field->key != NULL; field++)
+            base_text_printf(out, "    %-32s %s\n", field->key, field->help);
+        for (const struct base_field *field = scenario_spelled(section);
+             field != NULL && field->key != NULL; field++)
             base_text_printf(out, "    %-32s %s\n", field->key, field->help);
     }
     return found;

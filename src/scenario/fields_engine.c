@@ -310,25 +310,45 @@ static const struct base_field engine_later[] = {
           "LoRA is not simulated yet; its bytes can be stated in engine.memory.non_torch"),
     LATER("max_lora_rank",
           "LoRA is not simulated yet; its bytes can be stated in engine.memory.non_torch"),
-    LATER("mem_fraction_static", "a key of SGLang, not of this engine profile"),
-    LATER("page_size", "a key of SGLang, not of this engine profile"),
-    LATER("max_total_tokens", "a key of SGLang, not of this engine profile"),
-    LATER("chunked_prefill_size", "a key of SGLang, not of this engine profile"),
     LATER("schedule_policy", "a key of SGLang, not of this engine profile"),
     LATER("schedule_conservativeness", "a key of SGLang, not of this engine profile"),
-    LATER("max_running_requests", "a key of SGLang, not of this engine profile"),
     LATER("max_prefill_tokens", "a key of SGLang, not of this engine profile"),
     LATER("enable_mixed_chunk", "a key of SGLang, not of this engine profile"),
     LATER("capacity_scheduler_policy", "a key of TensorRT-LLM, not of this engine profile"),
     LATER("context_chunking_policy", "a key of TensorRT-LLM, not of this engine profile"),
-    LATER("free_gpu_memory_fraction", "a key of TensorRT-LLM, not of this engine profile"),
-    LATER("tokens_per_block", "a key of TensorRT-LLM, not of this engine profile"),
-    LATER("max_num_tokens", "a key of TensorRT-LLM, not of this engine profile"),
-    LATER("max_batch_size", "a key of TensorRT-LLM, not of this engine profile"),
-    LATER("parallel", "a key of llama.cpp, not of this engine profile"),
-    LATER("cache_type_k", "a key of llama.cpp, not of this engine profile"),
-    LATER("cache_type_v", "a key of llama.cpp, not of this engine profile"),
-    LATER("ubatch_size", "a key of llama.cpp, not of this engine profile"),
+    {0},
+};
+
+// Names that other engines have for keys above: `spelling` of their profiles says which.
+#define NAMED(name, what, common)                 \
+    {                                             \
+        .key = name, .type = what, .help = common \
+    }
+
+const struct base_field scenario_engine_spelled[] = {
+    NAMED("parallel", BASE_NODE, "max_num_seqs, as llama.cpp calls it"),
+    NAMED("ubatch_size", BASE_NODE, "max_num_batched_tokens, as llama.cpp calls it"),
+    NAMED("cache_type_k", BASE_NODE, "kv_cache_dtype of K, as llama.cpp calls it"),
+    NAMED("cache_type_v", BASE_NODE, "kv_cache_dtype of V, as llama.cpp calls it"),
+    NAMED("mem_fraction_static", BASE_NODE, "gpu_memory_utilization, as SGLang calls it"),
+    NAMED("page_size", BASE_NODE, "block_size, as SGLang calls it"),
+    NAMED("max_running_requests", BASE_NODE, "max_num_seqs, as SGLang calls it"),
+    NAMED("chunked_prefill_size", BASE_NODE, "max_num_batched_tokens, as SGLang calls it"),
+    NAMED("max_total_tokens", BASE_NODE,
+          "kv_cache_tokens, as SGLang calls it; under TGI max_model_len"),
+    NAMED("tp_size", BASE_NODE, "tensor_parallel_size, as SGLang calls it"),
+    NAMED("context_length", BASE_NODE, "max_model_len, as SGLang calls it"),
+    NAMED("disable_hybrid_swa_memory", BASE_BOOL,
+          "disable_hybrid_kv_cache_manager, as SGLang calls it"),
+    NAMED("free_gpu_memory_fraction", BASE_NODE,
+          "gpu_memory_utilization, as TensorRT-LLM calls it"),
+    NAMED("tokens_per_block", BASE_NODE, "block_size, as TensorRT-LLM calls it"),
+    NAMED("max_num_tokens", BASE_NODE, "max_num_batched_tokens, as TensorRT-LLM calls it"),
+    NAMED("max_batch_size", BASE_NODE, "max_num_seqs, as TensorRT-LLM calls it"),
+    NAMED("max_seq_len", BASE_NODE, "max_model_len, as TensorRT-LLM calls it"),
+    NAMED("cuda_memory_fraction", BASE_NODE, "gpu_memory_utilization, as TGI calls it"),
+    NAMED("max_batch_prefill_tokens", BASE_NODE, "max_num_batched_tokens, as TGI calls it"),
+    NAMED("max_concurrent_requests", BASE_NODE, "max_num_seqs, as TGI calls it"),
     {0},
 };
 

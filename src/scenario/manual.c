@@ -85,6 +85,16 @@ static void add_later(struct base_text *out, const struct base_field *later)
     base_text_add(out, ".\n");
 }
 
+static void add_spelled(struct base_text *out, const struct base_field *spelled)
+{
+    if (spelled == NULL)
+        return;
+    base_text_add(out, ".PP\nUnder the profiles of other engines these keys have their own names "
+                       "too; an override counts, whichever name it has, and in one place only one "
+                       "of the two may be stated:\n");
+    add_fields(out, spelled);
+}
+
 static void add_section(struct base_text *out, const struct scenario_section *section)
 {
     base_text_add(out, ".SS ");
@@ -93,6 +103,7 @@ static void add_section(struct base_text *out, const struct scenario_section *se
     add_roff(out, section->help);
     base_text_add(out, ".\n");
     add_fields(out, section->fields);
+    add_spelled(out, scenario_spelled(section));
     add_later(out, section->later);
 }
 

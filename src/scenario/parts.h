@@ -211,7 +211,7 @@ bool scenario_sizing_read(struct scenario_load *load);
 void scenario_sizing_chunking(struct scenario_load *load);
 void scenario_sizing_block(struct scenario_load *load);
 void scenario_sizing_share(struct scenario_load *load);
-void scenario_sizing_respell(struct scenario_load *load, struct conf_node *engine);
+bool scenario_sizing_respell(struct scenario_load *load, struct conf_node *engine);
 void scenario_sizing_fill(struct scenario_load *load, struct kv_waterfall_inputs *inputs);
 /* drafter.c: groups, slots and weights of engine.speculative_config, into the model and the inputs. */
 bool scenario_drafter_resolve(struct scenario_load *load, struct kv_waterfall_inputs *inputs);

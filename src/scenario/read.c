@@ -473,6 +473,10 @@ static bool fail_unknown(struct scenario_reader *reader, const struct conf_node 
     if (later != NULL)
         return scenario_fail_hint(reader, key, full, "unsupported-key", later->help,
                                   "'%s' is not simulated by this version", full);
+    const struct base_field *spelled = base_field_find(scenario_spelled(section), key->text);
+    if (spelled != NULL)
+        return scenario_fail_hint(reader, key, full, "unsupported-key", spelled->help,
+                                  "'%s' is a key of another engine's profile", full);
     const char *near = base_field_nearest(section->fields, key->text);
     const char *hint =
         near == NULL ? NULL : base_arena_printf(reader->arena, "did you mean '%s'?", near);

@@ -34,6 +34,9 @@ struct scenario_section {
 };
 /* All of them but those of the arrival processes, in the order of the manual; ended by NULL. */
 extern const struct scenario_section *const scenario_sections[];
+/* Names that only some engines' profiles have for keys of a section; NULL where there are none. */
+const struct base_field *scenario_spelled(const struct scenario_section *section);
+extern const struct base_field scenario_engine_spelled[];
 /* The row of a dotted key ("engine.block_size"), or of a bare one; `*section` is where it stands. NULL when unknown. */
 const struct base_field *scenario_field_find(const char *key, const char **section);
 /* "a number of tokens (k = 1024)", "one of a, b", ... */

@@ -121,11 +121,15 @@ static void add_property(struct base_text *out, const char *path, const struct b
     base_text_add(out, "}");
 }
 
-static void add_properties(struct base_text *out, const char *path, const struct base_field *fields)
+static void add_properties(struct base_text *out, const struct scenario_section *section)
 {
+    const struct base_field *fields = section->fields;
     base_text_add(out, "\"type\":\"object\",\"additionalProperties\":false,\"properties\":{");
     for (const struct base_field *field = fields; field->key != NULL; field++)
-        add_property(out, path, field, field == fields);
+        add_property(out, section->path, field, field == fields);
+    for (const struct base_field *field = scenario_spelled(section);
+         field != NULL && field->key != NULL; field++)
+        add_property(out, section->path, field, false);
     base_text_add(out, "}");
 }
 
@@ -165,14 +169,14 @@ void scenario_print_schema(struct base_text *out)
 {
     base_text_add(out, "{\"$schema\":\"https://json-schema.org/draft/2020-12/"
                        "schema\",\"title\":\"kvsim scenario\",");
-    add_properties(out, "", scenario_sections[0]->fields);
+    add_properties(out, scenario_sections[0]);
     base_text_add(out, ",\"$defs\":{");
     add_arrival(out);
     for (size_t i = 1; scenario_sections[i] != NULL; i++) {
         base_text_add(out, ",");
         add_text(out, scenario_sections[i]->path);
         base_text_add(out, ":{");
-        add_properties(out, scenario_sections[i]->path, scenario_sections[i]->fields);
+        add_properties(out, scenario_sections[i]);
         base_text_add(out, "}");
     }
     base_text_add(out, "}}\n");

@@ -27,6 +27,11 @@ const struct scenario_section *const scenario_sections[] = {
     &scenario_all_reduce_section, NULL,
 };
 
+const struct base_field *scenario_spelled(const struct scenario_section *section)
+{
+    return section == &scenario_engine_section ? scenario_engine_spelled : NULL;
+}
+
 /* "workload.classes.0.weight" stands in the section "workload.classes[]". */
 static void plain_key(const char *key, char *out, size_t bytes)
 {
@@ -76,6 +81,8 @@ static const struct base_field *find_in(const char *path, const char *name, cons
             continue;
         *section = scenario_sections[i]->path;
         field = base_field_find(scenario_sections[i]->fields, name);
+        if (field == NULL)
+            field = base_field_find(scenario_spelled(scenario_sections[i]), name);
         if (field == NULL)
             field = base_field_find(scenario_sections[i]->later, name);
     }

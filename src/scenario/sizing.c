@@ -146,34 +146,95 @@ void scenario_sizing_share(struct scenario_load *load)
 
 /* ---- own spellings ---- */
 
+static bool is_override(const struct conf_node *node)
+{
+    return node->origin == CONF_ORIGIN_SET;
+}
+
+/* A key under both of its names: an override counts, whichever name it has; else only one of them may be stated. */
+static bool own_counts(struct scenario_load *load, const char *own, const struct conf_node *node,
+                       const char *common, const struct conf_node *other, bool *counts)
+{
+    *counts = true;
+    if (other == NULL)
+        return true;
+    if (is_override(node) != is_override(other)) {
+        *counts = is_override(node);
+        return true;
+    }
+    *counts = !conf_is_null(node);
+    if (conf_is_null(node) || conf_is_null(other))
+        return true;
+    const char *where = other->line == 0
+                            ? ""
+                            : base_arena_printf(load->reader->arena, " (line %d, column %d)",
+                                                other->line, other->column);
+    return scenario_fail_hint(load->reader, node, scenario_join(load->reader->arena, "engine", own),
+                              "conflict", "leave one of the two out",
+                              "'%s' is the name that %s has for '%s', which is stated too%s", own,
+                              load->profile.name, common, where);
+}
+
+/* The pair of which a key says one half; what was one name for both halves is each half's. */
+static struct conf_node *pair_of(struct scenario_load *load, struct conf_node *engine,
+                                 const char *outer, const struct conf_node *half)
+{
+    static const char *const halves[] = {"k", "v"};
+    struct base_arena *arena = load->reader->arena;
+    struct conf_node *both = conf_get(engine, outer);
+    if (both != NULL && both->kind == CONF_MAP)
+        return both;
+    struct conf_node *map = conf_new_map(arena);
+    map->origin = half->origin;
+    map->file = half->file;
+    map->line = half->line;
+    map->column = half->column;
+    for (size_t i = 0; !conf_is_null(both) && i < sizeof halves / sizeof halves[0]; i++)
+        conf_put(arena, map, halves[i], conf_copy(arena, both));
+    conf_put(arena, engine, outer, map);
+    return map;
+}
+
+/* One name for both halves ("kv_cache_dtype: fp8"), or what is said of this half. */
+static const struct conf_node *stated_half(const struct conf_node *engine, const char *outer,
+                                           const char *key)
+{
+    const struct conf_node *both = conf_get(engine, outer);
+    return both != NULL && both->kind == CONF_MAP ? conf_get(both, key) : both;
+}
+
+static bool respell_key(struct scenario_load *load, struct conf_node *engine, const char *own,
+                        const char *common)
+{
+    struct base_arena *arena = load->reader->arena;
+    struct conf_node *node = conf_get(engine, own), *map = engine;
+    const char *dot = strchr(common, '.'), *key = dot == NULL ? common : dot + 1;
+    const char *outer =
+        dot == NULL ? NULL : base_arena_copy_n(arena, common, (size_t)(dot - common));
+    const struct conf_node *other =
+        dot == NULL ? conf_get(engine, common) : stated_half(engine, outer, key);
+    bool counts;
+    if (!own_counts(load, own, node, common, other, &counts))
+        return false;
+    if (counts && dot != NULL)
+        map = pair_of(load, engine, outer, node);
+    if (counts)
+        conf_put(arena, map, key, node);
+    scenario_drop(engine, own);
+    return true;
+}
+
 /* `page_size` under a profile that spells block_size so: the node moves under the common key and keeps its place. */
-void scenario_sizing_respell(struct scenario_load *load, struct conf_node *engine)
+bool scenario_sizing_respell(struct scenario_load *load, struct conf_node *engine)
 {
     const struct conf_node *spelling = conf_get(load->profile.tree, "spelling");
+    bool ok = true;
     for (size_t i = 0; spelling != NULL && spelling->kind == CONF_MAP && i < spelling->count; i++) {
-        const char *own = spelling->keys[i]->text, *common = spelling->items[i]->text;
-        struct conf_node *node = conf_get(engine, own);
-        if (node == NULL || spelling->items[i]->kind != CONF_SCALAR)
-            continue;
-        const char *dot = strchr(common, '.');
-        struct conf_node *map = engine;
-        if (dot != NULL) { // "kv_cache_dtype.k": one half of a pair
-            const char *outer =
-                base_arena_copy_n(load->reader->arena, common, (size_t)(dot - common));
-            map = conf_get(engine, outer);
-            if (map == NULL || map->kind != CONF_MAP) {
-                map = conf_new_map(load->reader->arena);
-                map->origin = node->origin;
-                map->file = node->file;
-                map->line = node->line;
-                map->column = node->column;
-                conf_put(load->reader->arena, engine, outer, map);
-            }
-            common = dot + 1;
-        }
-        conf_put(load->reader->arena, map, common, node);
-        scenario_drop(engine, own);
+        const char *own = spelling->keys[i]->text;
+        if (conf_get(engine, own) != NULL && spelling->items[i]->kind == CONF_SCALAR)
+            ok = respell_key(load, engine, own, spelling->items[i]->text) && ok;
     }
+    return ok;
 }
 
 /* ---- into the inputs of the waterfall ---- */

@@ -398,8 +398,10 @@ static bool check_engine(struct scenario_load *load)
     if (config->scheduler != NULL && config->scheduler != &sched_vllm_v1)
         return fail_tiers(load, "a profile of vLLM V1",
                           "is simulated for the scheduler 'vllm_v1' only");
+    bool can_cache = config->kv_policy == KV_PAGED || config->kv_policy == KV_UNLIMITED;
     if (!config->sched.enable_prefix_caching)
-        return fail_tiers(load, "enable_prefix_caching: true",
+        return fail_tiers(load,
+                          can_cache ? "enable_prefix_caching: true" : "engine.kv_policy: paged",
                           "holds what the prefix cache has found, and that is off");
     if (config->tables.window_count > 0 || config->tables.holds_states)
         return fail_tiers(load, "a model with full attention",

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "conf/node.h"
+#include "scenario/embedded.h"
 #include "scenario/scenario_int.h"
 
 static bool explains(const char *key, const char *part)
@@ -30,6 +31,41 @@ START_TEST(a_key_is_explained)
     ck_assert(explains("model.kv_lora_rank", "MLA"));
     ck_assert(explains("engine", "tensor_parallel_size"));
     ck_assert(explains("run.seed", "default  1"));
+    ck_assert(explains("engine.parallel", "llama.cpp-2025: max_num_seqs"));
+    ck_assert(explains("engine.page_size", "sglang-0.5: block_size"));
+    ck_assert(!explains("engine.parallel", "not simulated"));
+}
+END_TEST
+
+// Both ways: a profile's name for a key is in the table, and what is in the table some profile says.
+START_TEST(names_of_other_engines_are_those_of_their_profiles)
+{
+    const struct base_field *spelled = scenario_engine_spelled;
+    struct base_arena arena;
+    bool is_said[64] = {false};
+    base_arena_init(&arena);
+    for (size_t i = 0; i < scenario_embedded_count; i++) {
+        const struct scenario_embedded *file = &scenario_embedded_files[i];
+        struct conf_node *tree;
+        struct kvsim_error err;
+        if (strncmp(file->path, "engines/", 8) != 0 || strstr(file->path, ".yaml") == NULL)
+            continue;
+        ck_assert_int_eq(conf_read_text(&arena, file->path, (const char *)file->bytes, file->length,
+                                        &tree, &err),
+                         KVSIM_OK);
+        const struct conf_node *spelling = conf_get(tree, "spelling");
+        for (size_t k = 0; spelling != NULL && k < spelling->count; k++) {
+            const struct base_field *row = base_field_find(spelled, spelling->keys[k]->text);
+            ck_assert_msg(row != NULL, "%s: %s", file->path, spelling->keys[k]->text);
+            is_said[row - spelled] = true;
+        }
+    }
+    for (size_t i = 0; spelled[i].key != NULL; i++) {
+        ck_assert_msg(is_said[i], "%s", spelled[i].key);
+        ck_assert_msg(base_field_find(scenario_engine_section.fields, spelled[i].key) == NULL, "%s",
+                      spelled[i].key);
+    }
+    base_arena_release(&arena);
 }
 END_TEST
 
@@ -84,6 +120,8 @@ START_TEST(manual_and_schema_hold_every_key)
             ck_assert_msg(strstr(schema.at, line) != NULL, "%s", field->key);
         }
     }
+    ck_assert_ptr_nonnull(strstr(manual.at, ".B parallel\n"));
+    ck_assert_ptr_nonnull(strstr(schema.at, "\"parallel\":{"));
     ck_assert_int_eq(conf_read_text(&arena, "schema.json", schema.at, schema.count, &tree, &err),
                      KVSIM_OK);
     ck_assert_ptr_nonnull(conf_get(conf_get(tree, "properties"), "engine"));
@@ -94,4 +132,5 @@ START_TEST(manual_and_schema_hold_every_key)
 END_TEST
 
 CHECK_MAIN("scenario.explain", a_key_is_explained, an_unknown_key_names_the_nearest,
+           names_of_other_engines_are_those_of_their_profiles,
            every_row_has_a_meaning_and_fits_its_table, manual_and_schema_hold_every_key)

@@ -117,6 +117,96 @@ START_TEST(a_batch_is_computed_in_passes)
 }
 END_TEST
 
+#define OWN(engine) \
+    MODEL "engine: {num_gpu_blocks_override: 400, max_model_len: 64, " engine "}\n" REST
+#define LLAMA "profile: llama.cpp, "
+
+START_TEST(an_override_counts_in_either_name)
+{
+    static const struct {
+        const char *text, *key, *value;
+        int64_t seqs, tokens, block;
+    } rows[] = {
+        {OWN(LLAMA "parallel: 3"), "engine.max_num_seqs", "5", 5, 2048, 1},
+        {OWN(LLAMA "max_num_seqs: 3"), "engine.parallel", "5", 5, 2048, 1},
+        {OWN(LLAMA "parallel: 3"), "engine.parallel", "5", 5, 2048, 1},
+        {OWN("profile: sglang-0.5, max_running_requests: 3, chunked_prefill_size: 32"),
+         "engine.max_num_batched_tokens", "48", 3, 48, 1},
+        {OWN("profile: sglang-0.5, max_num_seqs: 3, block_size: 4, max_num_batched_tokens: 32"),
+         "engine.page_size", "2", 3, 32, 2},
+        {OWN("profile: trtllm-1.0, max_batch_size: 3, tokens_per_block: 4, max_num_tokens: 32"),
+         "engine.block_size", "8", 3, 32, 8},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct loaded loaded;
+        struct scenario_override override = {rows[i].key, rows[i].value};
+        loaded_begin(&loaded);
+        write_text(loaded.path, rows[i].text);
+        loaded_run(&loaded, SCENARIO_FOR_SIZE, &override, 1);
+        ck_assert_msg(loaded.status == KVSIM_OK, "%zu: %s", i, loaded.diags.at[0].message);
+        ck_assert_int_eq(loaded.config->sched.max_num_seqs, rows[i].seqs);
+        ck_assert_int_eq(loaded.config->sched.max_num_batched_tokens, rows[i].tokens);
+        ck_assert_int_eq(loaded.config->sched.block_size, rows[i].block);
+        loaded_end(&loaded);
+    }
+}
+END_TEST
+
+START_TEST(each_half_of_a_pair_is_overridden_alone)
+{
+    static const struct {
+        const char *engine, *key, *value, *used;
+    } rows[] = {
+        {"cache_type_k: q8_0, cache_type_v: q4_0", "engine.kv_cache_dtype", "f16", "f16"},
+        {"cache_type_k: q8_0, cache_type_v: q4_0", "engine.cache_type_v", "q8_0", "q8_0"},
+        {"kv_cache_dtype: q4_0", "engine.cache_type_v", "q8_0", "q4_0/q8_0"},
+        {"kv_cache_dtype: {k: q4_0, v: q4_0}", "engine.cache_type_k", "q8_0", "q8_0/q4_0"},
+        {"cache_type_k: q8_0, cache_type_v: q4_0", "engine.kv_cache_dtype", "{v: f16}", "q8_0/f16"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct loaded loaded;
+        char text[1024];
+        snprintf(text, sizeof text,
+                 "model: llama-3.1-8b\nengine: {profile: llama.cpp, ctx_size: 4k, %s}\n"
+                 "hardware: rtx4090\n",
+                 rows[i].engine);
+        struct scenario_override override = {rows[i].key, rows[i].value};
+        loaded_begin(&loaded);
+        write_text(loaded.path, text);
+        loaded_run(&loaded, SCENARIO_FOR_SIZE, &override, 1);
+        ck_assert_msg(loaded.status == KVSIM_OK, "%zu: %s", i, loaded.diags.at[0].message);
+        ck_assert_str_eq(loaded.config->kv_cache_dtype, rows[i].used);
+        loaded_end(&loaded);
+    }
+}
+END_TEST
+
+START_TEST(one_place_says_a_key_once)
+{
+    struct loaded loaded;
+    load_text(&loaded, OWN(LLAMA "max_num_seqs: 3, parallel: 5"));
+    ck_assert_int_eq(loaded.status, KVSIM_ERR_SCENARIO);
+    ck_assert_str_eq(loaded.diags.at[0].code, "conflict");
+    ck_assert_str_eq(loaded.diags.at[0].key, "engine.parallel");
+    ck_assert_int_eq(loaded.diags.at[0].line, 2);
+    ck_assert_int_gt(loaded.diags.at[0].column, 0);
+    loaded_end(&loaded);
+    refuse(LLAMA "kv_cache_dtype: q4_0, cache_type_k: q8_0", "engine.cache_type_k", "conflict");
+    refuse("profile: sglang-0.5, page_size: 4, block_size: 4", "engine.page_size", "conflict");
+    struct scenario_override both[] = {{"engine.parallel", "2"}, {"engine.max_num_seqs", "2"}};
+    loaded_begin(&loaded);
+    write_text(loaded.path, OWN(LLAMA "batch_size: 512"));
+    loaded_run(&loaded, SCENARIO_FOR_RUN, both, 2);
+    ck_assert_int_eq(loaded.status, KVSIM_ERR_SCENARIO);
+    ck_assert_str_eq(loaded.diags.at[0].code, "conflict");
+    loaded_end(&loaded);
+    // What states nothing does not contradict.
+    accept(&loaded, LLAMA "max_num_seqs: 3, parallel: null");
+    ck_assert_int_eq(loaded.config->sched.max_num_seqs, 3);
+    loaded_end(&loaded);
+}
+END_TEST
+
 START_TEST(slots_have_no_queue_no_blocks_and_no_order)
 {
     refuse("profile: llama.cpp, kv_policy: paged", "engine.kv_policy", "conflict");
@@ -262,7 +352,9 @@ END_TEST
 
 CHECK_MAIN("scenario.kv_policy", profiles_choose_scheduler_policy_and_place, a_tensor_has_no_blocks,
            slots_are_as_many_as_fit, a_batch_is_computed_in_passes,
-           slots_have_no_queue_no_blocks_and_no_order, a_tree_has_every_order_and_no_queue,
+           an_override_counts_in_either_name, each_half_of_a_pair_is_overridden_alone,
+           one_place_says_a_key_once, slots_have_no_queue_no_blocks_and_no_order,
+           a_tree_has_every_order_and_no_queue,
            an_order_of_eviction_replaces_the_order_of_the_queue,
            what_does_not_go_together_is_refused, a_longest_sequence_without_a_buddy_cannot_start,
            the_resolved_scenario_is_one)
