@@ -64,12 +64,16 @@ static enum sched_wait admit_from_queue(struct sched *sched, struct sched_plan *
     return wait;
 }
 
-// Without a cache: everyone who runs is computed from the first token again. Nobody is in the front then.
-static void recompute_all(struct sched *sched, struct sched_plan *plan)
+// Those outside the front get what is left of their known tokens: all of them where nothing is kept, else the next one of a
+// sequence whose prompt was longer than a window (it joins the front a step later).
+static void compute_loose(struct sched *sched, struct sched_plan *plan)
 {
     for (size_t i = 0; i < sched->loose.count; i++) {
         struct sched_seq *seq = sched->loose.at[i];
-        sched_schedule_loose(sched, plan, seq, sched_seq_known_tokens(seq));
+        int64_t tokens = sched_seq_known_tokens(seq) - seq->computed;
+        bool taken = kv_paged_take(sched->pool, sched_blocks_missing(sched, seq, tokens));
+        base_require(taken);
+        sched_schedule_loose(sched, plan, seq, tokens);
     }
 }
 
@@ -79,7 +83,7 @@ static void plan_next(struct sched *sched, struct sched_plan *plan)
     bool taken = kv_paged_take(sched->pool, sched_front_blocks(sched));
     base_require(taken);
     sched_begin_front_step(sched, false);
-    recompute_all(sched, plan);
+    compute_loose(sched, plan);
     bool is_front_only = plan->token_count == 0;
     plan->wait = admit_from_queue(sched, plan);
     sched_close_plan(sched, plan, is_front_only);

@@ -407,7 +407,9 @@ void sched_add_to_shape(const struct sched *sched, struct cost_shape *shape,
 void sched_schedule_loose(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq,
                           int64_t tokens)
 {
-    bool emits = seq->computed + tokens == sched_seq_known_tokens(seq);
+    int64_t known = sched_seq_known_tokens(seq);
+    base_require(tokens > 0 && seq->computed + tokens <= known);
+    bool emits = seq->computed + tokens == known;
     if (sched->pool->radix != NULL && seq->computed < seq->prefill_tokens) {
         sched_tree_note_computed(sched, seq);
     }
