@@ -136,8 +136,9 @@ int64_t kv_window_admission_cap(const struct kv_window *window, int64_t extra_to
                                 int64_t longest_tokens, int64_t block_tokens)
 {
     bool slides = window->kind == SPEC_KV_SLIDING;
-    int64_t most = window->tokens - (slides ? 1 : 0) + extra_tokens;
-    most = most < longest_tokens ? most : longest_tokens;
+    int64_t own = window->tokens - (slides ? 1 : 0);
+    // Without a budget the extra tokens are next to INT64_MAX.
+    int64_t most = extra_tokens < longest_tokens - own ? own + extra_tokens : longest_tokens;
     // A sliding window may begin inside a block.
     return div_up(most, block_tokens) + (slides ? 1 : 0);
 }

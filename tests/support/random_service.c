@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* splitmix64 (Steele, Lea, Flood, OOPSLA 2014), apart from the simulator's own streams. */
 struct dice {
@@ -420,6 +421,37 @@ static void roll_tier(struct dice *dice, struct serve_config *config)
     }
 }
 
+// Layers that see the last tokens only, under pages that make no difference between kinds; prompts are longer or not.
+static void roll_window(struct dice *dice, struct random_service *random)
+{
+    struct serve_config *config = &random->service.config;
+    bool has_slots = kv_policy_has_slots(config->kv_policy);
+    if ((config->sched.enable_prefix_caching && !has_slots) || !one_in(dice, 2)) {
+        return;
+    }
+    int64_t tokens = between(dice, 2, 150);
+    enum spec_kv_kind kind = one_in(dice, 3) ? SPEC_KV_CHUNKED : SPEC_KV_SLIDING;
+    config->layout.groups[0].kind = kind;
+    config->layout.groups[0].window_tokens = (uint32_t)tokens;
+    struct kv_pages *pages = &config->waterfall.pages;
+    struct kv_pages_options options = {.hybrid = false};
+    struct kvsim_error err = {0};
+    if (kv_pages_make(&config->layout, &options, pages, &err) != KVSIM_OK ||
+        kv_tables_make(&config->layout, pages, &config->tables, &err) != KVSIM_OK) {
+        abort();
+    }
+    if (has_slots) {
+        config->cells.groups[0].kind = kind;
+        config->cells.groups[0].window_tokens = (uint32_t)tokens;
+    }
+    if (config->model != NULL) {
+        random->windowed = *config->model;
+        random->windowed.groups[0].kind = kind;
+        random->windowed.groups[0].window_tokens = (uint32_t)tokens;
+        config->model = config->cost.model = &random->windowed;
+    }
+}
+
 void random_service_init(struct random_service *random, uint64_t seed)
 {
     struct dice dice = {seed * UINT64_C(0x2545f4914f6cdd1d)};
@@ -439,6 +471,7 @@ void random_service_init(struct random_service *random, uint64_t seed)
     if (one_in(&dice, 3)) {
         roll_sequences(&dice, &random->service);
     }
+    roll_window(&dice, random);
 }
 
 // The V0 scheduler in a pool that is tight for what one longest request of several sequences takes.
@@ -480,6 +513,7 @@ void random_service_init_v0(struct random_service *random, uint64_t seed)
     if (!one_in(&dice, 3)) {
         roll_sequences(&dice, &random->service);
     }
+    roll_window(&dice, random);
 }
 
 void random_service_release(struct random_service *random)

@@ -14,6 +14,7 @@ struct random_service {
     struct spec_slo slo;
     struct workload_shared shared;
     struct workload_sessions sessions;
+    struct spec_model windowed; /* the cost model's, where its layers see the last tokens only */
     char class_names[3][8];
 };
 

@@ -38,6 +38,7 @@ START_TEST(a_sliding_window_passes_whole_blocks)
     ck_assert_int_eq(kv_window_visible_tokens(&window, 30, 0), 9);
     ck_assert_int_eq(kv_window_admission_cap(&window, 8, 1000, 4), 6); // ceil(17 / 4) + 1
     ck_assert_int_eq(kv_window_admission_cap(&window, 8, 12, 4), 4);
+    ck_assert_int_eq(kv_window_admission_cap(&window, INT64_MAX - 1, 12, 4), 4); // no budget
 }
 END_TEST
 
