@@ -90,7 +90,8 @@ struct record_size {
     int64_t swap_blocks;
     double max_concurrency, max_concurrency_total;
     int64_t concurrency_guaranteed;
-    double concurrency_expected; /* NaN: no workload was stated */
+    double concurrency_expected;   /* NaN: no workload was stated, or ... */
+    const char *expected_why_none; /* ... this is why it would be wrong; NULL: it would not */
 
     const struct record_size_group *groups;
     size_t group_count;

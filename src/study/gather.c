@@ -3,6 +3,7 @@
 #include "kv/ledger.h"
 #include "kv/paged.h"
 #include "kv/reserve.h"
+#include "study/fit.h"
 
 #include <math.h>
 #include <string.h>
@@ -81,11 +82,19 @@ static void gather_pool(const struct serve_config *config, struct record_run *ou
     record_set_integer(out, RECORD_LOWER_BOUND_BYTES_PER_TOKEN,
                        (int64_t)config->layout.lower_bound_bytes_per_token);
     int64_t longest = longest_blocks(config, &pool);
+    struct study_fit_pool fit_pool = {usable, longest, usable / longest};
+    struct study_fit fit;
+    study_fit_make(config, &fit_pool, &fit);
     record_set_real(out, RECORD_CONCURRENCY_GUARANTEED,
-                    (double)(usable / longest * config->replica_count));
-    if (config->mean_held_blocks > 0 && tables == 1 && pool.tables.window_count == 0) {
-        record_set_real(out, RECORD_CONCURRENCY_EXPECTED,
-                        (double)usable / config->mean_held_blocks * config->replica_count);
+                    (double)(fit.guaranteed * config->replica_count));
+    if (isfinite(fit.expected) && tables == 1 && pool.tables.window_count == 0) {
+        record_set_real(out, RECORD_CONCURRENCY_EXPECTED, fit.expected * config->replica_count);
+    }
+    if (fit.why_none != NULL) {
+        record_run_add_caveat(out, "expected_unknown",
+                              base_arena_printf(&out->arena,
+                                                "how many requests fit on average is left out: %s",
+                                                fit.why_none));
     }
     for (size_t i = 0; i < waterfall->row_count; i++) {
         const struct kv_waterfall_row *from = &waterfall->rows[i];

@@ -4,6 +4,7 @@
 #include "kv/cells_ledger.h"
 #include "kv/hold.h"
 #include "kv/tables.h"
+#include "study/fit.h"
 #include "study/size_int.h"
 
 #include <math.h>
@@ -326,11 +327,13 @@ static void add_pool(const struct serve_config *config, struct record_size *out)
     out->max_concurrency = waterfall->max_concurrency;
     out->max_concurrency_total = waterfall->max_concurrency * config->data_parallel *
                                  (config->replica_count != 0 ? config->replica_count : 1);
-    out->concurrency_guaranteed = waterfall->concurrency_guaranteed;
-    out->concurrency_expected =
-        config->mean_held_blocks > 0
-            ? kv_waterfall_expected_concurrency(waterfall, config->mean_held_blocks)
-            : (double)NAN;
+    struct study_fit_pool fit_pool = {waterfall->kv_usable_blocks, waterfall->sequence_blocks,
+                                      waterfall->concurrency_guaranteed};
+    struct study_fit fit;
+    study_fit_make(config, &fit_pool, &fit);
+    out->concurrency_guaranteed = fit.guaranteed;
+    out->concurrency_expected = fit.expected;
+    out->expected_why_none = fit.why_none;
 }
 
 static void add_refusal(const struct kv_waterfall *waterfall, struct base_arena *arena,

@@ -6,7 +6,7 @@
 
 static const double gib = 1073741824.0, mib = 1048576.0;
 
-enum { LINES_MAX = 8 };
+enum { LINES_MAX = 9 };
 
 /* ---- the engine's own lines ---- */
 
@@ -218,6 +218,13 @@ static void note_pool(const struct serve_config *config, const struct record_siz
                      waterfall->pages.page_layer_count, waterfall->pages.padded_layer_count));
 }
 
+static void note_expected(const struct record_size *size, struct lines *lines)
+{
+    if (size->expected_why_none != NULL && lines->count < LINES_MAX)
+        add_line(lines, base_arena_printf(lines->arena, "expected concurrency is left out: %s",
+                                          size->expected_why_none));
+}
+
 static void note_contexts(const struct record_size *size, const struct study_size_options *options,
                           struct lines *lines)
 {
@@ -250,6 +257,7 @@ void study_size_add_words(const struct serve_config *config,
     struct lines notes = {arena, base_arena_array(arena, LINES_MAX, sizeof *notes.at), 0};
     note_demand(out, options, &notes);
     note_pool(config, out, &notes);
+    note_expected(out, &notes);
     note_contexts(out, options, &notes);
     out->notes = notes.at;
     out->note_count = notes.count;
