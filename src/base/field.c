@@ -37,8 +37,7 @@ static bool next_word(const char **list, char word[NAME_MAX_LENGTH + 1])
     return length > 0;
 }
 
-/* `key` is one of the blank-separated words. */
-static bool list_has(const char *list, const char *key)
+bool base_key_is_listed(const char *list, const char *key)
 {
     while (*list != '\0') {
         const char *at = key;
@@ -59,7 +58,7 @@ const struct base_field *base_field_find(const struct base_field *table, const c
 {
     for (; table != NULL && table->key != NULL; table++) {
         if (base_key_equal(table->key, key) ||
-            (table->also != NULL && key[0] != '\0' && list_has(table->also, key)))
+            (table->also != NULL && key[0] != '\0' && base_key_is_listed(table->also, key)))
             return table;
     }
     return NULL;

@@ -68,5 +68,7 @@ const char *base_name_nearest(const char *const *names, const char *key);
 
 /* True when two spellings are the same word with '-' read as '_'. */
 bool base_key_equal(const char *a, const char *b);
+/* `key` equals one of the blank-separated words. */
+bool base_key_is_listed(const char *list, const char *key);
 
 #endif

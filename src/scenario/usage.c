@@ -4,21 +4,6 @@
  */
 #include "scenario/parts.h"
 
-#include <string.h>
-
-static bool list_has(const char *list, const char *word)
-{
-    size_t length = strlen(word);
-    for (const char *at = list; *at != '\0';) {
-        size_t item = strcspn(at, " ");
-        if (item == length && strncmp(at, word, length) == 0)
-            return true;
-        at += item;
-        at += strspn(at, " ");
-    }
-    return false;
-}
-
 bool scenario_check_used(struct scenario_reader *reader, struct conf_node *map, const char *path,
                          const struct base_field *fields, const char *word, const char *what)
 {
@@ -26,7 +11,8 @@ bool scenario_check_used(struct scenario_reader *reader, struct conf_node *map, 
     for (size_t i = 0; i < map->count;) {
         const struct conf_node *key = map->keys[i];
         const struct base_field *field = base_field_find(fields, key->text);
-        bool is_used = field == NULL || field->used_by == NULL || list_has(field->used_by, word);
+        bool is_used =
+            field == NULL || field->used_by == NULL || base_key_is_listed(field->used_by, word);
         if (!is_used && map->items[i]->origin == CONF_ORIGIN_DEFAULT) {
             scenario_drop(map, key->text);
             continue;
