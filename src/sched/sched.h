@@ -78,8 +78,9 @@ struct sched;
 /* One engine's way of scheduling. */
 struct sched_ops {
     struct base_policy policy;
-    bool forks;           /* a request's sequences are one group that shares blocks by references */
-    bool ignores_prompts; /* that are too long: at their turn, not on arrival */
+    bool forks; /* a request's sequences are one group that shares blocks by references */
+    bool dies_of_swapping;  /* where the host has no room for what it must swap out */
+    bool ignores_prompts;   /* that are too long: at their turn, not on arrival */
     int64_t beyond_longest; /* tokens by which a sequence may pass max_model_len */
     void (*enqueue)(struct sched *sched, struct sched_seq *seq);
     /* Decides the next step; the lists of the plan are made new. */
@@ -196,6 +197,14 @@ static inline struct sched_seq *sched_group_first(struct sched_seq *seq)
 static inline struct sched_seq *sched_group_next(const struct sched_seq *seq)
 {
     return seq->sibling;
+}
+
+/* The engine may die before another request comes: it knows one that it would swap out, and the host's room has an end. */
+static inline bool sched_may_die(const struct sched *sched)
+{
+    return sched->ops->dies_of_swapping && sched->options->preemption != SCHED_PREEMPT_RECOMPUTE &&
+           sched->options->swap_blocks < INT64_MAX &&
+           (sched->options->preemption == SCHED_PREEMPT_SWAP || sched->groups.taken_count > 0);
 }
 
 /* Requests that run; a group counts once. */

@@ -533,6 +533,7 @@ const struct sched_ops sched_vllm_v0 = {
                .summary = "vLLM V0: prompts before decodes, several answers as one group that "
                           "shares blocks, swapping"},
     .forks = true,
+    .dies_of_swapping = true,
     .ignores_prompts = true,
     .beyond_longest = 1,
     .enqueue = enqueue,

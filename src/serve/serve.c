@@ -368,14 +368,28 @@ static void on_limit(struct serve *serve, struct serve_request *request, base_i1
 
 /* ---- the loop ---- */
 
-static base_i128 next_event_ticks(const struct serve *serve)
+// An engine that dies ends the run, at one of its own turns: nobody else may have counted steps beyond that.
+static bool another_may_die(const struct serve *serve, const struct serve_replica *replica)
+{
+    bool may_die = replica->sched.ops->dies_of_swapping;
+    for (uint32_t i = 0; may_die && i < serve->config->replica_count; i++) {
+        if (i != replica->number && sched_may_die(&serve->replicas[i].sched)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// When something outside this replica happens next that it must not pass.
+static base_i128 next_event_ticks(const struct serve *serve, const struct serve_replica *replica)
 {
     const struct des_event *external = des_heap_top(&serve->external);
     base_i128 next = external != NULL ? external->at_ticks : SERVE_NEVER;
     // Another replica's completion can bring an arrival here only where requests follow each other, or under a cap.
     bool completions_matter =
         serve->config->replica_count > 1 &&
-        (serve->has_follow_ups || serve->config->workload.max_concurrency > 0);
+        (serve->has_follow_ups || serve->config->workload.max_concurrency > 0 ||
+         another_may_die(serve, replica));
     const struct des_event *boundary = des_heap_top(&serve->boundary);
     if (completions_matter && boundary != NULL && boundary->at_ticks < next) {
         next = boundary->at_ticks;
@@ -407,7 +421,7 @@ static void on_boundary(struct serve *serve, struct des_event *event, base_i128 
         replica = (struct serve_replica *)(void *)((char *)event -
                                                    offsetof(struct serve_replica, turn_event));
     }
-    serve_replica_turn(replica, now, next_event_ticks(serve));
+    serve_replica_turn(replica, now, next_event_ticks(serve, replica));
     release_held(serve, now); // in place of those whom the engine gave up
 }
 
