@@ -127,7 +127,7 @@ static void fail_all(struct sched *sched, struct sched_plan *plan)
 {
     while (sched->running.head != NULL) {
         struct sched_seq *seq = sched->running.head;
-        base_vec_push(&plan->failed, seq);
+        base_vec_push(&plan->given_up, seq);
         sched_finish_and_free(sched, seq, false, false);
     }
     while (kv_slots_clear_one(sched->pool->slots)) {

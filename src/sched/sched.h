@@ -55,16 +55,16 @@ struct sched_plan {
     struct sched_seqs finals; /* their last token comes with this step, in running order */
     struct sched_seqs admitted; /* resumed ones included */
     struct sched_seqs victims;  /* preempted in this very turn */
-    struct sched_seqs failed;   /* the engine gave them up in this turn: they are gone */
+    struct sched_seqs
+        given_up; /* by the engine in this turn: they are gone; of a group its first member stands here */
     /* Engines that swap and fork; of a group its first member stands in the lists. */
     struct sched_seqs swapped_out, swapped_in;
-    struct sched_seqs ignored; /* can never run: the engine gives them up at this turn */
-    int64_t swapped_blocks;    /* copied before this step, both ways */
-    int64_t copied_blocks;     /* copied before this step: written to while others hold them */
-    int64_t forked_count;      /* first tokens beyond one for each prompt computed */
-    bool skips_front;          /* members of the front sit this step out */
-    bool is_by_role;           /* scheduled in the order of roles, not of the list */
-    bool engine_died;          /* nothing more will ever be scheduled */
+    int64_t swapped_blocks; /* copied before this step, both ways */
+    int64_t copied_blocks;  /* copied before this step: written to while others hold them */
+    int64_t forked_count;   /* first tokens beyond one for each prompt computed */
+    bool skips_front;       /* members of the front sit this step out */
+    bool is_by_role;        /* scheduled in the order of roles, not of the list */
+    bool engine_died;       /* nothing more will ever be scheduled */
     bool
         goes_in_circles; /* the same state as before, and no token between: so for ever if nothing happens outside */
     struct sched_seqs
@@ -79,9 +79,11 @@ struct sched;
 struct sched_ops {
     struct base_policy policy;
     bool forks; /* a request's sequences are one group that shares blocks by references */
-    bool dies_of_swapping;  /* where the host has no room for what it must swap out */
-    bool ignores_prompts;   /* that are too long: at their turn, not on arrival */
-    int64_t beyond_longest; /* tokens by which a sequence may pass max_model_len */
+    bool dies_of_swapping; /* where the host has no room for what it must swap out */
+    bool
+        gives_up_unservable; /* whom it gives up could never run; else there is no room for it now */
+    bool ignores_prompts;    /* that are too long: at their turn, not on arrival */
+    int64_t beyond_longest;  /* tokens by which a sequence may pass max_model_len */
     void (*enqueue)(struct sched *sched, struct sched_seq *seq);
     /* Decides the next step; the lists of the plan are made new. */
     void (*plan)(struct sched *sched, struct sched_plan *plan);

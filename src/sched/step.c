@@ -81,12 +81,11 @@ void sched_plan_release(struct sched_plan *plan)
     base_vec_free(&plan->finals);
     base_vec_free(&plan->admitted);
     base_vec_free(&plan->victims);
-    base_vec_free(&plan->failed);
+    base_vec_free(&plan->given_up);
     base_vec_free(&plan->passes);
     base_vec_free(&plan->left_front);
     base_vec_free(&plan->swapped_out);
     base_vec_free(&plan->swapped_in);
-    base_vec_free(&plan->ignored);
 }
 
 void sched_enqueue_as_asked(struct sched *sched, struct sched_seq *seq)
@@ -656,10 +655,10 @@ void sched_begin_plan(struct sched *sched, struct sched_plan *plan)
     plan->skips_front = plan->is_by_role = false;
     plan->engine_died = plan->goes_in_circles = false;
     plan->swapped_blocks = plan->copied_blocks = plan->forked_count = 0;
-    plan->swapped_out.count = plan->swapped_in.count = plan->ignored.count = 0;
+    plan->swapped_out.count = plan->swapped_in.count = 0;
     plan->emits.count = plan->finals.count = plan->passes.count = 0;
     plan->admitted.count = plan->victims.count = plan->left_front.count = 0;
-    plan->failed.count = 0;
+    plan->given_up.count = 0;
 }
 
 static void count_front(const struct sched *sched, struct sched_plan *plan)
@@ -733,7 +732,7 @@ void sched_close_plan(struct sched *sched, struct sched_plan *plan, bool is_fron
         follow_up_emission(sched, plan, plan->emits.at[i]);
     }
     follow_up_finals(sched, plan);
-    size_t moved = plan->victims.count + plan->swapped_out.count + plan->ignored.count;
+    size_t moved = plan->victims.count + plan->swapped_out.count + plan->given_up.count;
     plan->valid_steps = moved > 0 ? 0 : provable_steps(sched, plan);
 }
 

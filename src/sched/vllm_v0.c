@@ -290,7 +290,7 @@ static void run_all(struct sched *sched, struct v0_turn *turn)
 static void ignore(struct sched *sched, struct v0_turn *turn, struct sched_seq *first)
 {
     sched_v0_forget(sched, first);
-    base_vec_push(&turn->plan->ignored, first);
+    base_vec_push(&turn->plan->given_up, first);
 }
 
 static void come_back(struct sched *sched, struct v0_turn *turn, struct sched_seq *first)
@@ -479,7 +479,7 @@ static void note_circles(struct sched *sched, struct sched_plan *plan)
 {
     struct sched_circle *circle = &sched->circle;
     bool front_steps = sched->front.count > 0 && !plan->skips_front;
-    size_t ended = plan->emits.count + plan->ignored.count;
+    size_t ended = plan->emits.count + plan->given_up.count;
     if (front_steps || ended > 0) {
         *circle = (struct sched_circle){0};
         return;
@@ -534,6 +534,7 @@ const struct sched_ops sched_vllm_v0 = {
                           "shares blocks, swapping"},
     .forks = true,
     .dies_of_swapping = true,
+    .gives_up_unservable = true,
     .ignores_prompts = true,
     .beyond_longest = 1,
     .enqueue = enqueue,

@@ -179,19 +179,3 @@ void serve_sequence_completed(struct serve *serve, struct serve_request *request
     }
     serve_request_free(serve, request);
 }
-
-void serve_request_ignored(struct serve *serve, struct serve_request *sequence, base_i128 now)
-{
-    struct serve_request *request = sequence->parent != NULL ? sequence->parent : sequence;
-    struct serve_delivered delivered = {0};
-    request->replica->in_flight--;
-    if (sequence->parent != NULL) {
-        serve_sequences_forget(serve, request, now, &delivered);
-    } else {
-        int64_t outputs = request->seq.emitted;
-        serve_replica_close(request->replica, request, now);
-        delivered = (struct serve_delivered){outputs, outputs, outputs};
-    }
-    serve_request_ended(serve, request, now, RECORD_OUTCOME_UNSERVABLE, &delivered);
-    serve_request_free(serve, request);
-}

@@ -164,12 +164,6 @@ static struct serve_request *next_member(const struct serve_request *request)
     return next != NULL ? serve_request_of(next) : NULL;
 }
 
-void serve_replica_close(const struct serve_replica *replica, struct serve_request *request,
-                         base_i128 now)
-{
-    end_phase(replica, request, now);
-}
-
 /* ---- arrivals ---- */
 
 static void set_waiting(struct serve_replica *replica, base_i128 now)
@@ -436,13 +430,17 @@ static void take_busy(struct serve_replica *replica)
 }
 
 // Whom the engine gave up in this turn: their clients are told, and all their sequences are gone.
-static void end_failed(struct serve_replica *replica, const struct sched_plan *plan, base_i128 now)
+static void end_given_up(struct serve_replica *replica, const struct sched_plan *plan,
+                         base_i128 now)
 {
-    for (size_t i = 0; i < plan->failed.count; i++) {
-        struct serve_request *request = serve_request_of(plan->failed.at[i]);
+    enum record_outcome outcome = replica->sched.ops->gives_up_unservable
+                                      ? RECORD_OUTCOME_UNSERVABLE
+                                      : RECORD_OUTCOME_ABORTED;
+    for (size_t i = 0; i < plan->given_up.count; i++) {
+        struct serve_request *request = serve_request_of(plan->given_up.at[i]);
         if (!request->given_up) {
-            serve_request_failed(replica->serve,
-                                 request->parent != NULL ? request->parent : request, now);
+            serve_request_given_up(
+                replica->serve, request->parent != NULL ? request->parent : request, now, outcome);
         }
     }
     take_out_given_up(replica);
@@ -468,34 +466,30 @@ static struct serve_flight *decide(struct serve_replica *replica, base_i128 now)
 {
     struct serve_flight *flight = spare_flight(replica);
     struct sched_plan *plan = &flight->plan;
-    bool has_failures = false;
+    bool gave_up = false;
     size_t changes; // that make another decision possible
     do {
         replica->sched.in_flight = replica->running != NULL;
         sched_plan_next(&replica->sched, plan);
-        changes = plan->victims.count + plan->swapped_out.count + plan->ignored.count +
-                  plan->failed.count;
+        changes = plan->victims.count + plan->swapped_out.count + plan->given_up.count;
         if (changes + plan->admitted.count > 0) {
             set_waiting(replica, now);
         }
         note_plan(replica, plan, now);
-        if (plan->failed.count > 0) {
-            has_failures = true;
-            end_failed(replica, plan, now);
-        }
         if (replica->serve->sink != NULL && replica->serve->sink->wants_steps) {
             serve_flight_note_thrown_out(replica, plan);
         }
-        for (size_t i = 0; i < plan->ignored.count; i++) {
-            serve_request_ignored(replica->serve, serve_request_of(plan->ignored.at[i]), now);
+        if (plan->given_up.count > 0) {
+            gave_up = true;
+            end_given_up(replica, plan, now);
         }
         if (has_ended(replica, plan)) {
             return NULL;
         }
         // An empty turn that threw somebody out is followed by another at once when nothing is in flight.
     } while (plan->token_count == 0 && changes > 0 && replica->running == NULL);
-    if (has_failures) {
-        plan->valid_steps = 0; // who is told may come again at once
+    if (gave_up) {
+        plan->valid_steps = 0; // who is told may come again at once, or another in its place
     }
     replica->tally.state.wait = plan->wait;
     if (plan->token_count == 0) {

@@ -101,9 +101,6 @@ void serve_replica_enqueue(struct serve_replica *replica, struct serve_request *
 /* A sequence that will run with the first one of its group, which is enqueued. */
 void serve_replica_expect(const struct serve_replica *replica, struct serve_request *request,
                           base_i128 now);
-/* The engine has given the sequence up: its time ends here. */
-void serve_replica_close(const struct serve_replica *replica, struct serve_request *request,
-                         base_i128 now);
 /* The running step ends: its tokens are delivered. */
 void serve_replica_complete(struct serve_replica *replica);
 /* One turn (two when nothing is in flight and scheduling is asynchronous), at `now`; until when the next event of the

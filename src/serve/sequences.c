@@ -148,21 +148,6 @@ void serve_sequences_give_up(struct serve_request *request, base_i128 now,
     *out = sequences->delivered;
 }
 
-void serve_sequences_forget(struct serve *serve, struct serve_request *request, base_i128 now,
-                            struct serve_delivered *out)
-{
-    struct serve_sequences *sequences = request->sequences;
-    for (uint32_t i = 0; i < request->asked.sequence_count; i++) {
-        struct serve_request *sequence = sequences->at[i].request;
-        if (sequence != NULL) {
-            serve_replica_close(request->replica, sequence, now);
-            add_to_client(sequence, i, sequence->seq.emitted);
-            serve_request_free(serve, sequence);
-        }
-    }
-    *out = sequences->delivered;
-}
-
 uint32_t serve_sequences_left(const struct serve_request *request)
 {
     return request->sequences->left;

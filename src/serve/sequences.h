@@ -29,9 +29,6 @@ void serve_sequences_note_completed(struct serve *serve, struct serve_request *s
 /* The client is gone: all sequences that have not ended go. Sums up what was delivered. */
 void serve_sequences_give_up(struct serve_request *request, base_i128 now,
                              struct serve_delivered *out);
-/* The engine will not go on with it: all sequences that have not ended are given back. Sums up what was delivered. */
-void serve_sequences_forget(struct serve *serve, struct serve_request *request, base_i128 now,
-                            struct serve_delivered *out);
 /* How many of a client's sequences have not ended. */
 uint32_t serve_sequences_left(const struct serve_request *request);
 

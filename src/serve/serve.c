@@ -350,9 +350,10 @@ static void end_early(struct serve *serve, struct serve_request *request, base_i
     }
 }
 
-void serve_request_failed(struct serve *serve, struct serve_request *request, base_i128 now)
+void serve_request_given_up(struct serve *serve, struct serve_request *request, base_i128 now,
+                            enum record_outcome outcome)
 {
-    end_early(serve, request, now, RECORD_OUTCOME_ABORTED);
+    end_early(serve, request, now, outcome);
 }
 
 static void on_limit(struct serve *serve, struct serve_request *request, base_i128 now)

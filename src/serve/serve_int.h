@@ -64,8 +64,9 @@ void serve_sequence_completed(struct serve *serve, struct serve_request *request
 /* What the client sees: outcome, metrics, row; and what follows upon that. */
 void serve_request_ended(struct serve *serve, struct serve_request *request, base_i128 now,
                          enum record_outcome outcome, const struct serve_delivered *delivered);
-/* The engine has given a client's request up. */
-void serve_request_failed(struct serve *serve, struct serve_request *request, base_i128 now);
+/* The engine has given a client's request up: there was no room for it, or it could never run. */
+void serve_request_given_up(struct serve *serve, struct serve_request *request, base_i128 now,
+                            enum record_outcome outcome);
 /* A request that is known from now on, blank but for what was asked. */
 struct serve_request *serve_request_new(struct serve *serve, const struct workload_request *asked);
 /* Nothing will happen any more but engines that turn in circles. */
@@ -74,7 +75,5 @@ bool serve_is_over(const struct serve *serve);
 void serve_sequence_enter(struct serve *serve, struct serve_request *request, base_i128 now);
 /* Known to its replica, to come with the first one of its group. */
 void serve_sequence_expect(struct serve *serve, struct serve_request *request, base_i128 now);
-/* The engine has given up the request of this sequence, which it will never run; all of them are given back. */
-void serve_request_ignored(struct serve *serve, struct serve_request *sequence, base_i128 now);
 
 #endif
