@@ -1,474 +1,6 @@
-#include "cli/cli_int.h"
+#include "cli/command_options.h"
 
-#include <stddef.h>
 #include <string.h>
-
-static const struct base_choice all_formats[] = {
-    {"text", CLI_TEXT_FORMAT, "for people"},
-    {"json", CLI_JSON, "for programs"},
-    {"markdown", CLI_MARKDOWN, "to paste"},
-    {"csv", CLI_CSV, "a table"},
-    {NULL, 0, NULL},
-};
-
-static const struct base_choice report_formats[] = {
-    {"text", CLI_TEXT_FORMAT, "for people"}, {"json", CLI_JSON, "for programs"},
-    {"markdown", CLI_MARKDOWN, "to paste"},  {"csv", CLI_CSV, "a table"},
-    {"html", CLI_HTML, "a page to hand on"}, {NULL, 0, NULL},
-};
-
-static const struct base_choice check_formats[] = {
-    {"text", CLI_TEXT_FORMAT, "for people"},
-    {"json", CLI_JSON, "for programs"},
-    {NULL, 0, NULL},
-};
-
-static const struct base_choice kernels[] = {
-    {"gemm", CLI_GEMM, "one matrix product: hardware, m, n, k, dtype"},
-    {"attention", CLI_ATTENTION,
-     "hardware, phase, batch, seq_len, q_heads, kv_heads, head_dim, kv_cache_dtype"},
-    {"mla", CLI_MLA,
-     "hardware, phase, batch, seq_len, q_heads, kv_lora_rank, qk_rope_head_dim, kv_cache_dtype"},
-    {"all_reduce", CLI_ALL_REDUCE, "hardware, bytes, gpus"},
-    {NULL, 0, NULL},
-};
-
-/* Options that several commands have. */
-#define OPTION_SET                                                                         \
-    {                                                                                      \
-        .name = "set", .kind = CLI_SET, .value = "KEY=VALUE",                              \
-        .help = "sets a key of the scenario, e.g. engine.max_num_seqs=64; may be repeated" \
-    }
-#define OPTION_DB                                                                      \
-    {                                                                                  \
-        .name = "db", .kind = CLI_TEXT, .offset = offsetof(struct cli_args, db_path),  \
-        .value = "PATH", .help = "the results database; results/kvsim.db unless given" \
-    }
-#define OPTION_FORMAT(formats, names)                                                      \
-    {                                                                                      \
-        .name = "format", .kind = CLI_CHOICE, .offset = offsetof(struct cli_args, format), \
-        .value = names, .choices = (formats),                                              \
-        .help = "how the result is written; text unless given"                             \
-    }
-#define OPTION_REPORT_FORMAT                                                                \
-    {                                                                                       \
-        .name = "format", .kind = CLI_CHOICE, .offset = offsetof(struct cli_args, format),  \
-        .value = "text|json|markdown|csv|html", .choices = report_formats,                  \
-        .help = "how the result is written; unless given, as the ending of --output says, " \
-                "else text"                                                                 \
-    }
-#define OPTION_PLAIN_FORMAT                                                                 \
-    {                                                                                       \
-        .name = "format", .kind = CLI_CHOICE, .offset = offsetof(struct cli_args, format),  \
-        .value = "text|json|markdown|csv", .choices = all_formats,                          \
-        .help = "how the result is written; unless given, as the ending of --output says, " \
-                "else text"                                                                 \
-    }
-#define OPTION_OUTPUT                                                            \
-    {                                                                            \
-        .name = "output", .letter = 'o', .kind = CLI_TEXT,                       \
-        .offset = offsetof(struct cli_args, output_path), .value = "FILE",       \
-        .help = "where it is written, whole or not at all; - is standard output" \
-    }
-#define OPTION_QUIET                                                                         \
-    {                                                                                        \
-        .name = "quiet", .letter = 'q', .kind = CLI_FLAG,                                    \
-        .offset = offsetof(struct cli_args, is_quiet), .help = "no progress and no warnings" \
-    }
-#define OPTION_HELP                                                                \
-    {                                                                              \
-        .name = "help", .letter = 'h', .kind = CLI_HELP, .help = "shows this text" \
-    }
-
-static const struct cli_option run_options[] = {
-    OPTION_SET,
-    {.name = "seed",
-     .kind = CLI_KEY,
-     .key = "run.seed",
-     .unit = BASE_COUNT,
-     .value = "N",
-     .help = "master seed of all random numbers; short for --set run.seed=N"},
-    {.name = "replications",
-     .kind = CLI_KEY,
-     .key = "run.replications",
-     .unit = BASE_COUNT,
-     .value = "N",
-     .help = "independent replications; short for --set run.replications=N"},
-    {.name = "jobs",
-     .letter = 'j',
-     .kind = CLI_NUMBER,
-     .unit = BASE_COUNT,
-     .min = 1,
-     .max = 4096,
-     .offset = offsetof(struct cli_args, jobs),
-     .value = "N",
-     .help = "threads; as many as there are processors unless given; never changes a result"},
-    OPTION_PLAIN_FORMAT,
-    OPTION_OUTPUT,
-    OPTION_DB,
-    {.name = "no-store",
-     .kind = CLI_FLAG,
-     .offset = offsetof(struct cli_args, is_unstored),
-     .help = "stores nothing: no database is made or touched"},
-    {.name = "steps",
-     .kind = CLI_TEXT,
-     .offset = offsetof(struct cli_args, steps_path),
-     .value = "FILE.csv",
-     .help = "writes one row for every step of the engine; for a single scenario"},
-    {.name = "stepping",
-     .kind = CLI_FLAG,
-     .offset = offsetof(struct cli_args, is_stepped),
-     .is_hidden = true,
-     .help = "walks through every step instead of jumping; the same result, slower"},
-    OPTION_QUIET,
-    OPTION_HELP,
-    {.name = NULL},
-};
-
-#define OPTION_SEED                                                                           \
-    {                                                                                         \
-        .name = "seed", .kind = CLI_KEY, .key = "run.seed", .unit = BASE_COUNT, .value = "N", \
-        .help = "master seed of all random numbers; short for --set run.seed=N"               \
-    }
-#define OPTION_REPLICATIONS                                                                     \
-    {                                                                                           \
-        .name = "replications", .kind = CLI_KEY, .key = "run.replications", .unit = BASE_COUNT, \
-        .value = "N", .help = "independent replications; short for --set run.replications=N"    \
-    }
-#define OPTION_JOBS                                                                            \
-    {                                                                                          \
-        .name = "jobs", .letter = 'j', .kind = CLI_NUMBER, .unit = BASE_COUNT, .min = 1,       \
-        .max = 4096, .offset = offsetof(struct cli_args, jobs), .value = "N",                  \
-        .help = "threads; as many as there are processors unless given, under mpirun one for " \
-                "each rank; never changes a result"                                            \
-    }
-#define OPTION_NO_STORE                                                                         \
-    {                                                                                           \
-        .name = "no-store", .kind = CLI_FLAG, .offset = offsetof(struct cli_args, is_unstored), \
-        .help = "stores nothing: no database is made or touched"                                \
-    }
-
-static const struct cli_option sweep_options[] = {
-    {.name = "axis",
-     .kind = CLI_TEXTS,
-     .offset = offsetof(struct cli_args, axes),
-     .value = "KEY=LIST",
-     .help = "values of a key, concurrency or context: 1,2,4, 1..16, 1..256*2 or 1k..9k+2k; may be "
-             "repeated"},
-    {.name = "zip",
-     .kind = CLI_FLAG,
-     .offset = offsetof(struct cli_args, is_zipped),
-     .help = "axes side by side, value by value, instead of every combination"},
-    {.name = "metric",
-     .kind = CLI_TEXT,
-     .offset = offsetof(struct cli_args, metric),
-     .value = "FIGURE",
-     .help = "the figure of run_summary on the heat map; output_throughput unless given"},
-    {.name = "shard",
-     .kind = CLI_TEXT,
-     .offset = offsetof(struct cli_args, shard),
-     .value = "K/N",
-     .help = "only every N-th point from the K-th on, for job arrays; 'kvsim merge' puts them "
-             "together"},
-    OPTION_SET,
-    OPTION_SEED,
-    OPTION_REPLICATIONS,
-    OPTION_JOBS,
-    OPTION_PLAIN_FORMAT,
-    OPTION_OUTPUT,
-    OPTION_DB,
-    OPTION_NO_STORE,
-    OPTION_QUIET,
-    OPTION_HELP,
-    {.name = NULL},
-};
-
-static const struct cli_option plan_options[] = {
-    {.name = "axis",
-     .kind = CLI_TEXTS,
-     .offset = offsetof(struct cli_args, axes),
-     .value = "KEY=LIST",
-     .help = "candidates: values of a key, such as hardware=h100-sxm,l40s; may be repeated"},
-    {.name = "zip",
-     .kind = CLI_FLAG,
-     .offset = offsetof(struct cli_args, is_zipped),
-     .help = "axes side by side, value by value, instead of every combination"},
-    {.name = "demand",
-     .kind = CLI_TEXT,
-     .offset = offsetof(struct cli_args, demand),
-     .value = "LOAD",
-     .help =
-         "what is to be carried: a rate (40/s), clients of a closed loop, the speed of a trace; "
-         "the scenario's own unless given"},
-    {.name = "confidence",
-     .kind = CLI_TEXT,
-     .offset = offsetof(struct cli_args, confidence),
-     .value = "SHARE",
-     .help = "how surely the targets are to be met; 95% unless given"},
-    {.name = "precision",
-     .kind = CLI_TEXT,
-     .offset = offsetof(struct cli_args, precision),
-     .value = "SHARE",
-     .help = "half width of the answer's interval to be reached by more replications; 3% unless "
-             "given"},
-    {.name = "growth",
-     .kind = CLI_TEXT,
-     .offset = offsetof(struct cli_args, growth),
-     .value = "SHARE",
-     .help = "growth of the demand in a month: after how many it breaks the targets"},
-    {.name = "start",
-     .kind = CLI_TEXT,
-     .offset = offsetof(struct cli_args, start),
-     .value = "YYYY-MM[-DD]",
-     .help = "the day on which the demand is what it is; growth then breaks the targets on a date"},
-    {.name = "uncertain",
-     .kind = CLI_TEXTS,
-     .offset = offsetof(struct cli_args, uncertain),
-     .value = "KEY=SHARE[:normal]",
-     .help = "an input that is known within so much each way, such as demand=20% or "
-             "workload.output_tokens=10%: evenly spread, or with :normal 95 % of it within; may be "
-             "repeated"},
-    {.name = "samples",
-     .kind = CLI_NUMBER,
-     .unit = BASE_COUNT,
-     .min = 0,
-     .max = 100000,
-     .offset = offsetof(struct cli_args, samples),
-     .value = "N",
-     .help = "runs with the uncertain inputs drawn at random, for the probability of meeting the "
-             "targets; 100 unless given"},
-    {.name = "spare",
-     .kind = CLI_NUMBER,
-     .unit = BASE_COUNT,
-     .min = 0,
-     .max = 1000,
-     .offset = offsetof(struct cli_args, spare),
-     .value = "N",
-     .help =
-         "replicas more than needed, for failures (N+1: --spare 1); counted in GPUs and dollars"},
-    OPTION_SET,
-    OPTION_SEED,
-    OPTION_REPLICATIONS,
-    OPTION_JOBS,
-    OPTION_REPORT_FORMAT,
-    OPTION_OUTPUT,
-    OPTION_DB,
-    OPTION_NO_STORE,
-    OPTION_QUIET,
-    OPTION_HELP,
-    {.name = NULL},
-};
-
-static const struct cli_option compare_options[] = {
-    OPTION_SET,           OPTION_SEED,   OPTION_REPLICATIONS, OPTION_JOBS,
-    OPTION_REPORT_FORMAT, OPTION_OUTPUT, OPTION_DB,           OPTION_NO_STORE,
-    OPTION_QUIET,         OPTION_HELP,   {.name = NULL},
-};
-
-static const struct cli_option merge_options[] = {
-    {.name = "db",
-     .kind = CLI_TEXT,
-     .offset = offsetof(struct cli_args, db_path),
-     .value = "PATH",
-     .help = "the database to merge into, made when absent; results/kvsim.db unless given"},
-    OPTION_HELP,
-    {.name = NULL},
-};
-
-#define OPTION_MODEL                                                         \
-    {                                                                        \
-        .name = "model", .kind = CLI_KEY, .key = "model", .unit = BASE_NONE, \
-        .offset = offsetof(struct cli_args, model), .value = "NAME",         \
-        .help = "model, by name or path"                                     \
-    }
-#define OPTION_HARDWARE                                                            \
-    {                                                                              \
-        .name = "hardware", .kind = CLI_KEY, .key = "hardware", .unit = BASE_NONE, \
-        .offset = offsetof(struct cli_args, hardware), .value = "NAME",            \
-        .help = "accelerator, by name or path"                                     \
-    }
-#define OPTION_TP                                                                                \
-    {                                                                                            \
-        .name = "tp", .kind = CLI_KEY, .key = "engine.tensor_parallel_size", .unit = BASE_COUNT, \
-        .value = "N",                                                                            \
-        .help = "tensor parallel ranks; short for --set engine.tensor_parallel_size=N"           \
-    }
-
-static const struct cli_option step_options[] = {
-    OPTION_MODEL,
-    OPTION_HARDWARE,
-    OPTION_TP,
-    {.name = "batch",
-     .kind = CLI_NUMBER,
-     .unit = BASE_COUNT,
-     .min = 0,
-     .max = 1 << 20,
-     .offset = offsetof(struct cli_args, batch),
-     .value = "B",
-     .help = "sequences that decode one token each"},
-    {.name = "context",
-     .kind = CLI_NUMBER,
-     .unit = BASE_TOKENS,
-     .min = 0,
-     .max = (int64_t)1 << 40,
-     .offset = offsetof(struct cli_args, context_tokens),
-     .value = "T",
-     .help = "tokens in the cache of each decoding sequence before the step"},
-    {.name = "prefill",
-     .kind = CLI_CHUNK,
-     .unit = BASE_TOKENS,
-     .min = 0,
-     .max = (int64_t)1 << 40,
-     .value = "N@C",
-     .help =
-         "a chunk of N prompt tokens on C tokens in the cache (N alone: C = 0); may be repeated"},
-    {.name = "from",
-     .kind = CLI_TEXT,
-     .offset = offsetof(struct cli_args, table_path),
-     .value = "FILE.csv",
-     .help = "evaluates a table of steps: one row out for every row in; a column that it lacks has "
-             "the command line's value"},
-    {.name = "operator",
-     .kind = CLI_CHOICE,
-     .offset = offsetof(struct cli_args, kernel),
-     .choices = kernels,
-     .value = "gemm|attention|mla|all_reduce",
-     .help = "with --from: rows are single kernels, alone on the GPU"},
-    OPTION_SET,
-    {.name = "format",
-     .kind = CLI_CHOICE,
-     .offset = offsetof(struct cli_args, format),
-     .value = "text|json|markdown|csv",
-     .choices = all_formats,
-     .help = "how the result is written; text unless given, with --from csv (or json)"},
-    OPTION_QUIET,
-    OPTION_HELP,
-    {.name = NULL},
-};
-
-static const struct cli_option size_options[] = {
-    OPTION_MODEL,
-    OPTION_HARDWARE,
-    {.name = "engine",
-     .kind = CLI_KEY,
-     .key = "engine.profile",
-     .unit = BASE_NONE,
-     .value = "NAME",
-     .help = "engine release; short for --set engine.profile=NAME"},
-    OPTION_TP,
-    {.name = "context",
-     .kind = CLI_TEXT,
-     .offset = offsetof(struct cli_args, contexts),
-     .value = "LIST",
-     .help =
-         "tokens of a sequence: 8k, 1k..128k*2, ...; doubling up to max_model_len unless given"},
-    {.name = "sequences",
-     .kind = CLI_NUMBER,
-     .unit = BASE_COUNT,
-     .min = 1,
-     .max = 1 << 20,
-     .offset = offsetof(struct cli_args, sequences),
-     .value = "N",
-     .help = "sequences held at once; 1 unless given"},
-    {.name = "axis",
-     .kind = CLI_TEXTS,
-     .offset = offsetof(struct cli_args, axes),
-     .value = "KEY=LIST",
-     .help = "values of a key, a row for each: engine.kv_cache_dtype=bf16,fp8; may be repeated"},
-    {.name = "zip",
-     .kind = CLI_FLAG,
-     .offset = offsetof(struct cli_args, is_zipped),
-     .help = "axes side by side, value by value, instead of every combination"},
-    OPTION_SET,
-    OPTION_FORMAT(all_formats, "text|json|markdown|csv"),
-    OPTION_QUIET,
-    OPTION_HELP,
-    {.name = NULL},
-};
-
-static const struct base_choice calibrate_formats[] = {
-    {"text", CLI_TEXT_FORMAT, "for people"},
-    {"json", CLI_JSON, "for programs"},
-    {"markdown", CLI_MARKDOWN, "to paste"},
-    {NULL, 0, NULL},
-};
-
-static const struct cli_option calibrate_options[] = {
-    {.name = "hardware",
-     .kind = CLI_KEY,
-     .key = "hardware",
-     .unit = BASE_NONE,
-     .offset = offsetof(struct cli_args, hardware),
-     .value = "NAME",
-     .help = "the accelerator that was measured, by name or path"},
-    {.name = "output",
-     .letter = 'o',
-     .kind = CLI_TEXT,
-     .offset = offsetof(struct cli_args, output_path),
-     .value = "PATH",
-     .help = "the hardware file to write, whole or not at all; hardware/calibrated/NAME.yaml "
-             "unless given"},
-    {.name = "scenario",
-     .kind = CLI_TEXT,
-     .offset = offsetof(struct cli_args, scenario_path),
-     .value = "SCENARIO.yaml",
-     .help = "what a file of requests was measured under; its workload is replaced by the file's "
-             "arrivals"},
-    {.name = "first",
-     .kind = CLI_TEXT,
-     .offset = offsetof(struct cli_args, first_text),
-     .value = "SHARE",
-     .help = "with requests: fits the first ones alone and scores the rest, e.g. 20%"},
-    OPTION_FORMAT(calibrate_formats, "text|json|markdown"),
-    OPTION_HELP,
-    {.name = NULL},
-};
-
-static const struct base_choice validate_formats[] = {
-    {"text", CLI_TEXT_FORMAT, "for people"},
-    {"json", CLI_JSON, "for programs"},
-    {"markdown", CLI_MARKDOWN, "to paste"},
-    {NULL, 0, NULL},
-};
-
-static const struct cli_option validate_options[] = {
-    {.name = "group",
-     .kind = CLI_TEXTS,
-     .offset = offsetof(struct cli_args, groups),
-     .value = "NAME",
-     .help = "this group of cases alone; may be repeated; all unless given"},
-    OPTION_FORMAT(validate_formats, "text|json|markdown"),
-    OPTION_DB,
-    OPTION_NO_STORE,
-    OPTION_HELP,
-    {.name = NULL},
-};
-
-static const struct cli_option check_options[] = {
-    OPTION_FORMAT(check_formats, "text|json"),
-    OPTION_HELP,
-    {.name = NULL},
-};
-
-static const struct cli_option list_options[] = {
-    OPTION_FORMAT(all_formats, "text|json|markdown|csv"),
-    {.name = "db",
-     .kind = CLI_TEXT,
-     .offset = offsetof(struct cli_args, db_path),
-     .value = "PATH",
-     .help = "with runs: the results database; results/kvsim.db unless given"},
-    OPTION_HELP,
-    {.name = NULL},
-};
-
-static const struct cli_option help_options[] = {
-    OPTION_HELP,
-    {.name = NULL},
-};
-
-static const struct cli_option report_options[] = {
-    OPTION_REPORT_FORMAT, OPTION_OUTPUT, OPTION_DB, OPTION_HELP, {.name = NULL},
-};
 
 #define EXAMPLES(...)     \
     (const char *const[]) \
@@ -486,7 +18,7 @@ const struct cli_command cli_commands[] = {
          "The word 'run' may be left out. A run is stored whole or not at all, and every run adds "
          "one to the database. With several scenarios nothing is stored unless all of them can be "
          "run; their JSON is a list. '-' reads the scenario from standard input.",
-     .options = run_options,
+     .options = cli_run_options,
      .examples = EXAMPLES(
          "kvsim scenarios/chat-8k.yaml", "an answer within a second",
          "kvsim run chat.yaml --set workload.arrival.rate=12/s --no-store",
@@ -510,7 +42,7 @@ const struct cli_command cli_commands[] = {
          "stored unless the scenario's 'record' says so.\n"
          "Many machines share a sweep in shards that are merged, or, in a build with KVSIM_MPI=ON, "
          "under mpirun: rank 0 deals the points out and writes.",
-     .options = sweep_options,
+     .options = cli_sweep_options,
      .examples =
          EXAMPLES("kvsim sweep chat.yaml --axis concurrency=1..256*2 --axis context=1k..128k*2",
                   "how many users at which length",
@@ -544,7 +76,7 @@ const struct cli_command cli_commands[] = {
          "load to build up before a target breaks, the limit is said to be not reached, with what "
          "was seen to be met. The exit status is 1 then, unless a stated --demand was shown to be "
          "carried, and when no load meets the targets.",
-     .options = plan_options,
+     .options = cli_plan_options,
      .examples = EXAMPLES(
          "kvsim plan scenarios/chat-8k.yaml", "requests/s that one replica carries",
          "kvsim plan chat.yaml --demand 60/s --spare 1 --growth 5%", "what to buy",
@@ -566,7 +98,7 @@ const struct cli_command cli_commands[] = {
          "on common random numbers: the interval is that of their differences. A figure is better, "
          "worse, more, less or equal, or no difference is shown, with how many more replications "
          "would show it. The comparison is stored too (view run_compare).",
-     .options = compare_options,
+     .options = cli_compare_options,
      .examples = EXAMPLES("kvsim compare 1 2", "two stored runs",
                           "kvsim compare chat.yaml engine.kv_cache_dtype=fp8", "what if",
                           "kvsim compare chat.yaml chat-l40s.yaml --replications 10 --format json",
@@ -583,7 +115,7 @@ const struct cli_command cli_commands[] = {
          "The result has the same rows as if one call had done it all: points in the order of the "
          "grid, then the runs that belong to no sweep. What is there already is not added again. "
          "The databases merged are left as they are.",
-     .options = merge_options,
+     .options = cli_merge_options,
      .examples = EXAMPLES(
          "kvsim sweep chat.yaml --axis concurrency=1..256*2 --shard 2/8 --db shard-2.db",
          "one of eight jobs", "kvsim merge shard-*.db --db results/kvsim.db", "when all are done"),
@@ -606,7 +138,7 @@ const struct cli_command cli_commands[] = {
          "launch and host.\n"
          "With --operator the columns are hardware and the kernel's own, the answer is gemm_ms, "
          "attention_ms, mla_ms or all_reduce_ms: one kernel, without launch and host.",
-     .options = step_options,
+     .options = cli_step_options,
      .examples = EXAMPLES(
          "kvsim step --model llama-3.1-8b --hardware h100-sxm --batch 64 --context 4k",
          "a step of pure decode",
@@ -629,7 +161,7 @@ const struct cli_command cli_commands[] = {
          "start is printed in full, with its limit and the smallest changes that start it; the "
          "exit "
          "status is then 5. With --axis every combination is a row, and all rows are answers.",
-     .options = size_options,
+     .options = cli_size_options,
      .examples = EXAMPLES(
          "kvsim size --model llama-3.1-8b --hardware h100-sxm", "the pool and who fits in it",
          "kvsim size --model llama-3.1-70b --hardware h100-sxm --sequences 32 --context 8k",
@@ -656,7 +188,7 @@ const struct cli_command cli_commands[] = {
          "of times. What the rows cannot determine is named and left as it is. The file that is "
          "written holds {base: NAME, calibration: ...}; name it by its path as a scenario's "
          "hardware.",
-     .options = calibrate_options,
+     .options = cli_calibrate_options,
      .examples = EXAMPLES("kvsim calibrate gemm.csv attention.csv --hardware h200-sxm",
                           "from tables of kernels",
                           "kvsim calibrate steps.csv run.csv --hardware rtx-pro-6000 --scenario "
@@ -677,7 +209,7 @@ const struct cli_command cli_commands[] = {
          "when a group is beyond its recorded bounds. FOLDER holds the cases; 'validation' unless "
          "given. The database keeps groups, bounds and cases (views validate_group, "
          "validate_bound, validate_case), once for equal figures in a row.",
-     .options = validate_options,
+     .options = cli_validate_options,
      .examples = EXAMPLES("kvsim validate", "how far kvsim can be trusted",
                           "kvsim validate --group layers --no-store --format json",
                           "every case of one group"),
@@ -688,7 +220,7 @@ const struct cli_command cli_commands[] = {
      .operand_max = SIZE_MAX,
      .summary = "validates a scenario, model, hardware or engine file",
      .description = "All diagnostics at once, up to 20 a file. Nothing is simulated.",
-     .options = check_options,
+     .options = cli_check_options,
      .examples = EXAMPLES("kvsim check my-chat.yaml", "before it runs for long",
                           "kvsim check models/my-model.yaml", "a file of one's own"),
      .reads_scenario = true,
@@ -701,7 +233,7 @@ const struct cli_command cli_commands[] = {
      .description =
          "Models, hardware and engines are looked up in $KVSIM_DATA, the folders of the working "
          "directory, the installed share folder, then among the copies in the program.",
-     .options = list_options,
+     .options = cli_list_options,
      .examples = EXAMPLES("kvsim list models", "names, aliases and files",
                           "kvsim list runs --db results/kvsim.db", "what was simulated so far"),
      .run = cli_list},
@@ -711,7 +243,7 @@ const struct cli_command cli_commands[] = {
      .operand_max = SIZE_MAX,
      .summary = "says what a scenario key means: unit, range, default, users",
      .description = "A figure of run_summary is explained too.",
-     .options = help_options,
+     .options = cli_help_options,
      .examples = EXAMPLES("kvsim explain engine.max_num_batched_tokens", "one key",
                           "kvsim explain workload.arrival", "a section",
                           "kvsim explain kv_usage_peak", "a figure of the result"),
@@ -728,7 +260,7 @@ const struct cli_command cli_commands[] = {
          "question, the answer with its interval, what binds, what to change and what it costs, "
          "then the figures with their claim kinds, the assumptions, and how to get them again. "
          "Plots are drawn by gnuplot; without it the page has tables only and says so.",
-     .options = report_options,
+     .options = cli_report_options,
      .examples = EXAMPLES("kvsim report 1", "as it was printed then",
                           "kvsim report last --output chat.html", "a page to hand on",
                           "kvsim report last --format markdown", "to paste"),
@@ -739,7 +271,7 @@ const struct cli_command cli_commands[] = {
      .operand_max = 1,
      .summary = "prints a manual page, or the JSON Schema of scenarios for editors",
      .description = "",
-     .options = help_options,
+     .options = cli_help_options,
      .examples = EXAMPLES("kvsim manual kvsim | man -l -", "this program's page",
                           "kvsim manual schema >kvsim.schema.json", "completion in an editor"),
      .is_hidden = true,

@@ -272,6 +272,12 @@ struct conf_node *conf_get(const struct conf_node *map, const char *key)
     return i < map->count ? map->items[i] : NULL;
 }
 
+const char *conf_get_text(const struct conf_node *map, const char *key)
+{
+    const struct conf_node *node = conf_get(map, key);
+    return node != NULL && node->kind == CONF_SCALAR ? node->text : NULL;
+}
+
 const struct conf_node *conf_key(const struct conf_node *map, const char *key)
 {
     if (map == NULL || map->kind != CONF_MAP)

@@ -60,6 +60,8 @@ enum kvsim_status conf_read_text(struct base_arena *arena, const char *name, con
 
 struct conf_node *conf_get(const struct conf_node *map,
                            const char *key); /* NULL when absent; '-' reads as '_' */
+/* The text of a scalar; NULL where the key is absent or holds anything else. */
+const char *conf_get_text(const struct conf_node *map, const char *key);
 const struct conf_node *conf_key(const struct conf_node *map,
                                  const char *key); /* the key's own node (its mark) */
 bool conf_is_null(const struct conf_node *node);

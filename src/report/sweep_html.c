@@ -14,6 +14,12 @@
 
 enum { VALUE_BYTES = 96 };
 
+const struct record_run *report_grid_run(const struct report_grid *grid,
+                                         const struct record_point *point)
+{
+    return grid->runs == NULL ? NULL : grid->runs[point - grid->sweep->points];
+}
+
 /* ---- what is said first ---- */
 
 static void add_axes(struct base_text *text, const struct record_sweep *sweep)

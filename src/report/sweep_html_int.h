@@ -19,17 +19,18 @@ struct report_grid {
 const struct record_run *report_grid_run(const struct report_grid *grid,
                                          const struct record_point *point);
 
-/* sweep_plots.c: each writes its figure, or nothing and returns false. */
-/* One combination of the axes from the third on; `number` tells the figures apart. */
+/* Each writes its figure, or nothing and returns false. */
+/* sweep_maps.c: one combination of the axes from the third on; `number` tells the figures apart. */
 bool report_figure_heat(struct report_html *html, struct report_plotter *plotter,
                         const struct report_grid *grid, const struct record_point *rest,
                         size_t number);
 bool report_figure_binding(struct report_html *html, struct report_plotter *plotter,
                            const struct report_grid *grid, const struct record_point *rest,
                            size_t number);
-/* A latency at P99 along the first axis, a line for each combination of the other axes. */
+/* sweep_along.c: a latency at P99 along the first axis, a line for each combination of the other axes. */
 bool report_figure_along(struct report_html *html, struct report_plotter *plotter,
                          const struct report_grid *grid, enum record_summary column);
+/* sweep_pareto.c */
 bool report_figure_pareto(struct report_html *html, struct report_plotter *plotter,
                           const struct report_grid *grid);
 

@@ -1,7 +1,7 @@
 /*
  * model_opts.h - the keys of a model as they are written, before they become a geometry. Private to the room.
  *
- * 0 (or NULL) = not stated. Names are those of Hugging Face's config.json; the table in model.c holds all spellings.
+ * 0 (or NULL) = not stated. Names are those of Hugging Face's config.json; the table in model_fields.c holds all spellings.
  */
 #ifndef KVSIM_SCENARIO_MODEL_OPTS_H
 #define KVSIM_SCENARIO_MODEL_OPTS_H

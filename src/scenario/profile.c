@@ -133,8 +133,8 @@ static void warn_between(struct scenario_reader *reader, const struct conf_node 
 
 static const char *text_of(const struct conf_node *tree, const char *key)
 {
-    const struct conf_node *node = conf_get(tree, key);
-    return node != NULL && node->kind == CONF_SCALAR ? node->text : "";
+    const char *text = conf_get_text(tree, key);
+    return text == NULL ? "" : text;
 }
 
 static bool take_file(struct scenario_reader *reader, const struct scenario_file *file,

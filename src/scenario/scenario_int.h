@@ -165,7 +165,7 @@ bool scenario_entry_load(struct scenario_reader *reader, enum scenario_data kind
                          struct conf_node *entry, const char *key, struct conf_node **tree);
 void scenario_drop(struct conf_node *map, const char *key);
 
-/* model.c, model_config.c */
+/* model_load.c, model.c */
 bool scenario_model_load(struct scenario_reader *reader, struct conf_node *root,
                          struct spec_model *out, struct conf_node **tree);
 bool scenario_model_read(struct scenario_reader *reader, struct conf_node *tree, const char *path,
@@ -175,11 +175,12 @@ bool scenario_hardware_load(struct scenario_reader *reader, struct conf_node *ro
                             bool memory_wanted, struct spec_hardware *out, struct conf_node **tree);
 bool scenario_hardware_read(struct scenario_reader *reader, struct conf_node *tree,
                             const char *path, struct spec_hardware *out);
+/* hardware_efficiency.c: hardware/defaults.yaml. */
+bool scenario_hardware_check_defaults(struct scenario_reader *reader, const struct conf_node *tree);
 /* calibration.c */
 struct spec_calibration;
 bool scenario_calibration_read(struct scenario_reader *reader, const struct conf_node *map,
                                struct spec_calibration *out);
-bool scenario_hardware_check_defaults(struct scenario_reader *reader, const struct conf_node *tree);
 
 /* profile.c: a release of an engine as data. */
 struct scenario_profile {

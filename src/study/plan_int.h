@@ -59,6 +59,9 @@ double study_plan_stage_peak(const struct workload_stage *stage);
 enum kvsim_status study_plan_take_demand(const struct study_plan_request *request,
                                          const struct study_plan_load *load,
                                          struct record_plan *plan, struct kvsim_error *err);
+/* plan_ask.c: as a load is asked, whole clients or four significant digits: enough for the tolerance, short enough to be
+ * typed again. */
+double study_plan_round(const struct study_plan_search *search, double load);
 /* Asks at a load with search->replicas; a refusal is KVSIM_ERR_REFUSED with the reason. */
 enum kvsim_status study_plan_ask(struct study_plan_search *search, double load,
                                  struct study_plan_point *out, struct kvsim_error *err);

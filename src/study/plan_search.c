@@ -1,323 +1,13 @@
 /*
- * The highest load within the targets, by root finding on noisy runs.
+ * plan_search.c - what the root says of a candidate: its highest load, what is surely carried, and why there may be neither.
  */
-#include "study/plan_int.h"
+#include "study/plan_root.h"
 
-#include "stats/paired.h"
 #include "study/rounds.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#define FAR_LOG 0.12 /* probes within this of the root tell the slope */
-#define LOOSE 0.05   /* of the bracket where its upper end is a run that is too short */
-
-/* Whoever asks for less precision than this wants a quick answer. */
-#define QUICK 0.05
-
-/* A load 4,096 times below the scenario's leaves an engine idle: what it misses then it always misses. */
-enum {
-    STEPS_MAX = 40,
-    DOUBLINGS_MAX = 30,
-    HALVINGS_MAX = 12,
-    REPLICATIONS_FACTOR = 8,
-    REPLICATIONS_LEAST = 10,
-    SHARPEN_MAX = 3,
-    SURE_TRIES = 12
-};
-
-/* ---- asking ---- */
-
-/* Four significant digits: enough for the tolerance, short enough to be typed again. */
-static double round_load(const struct study_plan_search *search, double load)
-{
-    char text[40];
-    if (search->is_whole)
-        return fmax(1, floor(load + 0.5));
-    snprintf(text, sizeof text, "%.4g", load);
-    return strtod(text, NULL);
-}
-
-static const struct study_plan_point *find_point(const struct study_plan_search *search,
-                                                 double load)
-{
-    for (size_t i = 0; i < search->points.count; i++) {
-        const struct study_plan_point *point = &search->points.at[i];
-        bool is_same =
-            !(point->load < load) && !(point->load > load) && point->replicas == search->replicas;
-        if (is_same && (search->replications == 0 || point->replications == search->replications))
-            return point;
-    }
-    return NULL;
-}
-
-void study_plan_tell(const struct study_plan_search *search)
-{
-    const struct study_plan_request *request = search->request;
-    if (request->progress == NULL)
-        return;
-    struct study_plan_progress progress = {search->candidate_number, search->plan->candidate_count,
-                                           search->plan->runs_simulated +
-                                               search->plan->runs_taken_up};
-    request->progress(request->progress_context, &progress);
-}
-
-enum kvsim_status study_plan_ask(struct study_plan_search *search, double load,
-                                 struct study_plan_point *out, struct kvsim_error *err)
-{
-    struct study_probe_ask ask = {
-        .load = load, .replicas = search->replicas, .replications = search->replications};
-    struct study_probe_answer answer;
-    const struct study_plan_point *known = find_point(search, load);
-    if (known != NULL) {
-        *out = *known;
-        return KVSIM_OK;
-    }
-    enum kvsim_status status =
-        study_probe(&search->base, &ask, &search->plan->arena, &answer, search->diags, err);
-    if (status == KVSIM_OK && answer.is_refused)
-        status = base_fail(err, KVSIM_ERR_REFUSED, "%s", answer.reason);
-    if (status != KVSIM_OK)
-        return status;
-    *(answer.was_taken_up ? &search->plan->runs_taken_up : &search->plan->runs_simulated) += 1;
-    study_plan_tell(search);
-    base_vec_push(&search->candidate->probes, answer.probe);
-    *out = (struct study_plan_point){.load = load,
-                                     .margin = answer.probe.margin,
-                                     .standard_error = answer.standard_error,
-                                     .rounds = answer.probe.rounds,
-                                     .replicas = search->replicas,
-                                     .replications = answer.probe.replications,
-                                     .is_met = answer.probe.is_met,
-                                     .is_met_surely = answer.probe.is_met_surely,
-                                     .is_hard = answer.is_hard,
-                                     .is_short = answer.probe.is_short,
-                                     .is_near = answer.probe.is_near,
-                                     .has_spread = answer.has_spread};
-    base_vec_push(&search->points, *out);
-    return KVSIM_OK;
-}
-
-bool study_plan_is_carried(const struct study_plan_point *point)
-{
-    return point->is_met && !point->is_short;
-}
-
-/* ---- the bracket ---- */
-
-/* The upper end misses a target, or is a run that is too short to tell. */
-struct bracket {
-    struct study_plan_point met, missed;
-    bool has_met, has_missed;
-};
-
-static bool has_root(const struct bracket *bracket)
-{
-    return bracket->has_met && bracket->has_missed && !bracket->missed.is_short;
-}
-
-static void take(struct bracket *bracket, const struct study_plan_point *point)
-{
-    if (study_plan_is_carried(point)) {
-        bracket->met = *point;
-        bracket->has_met = true;
-    } else {
-        bracket->missed = *point;
-        bracket->has_missed = true;
-    }
-}
-
-/* Doubles or halves the load until the targets are met on one side and missed on the other. */
-static enum kvsim_status find_bracket(struct study_plan_search *search, double start, double factor,
-                                      struct bracket *bracket, struct kvsim_error *err)
-{
-    struct study_plan_point point;
-    double load = round_load(search, start);
-    enum kvsim_status status = study_plan_ask(search, load, &point, err);
-    for (int i = 0; status == KVSIM_OK && i < DOUBLINGS_MAX; i++) {
-        bool is_carried = study_plan_is_carried(&point);
-        take(bracket, &point);
-        if ((bracket->has_met && bracket->has_missed) || (!is_carried && i == HALVINGS_MAX))
-            break;
-        double next =
-            round_load(search, is_carried ? fmin(load * factor, search->most) : load / factor);
-        if (!(next < load) && !(next > load))
-            break; // one client is the least there is
-        load = next;
-        status = study_plan_ask(search, load, &point, err);
-    }
-    if (status == KVSIM_OK)
-        take(bracket, &point);
-    return status;
-}
-
-static bool is_closed(const struct study_plan_search *search, const struct bracket *bracket)
-{
-    if (search->is_whole && bracket->missed.load - bracket->met.load < 1.5)
-        return true;
-    double tolerance =
-        bracket->missed.is_short ? fmax(LOOSE, search->tolerance) : search->tolerance;
-    return bracket->missed.load < bracket->met.load * (1 + tolerance);
-}
-
-/* Where the straight line between both ends crosses; NaN where an end says no more than "beyond". */
-static double secant(const struct bracket *bracket)
-{
-    const struct study_plan_point *a = &bracket->met, *b = &bracket->missed;
-    if (b->is_hard || b->is_short || !isfinite(a->margin) || !isfinite(b->margin) ||
-        !(b->margin > a->margin))
-        return (double)NAN;
-    double share = -a->margin / (b->margin - a->margin);
-    return exp(log(a->load) + share * (log(b->load) - log(a->load)));
-}
-
-/*
- * Secants straddle the root by half the tolerance, now on one side, now on the other, so that both ends of the bracket
- * move; every third step halves it whatever the secant says.
- */
-static double next_load(const struct bracket *bracket, double tolerance, int step)
-{
-    double low = log(bracket->met.load), high = log(bracket->missed.load), width = high - low;
-    double root = log(secant(bracket)), at = low + width / 2;
-    if (!isnan(root) && step % 3 != 2)
-        at = root + (step % 2 == 0 ? 0.45 : -0.45) * tolerance;
-    return exp(fmin(fmax(at, low + 0.05 * width), high - 0.05 * width));
-}
-
-static enum kvsim_status close_bracket(struct study_plan_search *search, struct bracket *bracket,
-                                       struct kvsim_error *err)
-{
-    enum kvsim_status status = KVSIM_OK;
-    for (int step = 0; step < STEPS_MAX && status == KVSIM_OK && !is_closed(search, bracket);
-         step++) {
-        double load = round_load(search, next_load(bracket, search->tolerance, step));
-        struct study_plan_point point;
-        if (!(load > bracket->met.load) || !(load < bracket->missed.load)) {
-            load = round_load(search, sqrt(bracket->met.load * bracket->missed.load));
-            if (!(load > bracket->met.load) || !(load < bracket->missed.load))
-                break;
-        }
-        status = study_plan_ask(search, load, &point, err);
-        if (status == KVSIM_OK)
-            take(bracket, &point);
-    }
-    return status;
-}
-
-static enum kvsim_status find_ends(struct study_plan_search *search, double start, double factor,
-                                   struct bracket *bracket, struct kvsim_error *err)
-{
-    *bracket = (struct bracket){.has_met = false};
-    enum kvsim_status status = find_bracket(search, start, factor, bracket, err);
-    if (status == KVSIM_OK && bracket->has_met && bracket->has_missed)
-        status = close_bracket(search, bracket, err);
-    return status;
-}
-
-/* ---- the interval ---- */
-
-/* The root between two close ends. */
-static double root_of(const struct study_plan_search *search, const struct bracket *bracket)
-{
-    double root = secant(bracket);
-    if (search->is_whole || isnan(root))
-        return bracket->met.load;
-    return root;
-}
-
-/* d margin / d log load by least squares over the probes near the root; NaN where they do not tell. */
-static double slope_at(const struct study_plan_search *search, double root)
-{
-    double n = 0, sum_x = 0, sum_y = 0, sum_xx = 0, sum_xy = 0;
-    for (size_t i = 0; i < search->points.count; i++) {
-        const struct study_plan_point *point = &search->points.at[i];
-        double x = log(point->load / root);
-        bool is_same = point->replicas == search->replicas &&
-                       (search->replications == 0 || point->replications == search->replications);
-        if (point->is_hard || !isfinite(point->margin) || fabs(x) > FAR_LOG || !is_same)
-            continue;
-        n++;
-        sum_x += x;
-        sum_y += point->margin;
-        sum_xx += x * x;
-        sum_xy += x * point->margin;
-    }
-    double spread = sum_xx - sum_x * sum_x / n;
-    double slope = (sum_xy - sum_x * sum_y / n) / spread;
-    return n >= 3 && spread > 1e-8 && slope > 0 ? slope : (double)NAN;
-}
-
-/* The curve around the knee; it also tells the slope. */
-static enum kvsim_status ask_curve(struct study_plan_search *search, double root,
-                                   struct kvsim_error *err)
-{
-    static const double factors[] = {0.8, 0.9, 0.95, 1.05, 1.1};
-    enum kvsim_status status = KVSIM_OK;
-    for (size_t i = 0; i < sizeof factors / sizeof *factors && status == KVSIM_OK; i++) {
-        struct study_plan_point point;
-        double load = round_load(search, root * factors[i]);
-        status = study_plan_ask(search, load, &point, err);
-    }
-    return status;
-}
-
-/* Relative half width of the root's interval at a two-sided confidence; NaN where nothing tells it. */
-static double half_width(const struct study_plan_search *search, const struct bracket *bracket,
-                         double root, double probability)
-{
-    const struct study_plan_point *at = &bracket->met;
-    double slope = slope_at(search, root);
-    if (at->replications < 2 || isnan(slope) || isnan(at->standard_error))
-        return (double)NAN;
-    double t = stats_t_quantile(probability, (double)(at->replications - 1));
-    return t * at->standard_error / slope;
-}
-
-static double two_sided(const struct study_plan_search *search)
-{
-    return 0.5 + 0.5 * search->request->confidence;
-}
-
-/* How many replications the interval asks for: enough for the width, and not so few that it may be narrow by luck. */
-static int64_t count_needed(const struct study_plan_search *search, int64_t now, double half)
-{
-    double wanted = search->request->half_width;
-    double needed = wanted < QUICK ? REPLICATIONS_LEAST : 0;
-    if (half > wanted)
-        needed =
-            fmax(needed, ceil((double)now * (half / (0.9 * wanted)) * (half / (0.9 * wanted))));
-    return needed < 1e9 ? (int64_t)needed : (int64_t)1e9;
-}
-
-/* More replications until the interval is as narrow as asked for: the root is looked for again near the first one. */
-static enum kvsim_status sharpen(struct study_plan_search *search, struct bracket *bracket,
-                                 double *root, double *half, struct kvsim_error *err)
-{
-    enum kvsim_status status = KVSIM_OK;
-    int64_t most = bracket->met.replications * REPLICATIONS_FACTOR;
-    for (int i = 0; i < SHARPEN_MAX && search->can_replicate && !isnan(*half); i++) {
-        int64_t now = bracket->met.replications, needed = count_needed(search, now, *half);
-        if (needed <= now || now >= most)
-            break;
-        struct bracket sharper;
-        search->replications = needed < most ? needed : most;
-        status = find_ends(search, *root, 1 + fmin(*half, 0.5), &sharper, err);
-        bool is_bound = sharper.has_met && sharper.missed.is_short;
-        if (status != KVSIM_OK || (!has_root(&sharper) && !is_bound)) {
-            search->replications = now; // the answer stays that of fewer
-            break;
-        }
-        *bracket = sharper;
-        if (is_bound)
-            break;
-        *root = root_of(search, bracket);
-        status = ask_curve(search, *root, err);
-        *half = half_width(search, bracket, *root, two_sided(search));
-    }
-    return status;
-}
+enum { SURE_TRIES = 12 };
 
 /* The highest load up to `most` whose run was surely met; 0: none. */
 static double find_surely_met(const struct study_plan_search *search, double most,
@@ -348,23 +38,24 @@ static enum kvsim_status is_surely_met(struct study_plan_search *search,
 
 /* The highest load that meets the targets at the stated confidence, shown by a run. */
 static enum kvsim_status find_sure_load(struct study_plan_search *search,
-                                        const struct bracket *bracket,
+                                        const struct study_plan_bracket *bracket,
                                         struct study_plan_longer *longer, double root,
                                         struct kvsim_error *err)
 {
-    double half = half_width(search, bracket, root, search->request->confidence), sure = 0;
+    double half = study_plan_half_width(search, bracket, root, search->request->confidence),
+           sure = 0;
     double load = isnan(half) ? bracket->met.load : fmin(bracket->met.load, root * exp(-half));
     enum kvsim_status status = KVSIM_OK;
     if (longer->root < root) // their one-sided interval is narrower than half of the two-sided one
         load = fmin(load, longer->root * exp(-longer->half));
     for (int i = 0; i < SURE_TRIES && status == KVSIM_OK && !(sure > 0); i++) {
         bool is_met;
-        double rounded = round_load(search, load);
+        double rounded = study_plan_round(search, load);
         status = is_surely_met(search, longer, rounded, &is_met, err);
         if (is_met)
             sure = rounded;
         double next = load * 0.99;
-        load = search->is_whole && round_load(search, next) >= rounded ? rounded - 1 : next;
+        load = search->is_whole && study_plan_round(search, next) >= rounded ? rounded - 1 : next;
         if (!(load > 0) || (search->is_whole && load < 1))
             break;
     }
@@ -376,26 +67,6 @@ static enum kvsim_status find_sure_load(struct study_plan_search *search,
     search->candidate->sure_load = isnan(search->candidate->ci_low) ? 0 : sure;
     return status;
 }
-
-enum kvsim_status study_plan_root(struct study_plan_search *search, double factor, double *root,
-                                  double *half, struct kvsim_error *err)
-{
-    struct bracket bracket;
-    enum kvsim_status status = find_ends(search, search->start, factor, &bracket, err);
-    bool is_found = status == KVSIM_OK && has_root(&bracket);
-    *root = (double)NAN;
-    if (half != NULL)
-        *half = is_found
-                    ? half_width(search, &bracket, root_of(search, &bracket), two_sided(search))
-                    : (double)NAN;
-    if (is_found)
-        *root = root_of(search, &bracket);
-    else if (status == KVSIM_OK && !bracket.has_met && !bracket.missed.is_short)
-        *root = 0;
-    return status;
-}
-
-/* ---- the answer ---- */
 
 static const struct record_probe *find_probe(const struct study_plan_search *search,
                                              const struct study_plan_point *point)
@@ -430,7 +101,7 @@ static void take_met(struct study_plan_search *search, const struct study_plan_p
     candidate->replications = met->replications;
 }
 
-static void take_limit(struct study_plan_search *search, const struct bracket *bracket)
+static void take_limit(struct study_plan_search *search, const struct study_plan_bracket *bracket)
 {
     struct record_candidate *candidate = search->candidate;
     const struct record_probe *missed = find_probe(search, &bracket->missed);
@@ -441,9 +112,9 @@ static void take_limit(struct study_plan_search *search, const struct bracket *b
     candidate->binding_limit = limit->kind == RECORD_TEXT ? limit->text : "";
 }
 
-/* Each of what half_width() needs, in the order of its being asked for. */
+/* Each of what study_plan_half_width() needs, in the order of its being asked for. */
 static const char *why_no_interval(const struct study_plan_search *search,
-                                   const struct bracket *bracket)
+                                   const struct study_plan_bracket *bracket)
 {
     const struct record_probe *met = find_probe(search, &bracket->met);
     if (!search->can_replicate)
@@ -458,7 +129,8 @@ static const char *why_no_interval(const struct study_plan_search *search,
 }
 
 /* The bracket itself is part of what is not known, and so is what longer runs say. */
-static void take_interval(struct study_plan_search *search, const struct bracket *bracket,
+static void take_interval(struct study_plan_search *search,
+                          const struct study_plan_bracket *bracket,
                           const struct study_plan_longer *longer, double root, double half)
 {
     struct record_candidate *candidate = search->candidate;
@@ -486,7 +158,7 @@ static void take_interval(struct study_plan_search *search, const struct bracket
 
 /* Why it was not found where the targets break. */
 static const char *why_not_reached(const struct study_plan_search *search,
-                                   const struct bracket *bracket)
+                                   const struct study_plan_bracket *bracket)
 {
     struct base_arena *arena = &search->plan->arena;
     const struct study_plan_point *last = &bracket->missed;
@@ -540,7 +212,7 @@ static bool find_bound(const struct study_plan_search *search, double most,
 
 /* The lowest load beyond the bracket's end whose run misses a target, whatever runs in between are too short for. */
 static const struct study_plan_point *find_missed(const struct study_plan_search *search,
-                                                  const struct bracket *bracket)
+                                                  const struct study_plan_bracket *bracket)
 {
     const struct study_plan_point *found = NULL;
     for (size_t i = 0; i < search->points.count && bracket->has_missed; i++) {
@@ -553,7 +225,7 @@ static const struct study_plan_point *find_missed(const struct study_plan_search
 }
 
 /* What runs could tell is not enough for an answer: a bound from below, and one from above where a target was missed. */
-static void take_bound(struct study_plan_search *search, const struct bracket *bracket)
+static void take_bound(struct study_plan_search *search, const struct study_plan_bracket *bracket)
 {
     struct record_candidate *candidate = search->candidate;
     candidate->status = RECORD_CANDIDATE_NOT_REACHED;
@@ -579,17 +251,18 @@ static void take_bound(struct study_plan_search *search, const struct bracket *b
 static bool is_worth_longer(const struct study_plan_search *search, double half)
 {
     return search->can_replicate && search->base.requests > 0 && !isnan(half) &&
-           search->request->half_width < QUICK;
+           !study_plan_is_quick(search);
 }
 
-static enum kvsim_status answer(struct study_plan_search *search, const struct bracket *bracket,
-                                double root, double half, struct kvsim_error *err)
+static enum kvsim_status answer(struct study_plan_search *search,
+                                const struct study_plan_bracket *bracket, double root, double half,
+                                struct kvsim_error *err)
 {
     struct study_plan_longer longer;
     enum kvsim_status status = KVSIM_OK;
     study_plan_longer_open(&longer, search);
     if (is_worth_longer(search, half))
-        status = study_plan_longer_find(&longer, root, slope_at(search, root), err);
+        status = study_plan_longer_find(&longer, root, study_plan_slope(search, root), err);
     if (status == KVSIM_OK) {
         take_met(search, &bracket->met);
         take_interval(search, bracket, &longer, root, half);
@@ -600,18 +273,14 @@ static enum kvsim_status answer(struct study_plan_search *search, const struct b
     return status;
 }
 
-static enum kvsim_status finish(struct study_plan_search *search, struct bracket *bracket,
-                                struct kvsim_error *err)
+static enum kvsim_status finish(struct study_plan_search *search,
+                                struct study_plan_bracket *bracket, struct kvsim_error *err)
 {
-    double root = root_of(search, bracket), half = (double)NAN;
-    enum kvsim_status status = ask_curve(search, root, err);
-    if (status == KVSIM_OK) {
-        half = half_width(search, bracket, root, two_sided(search));
-        status = sharpen(search, bracket, &root, &half, err);
-    }
+    double root, half;
+    enum kvsim_status status = study_plan_settle(search, bracket, &root, &half, err);
     if (status != KVSIM_OK)
         return status;
-    if (!has_root(bracket)) {
+    if (!study_plan_has_root(bracket)) {
         take_bound(search, bracket);
         return KVSIM_OK;
     }
@@ -620,12 +289,12 @@ static enum kvsim_status finish(struct study_plan_search *search, struct bracket
 
 enum kvsim_status study_plan_search(struct study_plan_search *search, struct kvsim_error *err)
 {
-    struct bracket bracket;
+    struct study_plan_bracket bracket;
     struct record_candidate *candidate = search->candidate;
-    enum kvsim_status status = find_ends(search, search->start, 2, &bracket, err);
+    enum kvsim_status status = study_plan_find_ends(search, search->start, 2, &bracket, err);
     if (status != KVSIM_OK)
         return status;
-    if (has_root(&bracket)) {
+    if (study_plan_has_root(&bracket)) {
         candidate->status = RECORD_CANDIDATE_OK;
         return finish(search, &bracket, err);
     }

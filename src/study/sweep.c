@@ -1,264 +1,18 @@
 #include "study/sweep.h"
 
-#include "base/hash.h"
 #include "store/sweep.h"
-#include "study/cell.h"
 #include "study/errand.h"
 #include "study/memo.h"
 #include "study/study.h"
+#include "study/sweep_int.h"
 #include "study/team.h"
 
 #include <kvsim/version.h>
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Scenarios that are kept from reading to running; of a larger grid they are read twice. */
-enum { KEPT_MAX = 4096, AHEAD_PER_JOB = 32, NONE = -1 };
-
-/* A point at work. */
-struct task {
-    size_t point;             /* index */
-    bool is_run;              /* to be simulated */
-    bool has_run;             /* was simulated; `run` is to be freed */
-    atomic_bool is_elsewhere; /* another kvsim has decided it meanwhile */
-    struct record_run run;
-    enum kvsim_status status;
-    struct kvsim_error err;
-};
-
-struct work {
-    const struct study_sweep_request *request;
-    struct record_sweep *sweep;
-    struct study_sweep_counts *counts;
-    struct kvsim_diags *diags;
-    struct study_memo *memo;
-    struct base_arena arena; /* of overrides */
-    struct study_cell
-        *bases; /* one for each combination of ordinary keys, where special axes need them */
-    struct study_base_facts *facts;
-    size_t base_count;
-    struct study_cell *cells; /* one for each point */
-    struct study_overrides *overrides;
-    int64_t *same_as; /* the first point of this call with the same fingerprint, or NONE */
-    struct task *tasks;
-    size_t task_count;
-    unsigned jobs, jobs_per_point;
-    const char *stage;
-    size_t stage_done, stage_total;
-};
-
-static void show_progress(void *context)
-{
-    const struct work *work = context;
-    if (work->request->progress == NULL)
-        return;
-    struct study_sweep_progress progress = {
-        .stage = work->stage, .decided = work->stage_done, .total = work->stage_total};
-    work->request->progress(work->request->progress_context, &progress);
-}
-
-/* ---- reading ---- */
-
-/* The command's overrides, then those of the axes. */
-static void fill_overrides(struct work *work, size_t point, const struct study_base_facts *facts,
-                           struct study_overrides *out, const char **refusal)
-{
-    const struct study_sweep_request *request = work->request;
-    for (size_t i = 0; i < request->override_count; i++)
-        base_vec_push(out, request->overrides[i]);
-    study_axes_overrides(request->axes, point, facts, &work->arena, out, refusal);
-}
-
-static void init_cell(const struct work *work, struct study_cell *cell,
-                      const struct study_overrides *overrides)
-{
-    *cell = (struct study_cell){.path = work->request->path,
-                                .text = work->request->text,
-                                .overrides = overrides->at,
-                                .override_count = overrides->count,
-                                .rows_unwanted = true,
-                                .memo = work->memo};
-}
-
-static void resolve_base(void *context, size_t index)
-{
-    struct work *work = context;
-    struct study_cell *cell = &work->bases[index];
-    study_cell_resolve(cell);
-    if (cell->scenario != NULL)
-        study_base_facts_take(scenario_config(cell->scenario), &work->facts[index]);
-    study_cell_forget(cell);
-}
-
-static void resolve_point(void *context, size_t index)
-{
-    struct work *work = context;
-    struct study_cell *cell = &work->cells[index];
-    if (cell->state == STUDY_CELL_NEW)
-        study_cell_resolve(cell);
-    if (cell->state != STUDY_CELL_READY || work->sweep->point_count > KEPT_MAX)
-        study_cell_forget(cell);
-}
-
-static enum kvsim_status note_resolved(void *context, size_t first, size_t count,
-                                       struct kvsim_error *err)
-{
-    struct work *work = context;
-    (void)err;
-    work->stage_done = first + count;
-    return KVSIM_OK;
-}
-
-static enum kvsim_status resolve_all(struct work *work, size_t count,
-                                     void (*resolve)(void *context, size_t index),
-                                     struct kvsim_error *err)
-{
-    work->stage = "reading";
-    work->stage_done = 0;
-    work->stage_total = count;
-    struct study_team_work team = {.count = count,
-                                   .jobs = work->request->jobs,
-                                   .context = work,
-                                   .work = resolve,
-                                   .take = note_resolved,
-                                   .idle = show_progress};
-    return study_team_run(&team, err);
-}
-
-/* The first invalid one ends it all. */
-static enum kvsim_status check_cells(struct work *work, const struct study_cell *cells,
-                                     size_t count, struct kvsim_error *err)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (cells[i].state != STUDY_CELL_INVALID)
-            continue;
-        *work->diags = *cells[i].diags;
-        *err = cells[i].diags->at[0];
-        return cells[i].status;
-    }
-    return KVSIM_OK;
-}
-
-static enum kvsim_status read_bases(struct work *work, struct kvsim_error *err)
-{
-    const struct study_axes *axes = work->request->axes;
-    if (!study_axes_has(axes, STUDY_AXIS_CONCURRENCY) && !study_axes_has(axes, STUDY_AXIS_CONTEXT))
-        return KVSIM_OK;
-    work->base_count = study_axes_base_count(axes);
-    work->bases = base_alloc(base_mul_size(work->base_count, sizeof *work->bases));
-    work->facts = base_alloc(base_mul_size(work->base_count, sizeof *work->facts));
-    struct study_overrides *overrides =
-        base_alloc(base_mul_size(work->base_count, sizeof *overrides));
-    for (size_t i = 0; i < work->base_count; i++) {
-        const char *refusal;
-        fill_overrides(work, study_axes_base_point(axes, i), NULL, &overrides[i], &refusal);
-        init_cell(work, &work->bases[i], &overrides[i]);
-    }
-    enum kvsim_status status = resolve_all(work, work->base_count, resolve_base, err);
-    if (status == KVSIM_OK)
-        status = check_cells(work, work->bases, work->base_count, err);
-    for (size_t i = 0; i < work->base_count; i++) {
-        work->bases[i].overrides = NULL;
-        base_vec_free(&overrides[i]);
-    }
-    base_free(overrides);
-    return status;
-}
-
-/* Refuses a cell before it is read. */
-static void refuse(struct study_cell *cell, const char *reason)
-{
-    cell->state = STUDY_CELL_REFUSED;
-    base_copy(cell->reason, sizeof cell->reason, reason);
-}
-
-static void make_cell(struct work *work, size_t index)
-{
-    struct study_cell *cell = &work->cells[index];
-    const struct study_base_facts *facts = NULL;
-    const char *refusal = NULL;
-    if (work->base_count > 0) {
-        size_t base = study_axes_base(work->request->axes, index);
-        facts = &work->facts[base];
-        // Without a class there was no config to take facts from.
-        if (facts->class_count == 0)
-            refusal = work->bases[base].reason;
-    }
-    if (refusal == NULL)
-        fill_overrides(work, index, facts, &work->overrides[index], &refusal);
-    init_cell(work, cell, &work->overrides[index]);
-    if (refusal != NULL)
-        refuse(cell, refusal);
-}
-
-static enum kvsim_status read_points(struct work *work, struct kvsim_error *err)
-{
-    size_t count = work->sweep->point_count;
-    work->cells = base_alloc(base_mul_size(count, sizeof *work->cells));
-    work->overrides = base_alloc(base_mul_size(count, sizeof *work->overrides));
-    for (size_t i = 0; i < count; i++)
-        make_cell(work, i);
-    enum kvsim_status status = resolve_all(work, count, resolve_point, err);
-    return status == KVSIM_OK ? check_cells(work, work->cells, count, err) : status;
-}
-
-static void name_axes(struct work *work)
-{
-    const struct study_axes *axes = work->request->axes;
-    struct record_sweep *sweep = work->sweep;
-    sweep->is_zipped = axes->is_zipped;
-    sweep->axis_count = axes->count;
-    for (size_t i = 0; i < axes->count; i++)
-        sweep->axes[i] = base_arena_copy(&sweep->arena, axes->at[i].key);
-    record_sweep_make_points(sweep, study_axes_point_count(axes));
-    for (size_t i = 0; i < sweep->point_count; i++) {
-        for (size_t k = 0; k < axes->count; k++) {
-            // No stored text holds a folder of this machine.
-            const char *value = study_axes_value(axes, i, k), *slash = strrchr(value, '/');
-            bool is_path =
-                slash != NULL && (base_ends_with(value, ".yaml") ||
-                                  base_ends_with(value, ".json") || base_ends_with(value, ".csv"));
-            sweep->points[i].values[k] =
-                base_arena_copy(&sweep->arena, is_path ? slash + 1 : value);
-        }
-    }
-}
-
-static const char *scenario_name(const struct work *work)
-{
-    for (size_t i = 0; i < work->sweep->point_count; i++) {
-        if (work->cells[i].name[0] != '\0')
-            return work->cells[i].name;
-    }
-    const char *slash = work->request->path == NULL ? NULL : strrchr(work->request->path, '/');
-    return slash != NULL ? slash + 1 : work->request->path == NULL ? "" : work->request->path;
-}
-
-/* The identity follows from what is simulated: axes, and every point's fingerprint or the reason that it has none. */
-static void identify(struct work *work)
-{
-    struct record_sweep *sweep = work->sweep;
-    struct base_hash hash;
-    char hex[33];
-    base_hash_init(&hash);
-    base_hash_text(&hash, sweep->is_zipped ? "zipped" : "crossed");
-    for (size_t i = 0; i < sweep->axis_count; i++)
-        base_hash_text(&hash, sweep->axes[i]);
-    for (size_t i = 0; i < sweep->point_count; i++) {
-        struct record_point *point = &sweep->points[i];
-        base_copy(point->hash, sizeof point->hash, work->cells[i].hash);
-        base_hash_text(&hash, point->hash);
-        for (size_t k = 0; k < sweep->axis_count; k++)
-            base_hash_text(&hash, point->values[k]);
-    }
-    base_hash_hex(&hash, hex);
-    sweep->sweep_id[0] = 's';
-    base_copy(sweep->sweep_id + 1, 13, hex);
-    sweep->scenario = base_arena_copy(&sweep->arena, scenario_name(work));
-    sweep->kvsim_version = KVSIM_VERSION;
-}
+enum { AHEAD_PER_JOB = 32, NONE = -1 };
 
 /* ---- what is known already ---- */
 
@@ -271,7 +25,7 @@ static enum record_point_status judge(const struct record_value summary[RECORD_S
     return is_stuck || is_missed ? RECORD_POINT_SLO_MISSED : RECORD_POINT_OK;
 }
 
-static void decide(struct work *work, struct record_point *point,
+static void decide(struct study_sweep_work *work, struct record_point *point,
                    const struct record_value summary[RECORD_SUMMARY_COUNT])
 {
     record_point_take(work->sweep, point, summary);
@@ -279,7 +33,7 @@ static void decide(struct work *work, struct record_point *point,
 }
 
 /* Points that this sweep has decided in the database; failed ones are tried again. */
-static enum kvsim_status take_up_sweep(struct work *work, struct kvsim_error *err)
+static enum kvsim_status take_up_sweep(struct study_sweep_work *work, struct kvsim_error *err)
 {
     struct record_sweep stored;
     record_sweep_init(&stored);
@@ -301,7 +55,7 @@ static enum kvsim_status take_up_sweep(struct work *work, struct kvsim_error *er
 }
 
 /* A finished run with this fingerprint, of whatever command. */
-static enum kvsim_status take_up_run(struct work *work, struct record_point *point,
+static enum kvsim_status take_up_run(struct study_sweep_work *work, struct record_point *point,
                                      struct kvsim_error *err)
 {
     struct store *store = work->request->store;
@@ -335,7 +89,7 @@ static int compare_hashes(const void *a, const void *b)
 }
 
 /* Points of this call that are the same configuration are simulated once. */
-static void find_equals(struct work *work)
+static void find_equals(struct study_sweep_work *work)
 {
     struct by_hash *sorted = base_alloc(base_mul_size(work->task_count, sizeof *sorted));
     for (size_t i = 0; i < work->task_count; i++) {
@@ -359,7 +113,8 @@ static bool is_ours(const struct study_sweep_request *request, size_t point)
     return request->shard_count == 0 || point % request->shard_count + 1 == request->shard;
 }
 
-static enum kvsim_status plan_task(struct work *work, struct task *task, struct kvsim_error *err)
+static enum kvsim_status plan_task(struct study_sweep_work *work, struct study_sweep_task *task,
+                                   struct kvsim_error *err)
 {
     struct record_point *point = &work->sweep->points[task->point];
     const struct study_cell *cell = &work->cells[task->point];
@@ -376,7 +131,7 @@ static enum kvsim_status plan_task(struct work *work, struct task *task, struct 
 }
 
 /* Everything of this call that has no row yet. */
-static enum kvsim_status plan_tasks(struct work *work, struct kvsim_error *err)
+static enum kvsim_status plan_tasks(struct study_sweep_work *work, struct kvsim_error *err)
 {
     size_t count = work->sweep->point_count;
     work->tasks = base_alloc(base_mul_size(count, sizeof *work->tasks));
@@ -405,8 +160,8 @@ static enum kvsim_status plan_tasks(struct work *work, struct kvsim_error *err)
 
 static void simulate(void *context, size_t index)
 {
-    struct work *work = context;
-    struct task *task = &work->tasks[index];
+    struct study_sweep_work *work = context;
+    struct study_sweep_task *task = &work->tasks[index];
     if (!task->is_run || atomic_load(&task->is_elsewhere))
         return;
     struct study_cell *cell = &work->cells[task->point];
@@ -418,8 +173,8 @@ static void simulate(void *context, size_t index)
 
 static bool ask_task(void *context, size_t index, struct base_text *request)
 {
-    struct work *work = context;
-    struct task *task = &work->tasks[index];
+    struct study_sweep_work *work = context;
+    struct study_sweep_task *task = &work->tasks[index];
     if (!task->is_run || atomic_load(&task->is_elsewhere))
         return false;
     study_errand_ask_point(&work->cells[task->point], work->jobs, request);
@@ -429,14 +184,15 @@ static bool ask_task(void *context, size_t index, struct base_text *request)
 
 static void take_answer(void *context, size_t index, const struct base_text *answer)
 {
-    struct work *work = context;
-    struct task *task = &work->tasks[index];
+    struct study_sweep_work *work = context;
+    struct study_sweep_task *task = &work->tasks[index];
     record_run_init(&task->run);
     task->has_run = true;
     task->status = study_errand_take_point(answer, &task->run, &task->err);
 }
 
-static void fail_point(struct work *work, struct record_point *point, const struct task *task)
+static void fail_point(struct study_sweep_work *work, struct record_point *point,
+                       const struct study_sweep_task *task)
 {
     point->status = RECORD_POINT_FAILED;
     point->reason = base_arena_copy(&work->sweep->arena, task->err.message);
@@ -447,8 +203,8 @@ static void fail_point(struct work *work, struct record_point *point, const stru
 }
 
 /* Another kvsim has simulated it; should its run be gone again, it is simulated after all. */
-static enum kvsim_status take_up_elsewhere(struct work *work, struct task *task,
-                                           struct kvsim_error *err)
+static enum kvsim_status take_up_elsewhere(struct study_sweep_work *work,
+                                           struct study_sweep_task *task, struct kvsim_error *err)
 {
     enum kvsim_status status = take_up_run(work, &work->sweep->points[task->point], err);
     if (status == KVSIM_OK && work->sweep->points[task->point].run_id == 0) {
@@ -459,7 +215,8 @@ static enum kvsim_status take_up_elsewhere(struct work *work, struct task *task,
 }
 
 /* What a finished task says of its point; a run of its own goes with it. */
-static struct store_decision finish_task(struct work *work, struct task *task)
+static struct store_decision finish_task(struct study_sweep_work *work,
+                                         struct study_sweep_task *task)
 {
     struct record_point *point = &work->sweep->points[task->point];
     struct store_decision decision = {.point = point};
@@ -479,18 +236,18 @@ static struct store_decision finish_task(struct work *work, struct task *task)
     return decision;
 }
 
-static void free_run(struct task *task)
+static void free_run(struct study_sweep_task *task)
 {
     if (task->has_run)
         record_run_free(&task->run);
     task->has_run = false;
 }
 
-static void count_tasks(struct work *work, const struct store_decision *decisions, size_t first,
-                        size_t count)
+static void count_tasks(struct study_sweep_work *work, const struct store_decision *decisions,
+                        size_t first, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        struct task *task = &work->tasks[first + i];
+        struct study_sweep_task *task = &work->tasks[first + i];
         work->counts->simulated += task->has_run;
         work->counts->elsewhere +=
             decisions[i].was_there || (task->is_run && atomic_load(&task->is_elsewhere));
@@ -500,12 +257,13 @@ static void count_tasks(struct work *work, const struct store_decision *decision
 }
 
 /* Another kvsim is at work on these points: those that it has decided are not begun any more. */
-static enum kvsim_status look_ahead(struct work *work, size_t first, struct kvsim_error *err)
+static enum kvsim_status look_ahead(struct study_sweep_work *work, size_t first,
+                                    struct kvsim_error *err)
 {
     enum kvsim_status status = KVSIM_OK;
     size_t end = first + (size_t)work->jobs * AHEAD_PER_JOB;
     for (size_t i = first; i < end && i < work->task_count && status == KVSIM_OK; i++) {
-        struct task *task = &work->tasks[i];
+        struct study_sweep_task *task = &work->tasks[i];
         int64_t run_id = 0;
         if (task->is_run && !atomic_load(&task->is_elsewhere))
             status = store_find_run(work->request->store, work->sweep->points[task->point].hash,
@@ -516,8 +274,9 @@ static enum kvsim_status look_ahead(struct work *work, size_t first, struct kvsi
     return status;
 }
 
-static enum kvsim_status store_decisions(struct work *work, struct store_decision *decisions,
-                                         size_t first, size_t count, struct kvsim_error *err)
+static enum kvsim_status store_decisions(struct study_sweep_work *work,
+                                         struct store_decision *decisions, size_t first,
+                                         size_t count, struct kvsim_error *err)
 {
     if (work->request->store == NULL)
         return KVSIM_OK;
@@ -533,11 +292,11 @@ static enum kvsim_status store_decisions(struct work *work, struct store_decisio
 static enum kvsim_status store_tasks(void *context, size_t first, size_t count,
                                      struct kvsim_error *err)
 {
-    struct work *work = context;
+    struct study_sweep_work *work = context;
     enum kvsim_status status = KVSIM_OK;
     struct store_decision *decisions = base_alloc(base_mul_size(count, sizeof *decisions));
     for (size_t i = 0; i < count && status == KVSIM_OK; i++) {
-        struct task *task = &work->tasks[first + i];
+        struct study_sweep_task *task = &work->tasks[first + i];
         if (task->is_run && !task->has_run)
             status = take_up_elsewhere(work, task, err);
         decisions[i] = finish_task(work, task);
@@ -549,7 +308,7 @@ static enum kvsim_status store_tasks(void *context, size_t first, size_t count,
     return status;
 }
 
-static enum kvsim_status run_tasks(struct work *work, struct kvsim_error *err)
+static enum kvsim_status run_tasks(struct study_sweep_work *work, struct kvsim_error *err)
 {
     work->stage = "simulating";
     work->stage_done = 0;
@@ -560,7 +319,7 @@ static enum kvsim_status run_tasks(struct work *work, struct kvsim_error *err)
                                    .context = work,
                                    .work = simulate,
                                    .take = store_tasks,
-                                   .idle = show_progress,
+                                   .idle = study_sweep_show,
                                    .executor = work->request->executor,
                                    .ask = ask_task,
                                    .answer = take_answer};
@@ -569,23 +328,17 @@ static enum kvsim_status run_tasks(struct work *work, struct kvsim_error *err)
 
 /* ---- the whole ---- */
 
-static enum kvsim_status do_sweep(struct work *work, struct kvsim_error *err)
+static enum kvsim_status do_sweep(struct study_sweep_work *work, struct kvsim_error *err)
 {
-    enum kvsim_status status = read_bases(work, err);
-    name_axes(work);
-    if (status == KVSIM_OK)
-        status = read_points(work, err);
-    if (status != KVSIM_OK)
-        return status;
-    identify(work);
-    if (work->request->store != NULL)
+    enum kvsim_status status = study_sweep_read(work, err);
+    if (status == KVSIM_OK && work->request->store != NULL)
         status = take_up_sweep(work, err);
     if (status == KVSIM_OK)
         status = plan_tasks(work, err);
     return status == KVSIM_OK ? run_tasks(work, err) : status;
 }
 
-static void release(struct work *work)
+static void release(struct study_sweep_work *work)
 {
     for (size_t i = 0; i < work->base_count; i++)
         study_cell_release(&work->bases[i]);
@@ -609,11 +362,11 @@ enum kvsim_status study_sweep(const struct study_sweep_request *request, struct 
                               struct study_sweep_counts *counts, struct kvsim_diags *diags,
                               struct kvsim_error *err)
 {
-    struct work work = {.request = request,
-                        .sweep = out,
-                        .counts = counts,
-                        .diags = diags,
-                        .memo = study_memo_open()};
+    struct study_sweep_work work = {.request = request,
+                                    .sweep = out,
+                                    .counts = counts,
+                                    .diags = diags,
+                                    .memo = study_memo_open()};
     *counts = (struct study_sweep_counts){.simulated = 0};
     base_arena_init(&work.arena);
     enum kvsim_status status = do_sweep(&work, err);

@@ -27,6 +27,10 @@ START_TEST(values_are_found_by_key)
     ck_assert_ptr_null(conf_get(root, "a"));
     ck_assert_ptr_null(conf_get(conf_get(root, "l"), "x"));
     ck_assert_ptr_null(conf_get(NULL, "x"));
+    ck_assert_str_eq(conf_get_text(root, "a_b"), "1");
+    ck_assert_ptr_null(conf_get_text(root, "l"));
+    ck_assert_ptr_null(conf_get_text(root, "c"));
+    ck_assert_ptr_null(conf_get_text(root, "absent"));
     ck_assert_ptr_null(conf_key(root, "x"));
     ck_assert(conf_is_null(conf_get(root, "c")));
     ck_assert(conf_is_null(conf_get(root, "absent")));
