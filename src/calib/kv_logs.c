@@ -300,6 +300,20 @@ static void check_swap(const struct row *row, struct record_validation_cases *ou
              (double)at.swap_blocks == printed);
 }
 
+/* A log that prints the memory and the concurrency, but neither blocks nor tokens. */
+static void check_concurrency_of_memory(const struct row *row, struct record_validation_cases *out)
+{
+    struct kv_waterfall least, most;
+    double low, high, printed = real_of(row, "max_concurrency"),
+                      half = half_of(row, "max_concurrency");
+    available_range(row, &low, &high);
+    if (!size_with_bytes(row, low, &least) || !size_with_bytes(row, high, &most))
+        return;
+    add_case(row, out, "max_concurrency", (least.max_concurrency + most.max_concurrency) / 2,
+             printed,
+             least.max_concurrency - half <= printed && printed <= most.max_concurrency + half);
+}
+
 static enum kvsim_status check_printed(struct row *row, struct record_validation_cases *out,
                                        struct kvsim_error *err)
 {
@@ -322,6 +336,9 @@ static enum kvsim_status check_printed(struct row *row, struct record_validation
     }
     if (blocks > 0)
         check_concurrency(row, blocks, out);
+    else if (has(row, "kv_available_gib") && has(row, "max_concurrency") &&
+             !has(row, "kv_pool_tokens"))
+        check_concurrency_of_memory(row, out);
     return KVSIM_OK;
 }
 
@@ -352,6 +369,12 @@ static enum kvsim_status check_verdict(struct row *row, struct record_validation
     bool started = strcmp(text_of(row, "outcome"), "refused") != 0;
     add_case(row, out, started ? "started" : "refused", at.starts ? 1 : 0, started ? 1 : 0,
              at.starts == started);
+    if (has(row, "kv_needed_gib") && !started) {
+        double needed = (double)at.refusal.needed_bytes / gib,
+               printed = real_of(row, "kv_needed_gib");
+        add_case(row, out, "kv_needed_gib", needed, printed,
+                 fabs(needed - printed) <= half_of(row, "kv_needed_gib"));
+    }
     if (has(row, "estimated_max_model_len") && !started) {
         // Follows from the printed memory, which is rounded: within its precision.
         double printed = real_of(row, "estimated_max_model_len");
@@ -404,9 +427,30 @@ static enum kvsim_status check_predicted(struct row *row, struct record_validati
     if (!size_of(row, NULL, NULL, &at, err))
         return err->status;
     double measured = measured_bytes(row, &at);
-    add_case(row, out, "kv_available_bytes_per_gpu", (double)at.kv_available_bytes_per_gpu,
-             measured, true);
+    // A refused start may have had less than nothing left: no relative error, but a verdict (check_start).
+    if (measured > 0)
+        add_case(row, out, "kv_available_bytes_per_gpu", (double)at.kv_available_bytes_per_gpu,
+                 measured, true);
     return KVSIM_OK;
+}
+
+static enum kvsim_status check_start(struct row *row, struct record_validation_cases *out,
+                                     struct kvsim_error *err)
+{
+    struct kv_waterfall at;
+    set_hardware(row);
+    if (!size_of(row, NULL, NULL, &at, err))
+        return err->status;
+    bool started = strcmp(text_of(row, "outcome"), "refused") != 0;
+    add_case(row, out, started ? "started" : "refused", at.starts ? 1 : 0, started ? 1 : 0,
+             at.starts == started);
+    return KVSIM_OK;
+}
+
+enum kvsim_status calib_kv_logs_starts(const char *path, struct base_arena *arena,
+                                       struct record_validation_cases *out, struct kvsim_error *err)
+{
+    return each_row(path, arena, out, check_start, err);
 }
 
 static enum kvsim_status check_weights(struct row *row, struct record_validation_cases *out,

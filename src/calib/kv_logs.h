@@ -18,6 +18,10 @@ enum kvsim_status calib_kv_logs_verdicts(const char *path, struct base_arena *ar
 enum kvsim_status calib_kv_logs_predicted(const char *path, struct base_arena *arena,
                                           struct record_validation_cases *out,
                                           struct kvsim_error *err);
+/* From card, model and flags alone: did it start? */
+enum kvsim_status calib_kv_logs_starts(const char *path, struct base_arena *arena,
+                                       struct record_validation_cases *out,
+                                       struct kvsim_error *err);
 /* The same without the rows that a rule leaves out (column `left_out`; the rules are in validation/kv-logs/README.md). */
 enum kvsim_status calib_kv_logs_modelled(const char *path, struct base_arena *arena,
                                          struct record_validation_cases *out,
