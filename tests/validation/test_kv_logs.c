@@ -53,6 +53,16 @@ START_TEST(predictions_are_within_their_bounds)
 }
 END_TEST
 
+START_TEST(held_out_starts_are_within_their_bounds)
+{
+    check_group("held-out-printed");
+    check_group("held-out-verdicts");
+    check_group("held-out-weights");
+    check_group("held-out-predicted");
+    check_group("held-out-starts");
+}
+END_TEST
+
 START_TEST(llama_cpp_is_exact)
 {
     struct base_arena arena;
@@ -74,4 +84,5 @@ START_TEST(llama_cpp_is_exact)
 END_TEST
 
 CHECK_MAIN("validation.kv_logs", printed_figures_follow_from_the_printed_memory,
-           verdicts_are_the_engines_own, predictions_are_within_their_bounds, llama_cpp_is_exact)
+           verdicts_are_the_engines_own, predictions_are_within_their_bounds,
+           held_out_starts_are_within_their_bounds, llama_cpp_is_exact)
