@@ -43,6 +43,7 @@ struct conf_node {
     struct conf_node **keys;  /* CONF_MAP: scalars, in file order */
     const char *file;         /* the file's path, or "--set KEY" */
     int line, column;         /* from 1; 0 for a node made by an option */
+    const char *written_as; /* the key that it was given under, where that is not the present one */
 };
 
 /* Reads a file. A missing file, an unreadable one or a directory is KVSIM_ERR_IO; bad contents KVSIM_ERR_SCENARIO.

@@ -297,8 +297,8 @@ static const struct base_choice distribution_choices[] = {
 
 #define LENGTH(member) .offset = offsetof(struct scenario_length_opts, member)
 #define HAS(member) .has_offset = offsetof(struct scenario_length_opts, member)
-// The same keys in tokens and in time.
-#define LENGTH_FIELDS(u)                                                                           \
+// The same keys in tokens, in time and for counts.
+#define LENGTH_FIELDS(u, most)                                                                     \
     {.key = "distribution",                                                                        \
      .type = BASE_CHOICE,                                                                          \
      LENGTH(distribution),                                                                         \
@@ -310,7 +310,7 @@ static const struct base_choice distribution_choices[] = {
          .unit = u,                                                                                \
          LENGTH(value),                                                                            \
          HAS(has_value),                                                                           \
-         .max = 1e18,                                                                              \
+         .max = (most),                                                                            \
          .used_by = "fixed",                                                                       \
          .help = "the value"},                                                                     \
         {.key = "mean",                                                                            \
@@ -367,7 +367,7 @@ static const struct base_choice distribution_choices[] = {
          .unit = u,                                                                                \
          LENGTH(min),                                                                              \
          HAS(has_min),                                                                             \
-         .max = 1e18,                                                                              \
+         .max = (most),                                                                            \
          .used_by = "uniform normal lognormal gamma weibull exponential geometric zipf empirical", \
          .help = "values below are cut off, not moved"},                                           \
         {.key = "max",                                                                             \
@@ -375,7 +375,7 @@ static const struct base_choice distribution_choices[] = {
          .unit = u,                                                                                \
          LENGTH(max),                                                                              \
          HAS(has_max),                                                                             \
-         .max = 1e18,                                                                              \
+         .max = (most),                                                                            \
          .used_by = "uniform normal lognormal gamma weibull exponential geometric zipf empirical", \
          .help = "values above are cut off, not moved"},                                           \
         {.key = "bins",                                                                            \
@@ -393,9 +393,10 @@ static const struct base_choice distribution_choices[] = {
         .help = "CSV with columns value,weight or low,high,weight or value,cdf"                    \
     }
 
-static const struct base_field length_fields[] = {LENGTH_FIELDS(BASE_TOKENS), {0}};
-static const struct base_field time_fields[] = {LENGTH_FIELDS(BASE_TIME), {0}};
-static const struct base_field count_fields[] = {LENGTH_FIELDS(BASE_COUNT), {0}};
+static const struct base_field length_fields[] = {LENGTH_FIELDS(BASE_TOKENS, 1e18), {0}};
+static const struct base_field time_fields[] = {LENGTH_FIELDS(BASE_TIME, 1e18), {0}};
+static const struct base_field count_fields[] = {LENGTH_FIELDS(BASE_COUNT, WORKLOAD_SEQUENCES_MAX),
+                                                 {0}};
 
 const struct scenario_section scenario_workload_section = {
     "workload", workload_fields, workload_later, "who comes when, and how long"};

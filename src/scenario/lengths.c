@@ -32,7 +32,7 @@ static bool read_number(const struct length *length, const struct conf_node *nod
                                      .type = BASE_REAL,
                                      .unit = unit,
                                      .min = unit == BASE_COUNT ? 1 : 0,
-                                     .max = 1e18};
+                                     .max = unit == BASE_COUNT ? WORKLOAD_SEQUENCES_MAX : 1e18};
     return scenario_read_value(length->reader, node, &field, length->path, out);
 }
 

@@ -238,6 +238,8 @@ bool scenario_workload_read(struct scenario_load *load);
 bool scenario_workload_resolve(struct scenario_load *load);
 /* The most answers that a request asks for. */
 double scenario_most_sequences(const struct scenario_load *load);
+/* The same of one class. */
+double scenario_class_sequences(const struct workload_class *class);
 /* swap_part.c: what only vLLM V0 has, once pool and workload are known. */
 bool scenario_swap_resolve(struct scenario_load *load);
 /* content_part.c: shared_prefix and sessions of the workload or of a class; what they do not state stays as it is. */

@@ -10,6 +10,17 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The key as its user wrote it: profiles have their own names for some of the engine's. */
+static void set_key(struct kvsim_error *err, const struct conf_node *node, const char *key)
+{
+    char text[sizeof err->key];
+    base_error_key(err, key == NULL ? "" : key);
+    if (key != NULL && node != NULL && node->written_as != NULL) {
+        snprintf(text, sizeof text, "%.*s.%s", (int)strcspn(key, "."), key, node->written_as);
+        base_error_key(err, text);
+    }
+}
+
 /* A node without a place of its own (a default) has none to blame. */
 static void fill_error(struct kvsim_error *err, enum kvsim_status status,
                        const struct conf_node *node, const char *key, const char *code,
@@ -20,7 +31,7 @@ static void fill_error(struct kvsim_error *err, enum kvsim_status status,
     base_fail(err, status, "%s", message);
     if (node != NULL && node->file != NULL)
         base_error_at(err, node->file, node->line, node->column);
-    base_error_key(err, key == NULL ? "" : key);
+    set_key(err, node, key);
     base_error_code(err, code);
 }
 
@@ -68,7 +79,7 @@ bool scenario_fail_error(struct scenario_reader *reader, const struct conf_node 
     if (copy.file[0] == '\0' && node != NULL && node->file != NULL)
         base_error_at(&copy, node->file, node->line, node->column);
     if (key != NULL && copy.key[0] == '\0')
-        base_error_key(&copy, key);
+        set_key(&copy, node, key);
     base_diags_add(reader->diags, &copy);
     return false;
 }
@@ -147,11 +158,16 @@ static const char *kind_name(const struct conf_node *node)
     return names[node->kind];
 }
 
+static const char *name_of(const struct conf_node *node, const struct base_field *field)
+{
+    return node->written_as != NULL ? node->written_as : field->key;
+}
+
 static bool fail_type(struct scenario_reader *reader, const struct conf_node *node,
                       const struct base_field *field, const char *path, const char *wanted)
 {
-    return scenario_fail(reader, node, path, "wrong-type", "'%s' must be %s, not %s", field->key,
-                         wanted, kind_name(node));
+    return scenario_fail(reader, node, path, "wrong-type", "'%s' must be %s, not %s",
+                         name_of(node, field), wanted, kind_name(node));
 }
 
 /* "8192 tokens" for messages about ranges. */
@@ -183,17 +199,17 @@ static bool check_range(struct scenario_reader *reader, const struct conf_node *
     const char *from = field->min_open ? "above" : "at least";
     if (field->max > 0.0 && field->max < 1e300)
         return scenario_fail(reader, node, path, "out-of-range",
-                             "'%s' is %s, must be %s %s and at most %s", field->key, node->text,
-                             from, low, high);
+                             "'%s' is %s, must be %s %s and at most %s", name_of(node, field),
+                             node->text, from, low, high);
     return scenario_fail(reader, node, path, "out-of-range", "'%s' is %s, must be %s %s",
-                         field->key, node->text, from, low);
+                         name_of(node, field), node->text, from, low);
 }
 
 static bool fail_parse(struct scenario_reader *reader, const struct conf_node *node,
                        const struct base_field *field, const char *path, struct kvsim_error *err)
 {
     struct kvsim_error full = *err;
-    base_fail(&full, KVSIM_ERR_SCENARIO, "'%s': %.360s", field->key, err->message);
+    base_fail(&full, KVSIM_ERR_SCENARIO, "'%s': %.360s", name_of(node, field), err->message);
     base_error_code(&full, err->code);
     base_copy(full.hint, sizeof full.hint, err->hint);
     return scenario_fail_error(reader, node, path, &full);
@@ -205,7 +221,8 @@ static bool read_bool(struct scenario_reader *reader, const struct conf_node *no
     if (!node->quoted && scenario_bool_word(node->text, out))
         return true;
     return scenario_fail(reader, node, path, "wrong-type",
-                         "'%s' must be true or false, not '%.60s'", field->key, node->text);
+                         "'%s' must be true or false, not '%.60s'", name_of(node, field),
+                         node->text);
 }
 
 static bool read_int(struct scenario_reader *reader, const struct conf_node *node,
@@ -267,7 +284,8 @@ static bool read_choice(struct scenario_reader *reader, const struct conf_node *
     const char *hint =
         near == NULL ? NULL : base_arena_printf(reader->arena, "did you mean '%s'?", near);
     return scenario_fail_hint(reader, node, path, "bad-choice", hint, "'%s' is '%.60s', must be %s",
-                              field->key, node->text, list_choices(reader->arena, field->choices));
+                              name_of(node, field), node->text,
+                              list_choices(reader->arena, field->choices));
 }
 
 /* An escape may hide what would command a terminal; a name stays in its line. */

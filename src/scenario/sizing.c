@@ -218,8 +218,10 @@ static bool respell_key(struct scenario_load *load, struct conf_node *engine, co
         return false;
     if (counts && dot != NULL)
         map = pair_of(load, engine, outer, node);
-    if (counts)
+    if (counts) {
+        node->written_as = own;
         conf_put(arena, map, key, node);
+    }
     scenario_drop(engine, own);
     return true;
 }

@@ -59,7 +59,7 @@ static bool check_v0(struct scenario_load *load)
     if (config->sched.order != SCHED_FCFS)
         ok = fail_engine(load, "scheduling_policy", "unsupported-key", "fcfs",
                          "priority is not simulated for vLLM V0 by this version");
-    if (config->sched.enable_prefix_caching)
+    if (config->sched.enable_prefix_caching && config->kv_policy != KV_RADIX)
         ok = fail_engine(load, "enable_prefix_caching", "unsupported-key",
                          "false; what the answers to one prompt share needs no prefix cache",
                          "is not simulated for vLLM V0 by this version");
@@ -82,6 +82,65 @@ static bool check_recompute(struct scenario_load *load)
     return fail_engine(load, "preemption", "conflict", "auto or swap",
                        "recompute stops vLLM V0 when it must throw out a request of several "
                        "sequences: those it can only swap");
+}
+
+/* A request takes its seats all at once, so one that asks for more than there are stays at the head of the queue for ever. */
+static bool fail_seats(struct scenario_load *load, const struct conf_node *node, const char *path,
+                       double most)
+{
+    return scenario_fail_hint(load->reader, node, path, "conflict",
+                              "raise engine.max_num_seqs, or ask for fewer answers",
+                              "'%s' reaches %.0f, but there are max_num_seqs %" PRId64
+                              " seats: vLLM V0 begins a request when there is one for each of its "
+                              "answers, and would wait for ever",
+                              path, most, load->opts.max_num_seqs);
+}
+
+static bool check_seats(struct scenario_load *load)
+{
+    const struct workload_spec *spec = &load->scenario->config.workload;
+    const struct conf_node *workload = conf_get(load->root, "workload"),
+                           *classes = conf_get(workload, "classes");
+    double seats = (double)load->opts.max_num_seqs;
+    if ((double)load->trace_sequences > seats)
+        return fail_seats(load, conf_get(conf_get(workload, "arrival"), "file"),
+                          "workload.arrival.file", (double)load->trace_sequences);
+    for (size_t i = 0; i < spec->class_count; i++) {
+        double most = scenario_class_sequences(&spec->classes[i]);
+        const struct conf_node *own =
+            conf_is_null(classes) ? NULL : conf_get(classes->items[i], "n");
+        const char *path =
+            conf_is_null(own) ? "workload.n"
+                              : base_arena_printf(load->reader->arena, "workload.classes.%zu.n", i);
+        if (most > seats)
+            return fail_seats(load, conf_is_null(own) ? conf_get(workload, "n") : own, path, most);
+    }
+    return true;
+}
+
+static bool fail_budget(struct scenario_load *load, const char *than, int64_t value,
+                        const char *hint)
+{
+    const struct conf_node *node = scenario_stated(load->engine, "max_num_batched_tokens");
+    return scenario_fail_hint(load->reader, node != NULL ? node : conf_get(load->engine, than),
+                              "engine.max_num_batched_tokens", "conflict", hint,
+                              "'max_num_batched_tokens' %" PRId64 " is below %s %" PRId64
+                              ": vLLM V0 does not start so",
+                              load->opts.max_num_batched_tokens, than, value);
+}
+
+/* SchedulerConfig of V0 raises an error at start (vllm/config.py). */
+static bool check_budget(struct scenario_load *load)
+{
+    const struct scenario_engine_opts *opts = &load->opts;
+    if (!opts->enable_chunked_prefill && opts->max_num_batched_tokens < opts->max_model_len)
+        return fail_budget(load, "max_model_len", opts->max_model_len,
+                           "raise it, lower engine.max_model_len, or set "
+                           "engine.enable_chunked_prefill to true");
+    if (opts->max_num_batched_tokens < opts->max_num_seqs)
+        return fail_budget(load, "max_num_seqs", opts->max_num_seqs,
+                           "raise it, or lower engine.max_num_seqs");
+    return true;
 }
 
 /* Bytes over the host's link, both ways alike; without a device what is counted takes no time. */
@@ -114,7 +173,7 @@ bool scenario_swap_resolve(struct scenario_load *load)
         return true;
     if (!swaps(load))
         return check_idle(load);
-    if (!check_v0(load) || !check_recompute(load))
+    if (!check_v0(load) || !check_recompute(load) || !check_budget(load) || !check_seats(load))
         return false;
     int64_t block_bytes = (int64_t)config->waterfall.pages.block_bytes_per_gpu;
     config->sched.preemption = (enum sched_preemption)load->opts.preemption;

@@ -214,13 +214,13 @@ static bool read_sequences(struct scenario_load *load, struct conf_node *map, co
         return true;
     if (!scenario_length_read(reader, map, "n", full, SCENARIO_COUNT, &out->sequences))
         return false;
-    double largest = rng_dist_value(&out->sequences, 1 - 1e-9);
+    out->has_sequences = true;
+    double largest = scenario_class_sequences(out);
     if (largest > WORKLOAD_SEQUENCES_MAX)
         return scenario_fail(reader, node, full, "out-of-range",
                              "'n' reaches %.0f: a request may ask for %d answers at most%s",
                              largest, (int)WORKLOAD_SEQUENCES_MAX,
                              node->kind == CONF_MAP ? " (cut the distribution with 'max')" : "");
-    out->has_sequences = true;
     return true;
 }
 
@@ -461,15 +461,17 @@ static bool scan_trace(struct scenario_load *load)
     return true;
 }
 
+double scenario_class_sequences(const struct workload_class *class)
+{
+    return class->has_sequences ? rng_dist_value(&class->sequences, 1 - 1e-9) : 1;
+}
+
 double scenario_most_sequences(const struct scenario_load *load)
 {
     const struct workload_spec *spec = &load->scenario->config.workload;
     double most = load->trace_sequences;
-    for (size_t i = 0; i < spec->class_count; i++) {
-        const struct workload_class *class = &spec->classes[i];
-        if (class->has_sequences)
-            most = fmax(most, rng_dist_value(&class->sequences, 1 - 1e-9));
-    }
+    for (size_t i = 0; i < spec->class_count; i++)
+        most = fmax(most, scenario_class_sequences(&spec->classes[i]));
     return most;
 }
 

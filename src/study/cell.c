@@ -10,26 +10,35 @@
 #include <time.h>
 
 /* What a model or a device cannot do in this combination: an answer to the question, not a fault in it. */
-static bool is_refusal(const struct kvsim_error *err)
+static const char *const refusals[] = {"beyond-model", "heads-not-divided", "no-memory", NULL};
+/* What an engine does not have together, or is not simulated with. */
+static const char *const misfits[] = {"conflict", "unsupported-key", "unsupported-model",
+                                      "unused-key", NULL};
+
+static bool all_are_of(const struct kvsim_diags *diags, const char *const *codes)
 {
-    static const char *const codes[] = {"beyond-model", "heads-not-divided", "no-memory"};
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
-        if (strcmp(err->code, codes[i]) == 0)
-            return true;
+    for (size_t i = 0; i < diags->count; i++) {
+        const char *const *code = codes;
+        while (*code != NULL && strcmp(diags->at[i].code, *code) != 0)
+            code++;
+        if (*code == NULL)
+            return false;
     }
-    return false;
+    return diags->total == diags->count && diags->count > 0;
+}
+
+static void refuse(struct study_cell *cell, const struct kvsim_diags *diags)
+{
+    cell->state = STUDY_CELL_REFUSED;
+    base_copy(cell->reason, sizeof cell->reason, diags->at[0].message);
 }
 
 static void judge_failure(struct study_cell *cell, enum kvsim_status status,
                           const struct kvsim_diags *diags)
 {
-    bool refused = diags->total == diags->count && diags->count > 0;
-    for (size_t i = 0; i < diags->count; i++)
-        refused = refused && is_refusal(&diags->at[i]);
     cell->status = status;
-    if (refused) {
-        cell->state = STUDY_CELL_REFUSED;
-        base_copy(cell->reason, sizeof cell->reason, diags->at[0].message);
+    if (all_are_of(diags, refusals)) {
+        refuse(cell, diags);
         return;
     }
     cell->state = STUDY_CELL_INVALID;
@@ -80,6 +89,14 @@ void study_cell_resolve(struct study_cell *cell)
     else
         judge_failure(cell, status, diags);
     base_free(diags);
+}
+
+bool study_cell_refuse_misfit(struct study_cell *cell)
+{
+    if (cell->state != STUDY_CELL_INVALID || !all_are_of(cell->diags, misfits))
+        return false;
+    refuse(cell, cell->diags);
+    return true;
 }
 
 void study_cell_forget(struct study_cell *cell)

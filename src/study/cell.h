@@ -44,6 +44,9 @@ struct study_cell {
 };
 
 void study_cell_resolve(struct study_cell *cell);
+/* An invalid cell whose only fault is that its engine does not do all of this together becomes a refused one: for cells beside
+ * others that can run, where an axis brought it about. False for any other. */
+bool study_cell_refuse_misfit(struct study_cell *cell);
 /* Gives the scenario back; study_cell_run() reads it again. */
 void study_cell_forget(struct study_cell *cell);
 void study_cell_release(struct study_cell *cell);

@@ -90,12 +90,23 @@ static enum kvsim_status resolve_all(struct study_sweep_work *work, size_t count
     return study_team_run(&team, err);
 }
 
-/* The first invalid one ends it all. */
-static enum kvsim_status check_cells(struct study_sweep_work *work, const struct study_cell *cells,
-                                     size_t count, struct kvsim_error *err)
+static bool can_any_run(const struct study_cell *cells, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (cells[i].state != STUDY_CELL_INVALID)
+        if (cells[i].state == STUDY_CELL_READY)
+            return true;
+    }
+    return false;
+}
+
+/* The first invalid one ends it all; but what an engine cannot do in some points alone is said of these. */
+static enum kvsim_status check_cells(struct study_sweep_work *work, struct study_cell *cells,
+                                     size_t count, struct kvsim_error *err)
+{
+    bool may_refuse = can_any_run(cells, count);
+    for (size_t i = 0; i < count; i++) {
+        if (cells[i].state != STUDY_CELL_INVALID ||
+            (may_refuse && study_cell_refuse_misfit(&cells[i])))
             continue;
         *work->diags = *cells[i].diags;
         *err = cells[i].diags->at[0];

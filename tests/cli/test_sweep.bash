@@ -103,6 +103,12 @@ expect 0 'a context of 1600 tokens is above .*engine.max_model_len of 1000' "$kv
 is limit.db "SELECT count(*) || max(value_1) FROM sweep_grid WHERE status = 'refused'" 11000
 is limit.db 'SELECT count(*) FROM sweep_grid WHERE completed > 0' 3
 
+# What an engine does not do in some points alone is said of these; where no point can run it is an error with its place.
+v0=(--set engine.profile=vllm-0.6 --set run.requests=40)
+expect 0 'paged, or unlimited, under vLLM V0 .engine.kv_policy radix' "$kvsim" sweep small.yaml "${v0[@]}" --axis engine.kv_policy=paged,radix --db misfit.db --quiet
+is misfit.db "SELECT group_concat(status) FROM (SELECT * FROM sweep_grid ORDER BY point_id)" ok,refused
+expect 3 '^--set engine.kv_policy: .*paged, or unlimited' "$kvsim" sweep small.yaml "${v0[@]}" --axis engine.kv_policy=radix,reserved_max --db bad.db
+
 # A point that is overloaded says so, and its latencies have no figure; the rows for programs are what they were.
 expect 0 'grows +grows .*slo missed, overloaded' "$kvsim" sweep small.yaml --axis workload.arrival.rate=2/s,400/s --set engine.max_num_seqs=4 --db grows.db --quiet
 is grows.db "SELECT group_concat(status || ' ' || run_status || ' ' || (ttft_p99_ms > 0)) FROM (SELECT * FROM sweep_grid ORDER BY point_id)" 'ok done 1,slo_missed overloaded 1'
