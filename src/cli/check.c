@@ -37,8 +37,11 @@ static void put_file(struct report_json *json, const char *path, const struct kv
 static int check_file(const struct cli_args *args, const char *path, struct report_json *json)
 {
     struct kvsim_diags diags = {0};
-    enum kvsim_status status =
-        scenario_check_text(cli_input_path(path), cli_input_text(args, path), &diags);
+    struct scenario_request request = {.path = cli_input_path(path),
+                                       .text = cli_input_text(args, path),
+                                       .overrides = args->overrides.at,
+                                       .override_count = args->overrides.count};
+    enum kvsim_status status = scenario_check(&request, &diags);
     cli_warn_all(&diags);
     int code = status == KVSIM_OK ? 0 : cli_fail_all(&diags, status);
     if (json != NULL)

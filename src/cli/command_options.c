@@ -406,6 +406,7 @@ const struct cli_option cli_validate_options[] = {
 };
 
 const struct cli_option cli_check_options[] = {
+    OPTION_SET,
     OPTION_FORMAT(plain_formats, "text|json"),
     OPTION_HELP,
     {.name = NULL},

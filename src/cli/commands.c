@@ -219,10 +219,13 @@ const struct cli_command cli_commands[] = {
      .operand_min = 1,
      .operand_max = SIZE_MAX,
      .summary = "validates a scenario, model, hardware or engine file",
-     .description = "All diagnostics at once, up to 20 a file. Nothing is simulated.",
+     .description = "All diagnostics at once, up to 20 a file. Nothing is simulated. --set is for "
+                    "scenarios, as with 'run'.",
      .options = cli_check_options,
-     .examples = EXAMPLES("kvsim check my-chat.yaml", "before it runs for long",
-                          "kvsim check models/my-model.yaml", "a file of one's own"),
+     .examples =
+         EXAMPLES("kvsim check my-chat.yaml", "before it runs for long",
+                  "kvsim check my-chat.yaml --set engine.block_size=32", "what the change may be",
+                  "kvsim check models/my-model.yaml", "a file of one's own"),
      .reads_scenario = true,
      .run = cli_check},
     {.name = "list",

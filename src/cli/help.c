@@ -172,6 +172,7 @@ static const char manual_tail[] =
     ".TP\n.B 5\nthe configuration cannot start\n"
     ".TP\n.B 70\na defect of kvsim, or no memory left\n"
     ".TP\n.B 130, 143, 129\nended by Ctrl-C, SIGTERM or SIGHUP; nothing was stored\n"
+    ".TP\n.B 141\nwho read the output went away before its end, and nothing was to be stored\n"
     ".PP\nA command that exits with 2, 3, 4 or 5 makes and changes no file.\n"
     ".SH ENVIRONMENT\n"
     ".TP\n.B KVSIM_DATA\na folder with models/, hardware/ and engines/ that come before those of "

@@ -3,11 +3,19 @@
 #include "base/text.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+#define READER_GONE "reader-gone"
 
 int cli_fail(const struct kvsim_error *err)
 {
+    // Whoever has seen enough of the output wants to hear nothing either; a write that would have stored something says so.
+    if (strcmp(err->code, READER_GONE) == 0 && err->hint[0] == '\0')
+        return CLI_EXIT_SIGNAL + SIGPIPE;
     base_error_print(stderr, err, "error");
     return base_status_exit(err->status);
 }
@@ -33,6 +41,13 @@ void cli_print(const struct base_text *text)
         fwrite(text->at, 1, text->count, stdout);
 }
 
+/* A pipe without a reader, as in `kvsim list models | head`. */
+static bool reader_has_gone(void)
+{
+    struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&output, 1, 0) == 1 && (output.revents & (POLLERR | POLLHUP)) != 0;
+}
+
 enum kvsim_status cli_output_end(struct kvsim_error *err)
 {
     errno = 0;
@@ -40,8 +55,12 @@ enum kvsim_status cli_output_end(struct kvsim_error *err)
     int reason = errno;
     if (flushed == 0 && !ferror(stdout))
         return KVSIM_OK;
+    if (reader_has_gone())
+        reason = EPIPE; // the flush may have said nothing: an earlier write had failed
     enum kvsim_status status = base_fail(err, KVSIM_ERR_IO, "cannot write the result: %s",
                                          reason == 0 ? "a write failed" : strerror(reason));
+    if (reason == EPIPE)
+        base_error_code(err, READER_GONE);
     base_error_at(err, "standard output", 0, 0);
     return status;
 }

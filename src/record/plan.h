@@ -88,6 +88,7 @@ struct record_candidate {
     double usd_per_hour;            /* NaN: unknown */
     double usd_per_mtok_output;     /* at the demand, or over its profile with all replicas; NaN */
     double carried_load;            /* by the replicas together; NaN: unknown */
+    bool carried_is_found; /* by a search with all of them; else max_load, once for each replica */
     double headroom, headroom_low, headroom_high; /* carried_load over the demand, less 1; NaN */
     double gpu_hours_elastic, gpu_hours_static;   /* over a profile; NaN without one */
     double months_to_breach, months_low, months_high; /* at the stated growth; NaN without one */
@@ -183,6 +184,8 @@ struct record_plan {
         struct record_input *at;
         size_t count, capacity;
     } inputs; /* of the best candidate, the one with the largest effect first */
+    double
+        headroom_as_stated; /* what theirs move: at `root`, where the candidate's is at max_load */
     struct record_odds odds;
     struct record_run run; /* of the best candidate, where one was asked for */
     bool has_run;

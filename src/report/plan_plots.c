@@ -196,7 +196,7 @@ static void look_at_inputs(struct tornado *tornado)
 {
     const struct record_candidate *best = &tornado->plan->candidates[0];
     tornado->is_headroom = !isnan(tornado->plan->inputs.at[0].low.headroom);
-    tornado->base = tornado->is_headroom ? best->headroom * 100 : best->root;
+    tornado->base = tornado->is_headroom ? tornado->plan->headroom_as_stated * 100 : best->root;
     tornado->low = tornado->high = tornado->base;
     for (size_t i = 0; i < tornado->plan->inputs.count; i++) {
         const struct record_input *input = &tornado->plan->inputs.at[i];

@@ -249,7 +249,7 @@ static void put_uncertainty(struct report_json *json, const struct record_plan *
     report_json_integer(json, "undecided", odds->undecided);
     report_json_text(json, "missed_most", odds->limit_count > 0 ? odds->limit : NULL);
     report_json_real(json, "max_load_as_stated", plan->candidates[0].root);
-    report_json_real(json, "headroom_as_stated", plan->candidates[0].headroom);
+    report_json_real(json, "headroom_as_stated", plan->headroom_as_stated);
     report_json_begin_list(json, "inputs");
     for (size_t i = 0; i < plan->inputs.count; i++)
         put_input(json, &plan->inputs.at[i]);

@@ -195,7 +195,7 @@ void report_plan_as_stated(const struct record_plan *plan, struct base_text *out
         return;
     base_text_printf(out, "with every input as stated the targets are just met at %s",
                      report_plan_load(plan, best->root, load, sizeof load));
-    if (!isnan(best->headroom))
+    if (!isnan(plan->headroom_as_stated))
         base_text_printf(out, ", headroom %s",
-                         report_print_share(best->headroom, headroom, sizeof headroom));
+                         report_print_share(plan->headroom_as_stated, headroom, sizeof headroom));
 }

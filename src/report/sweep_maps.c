@@ -221,6 +221,8 @@ static void label_figures(struct map *map, const double scale[2])
                                step_of(scale, report_point_steady(point, map->grid->metric)) >= 5
                                    ? REPORT_PAGE
                                    : REPORT_INK);
+            else if (point != NULL && report_point_starts(point))
+                add_cell_label(map, r, c, "none", REPORT_MUTED);
             else if (point != NULL && point->status == RECORD_POINT_REFUSED)
                 add_cell_label(map, r, c, "–", REPORT_MUTED);
         }

@@ -58,11 +58,17 @@ static const char *shade(const struct scale *scale, double value)
     return shades[step > 4 ? 4 : step];
 }
 
-static const char *empty_cell(const struct record_point *point)
+/* Of a point without the figure: not asked yet, failed, without a run, or with a run that has none, such as a latency of no
+ * request. */
+static void print_absent(const struct record_point *point, char *text, size_t bytes)
 {
+    char marks[REPORT_MARKS_BYTES];
     if (point == NULL || point->status == RECORD_POINT_OPEN)
-        return "";
-    return point->status == RECORD_POINT_FAILED ? "failed" : "-";
+        base_copy(text, bytes, "");
+    else if (report_point_starts(point))
+        snprintf(text, bytes, "none%s", report_point_marks(point, marks));
+    else
+        base_copy(text, bytes, point->status == RECORD_POINT_FAILED ? "failed" : "-");
 }
 
 static void print_figure(enum report_style style, const struct scale *scale,
@@ -70,7 +76,7 @@ static void print_figure(enum report_style style, const struct scale *scale,
 {
     char number[REPORT_NUMBER_BYTES], marks[REPORT_MARKS_BYTES];
     if (point == NULL || isnan(record_point_real(point, scale->metric))) {
-        base_copy(text, bytes, empty_cell(point));
+        print_absent(point, text, bytes);
         return;
     }
     report_point_figure(point, scale->metric, number, sizeof number);
@@ -102,7 +108,7 @@ static void print_limit(const struct record_point *point, char *text, size_t byt
     const char *limit = point == NULL ? "" : record_point_text(point, RECORD_BINDING_LIMIT);
     char marks[REPORT_MARKS_BYTES];
     if (limit[0] == '\0')
-        base_copy(text, bytes, empty_cell(point));
+        print_absent(point, text, bytes);
     else
         snprintf(text, bytes, "%s%s", short_limit(limit), report_point_marks(point, marks));
 }
@@ -304,14 +310,20 @@ static void put_reasons(struct report_page *page, const struct record_sweep *swe
     }
 }
 
-static void put_legend(struct report_page *page, const struct record_sweep *sweep)
+static void put_legend(struct report_page *page, const struct record_sweep *sweep,
+                       enum record_summary metric)
 {
     char words[EXPLAINED_BYTES];
+    bool has_none = false;
     report_sweep_explain_unsteady(sweep, true, words, sizeof words);
+    for (size_t i = 0; i < sweep->point_count; i++)
+        has_none |= report_point_starts(&sweep->points[i]) &&
+                    isnan(record_point_real(&sweep->points[i], metric));
     report_page_line(page,
-                     "! misses an SLO or a requirement%s%s; - cannot start or is out of the "
+                     "! misses an SLO or a requirement%s%s%s; - cannot start or is out of the "
                      "model's reach%s",
                      words[0] == '\0' ? "" : "; ", words,
+                     has_none ? "; none: it ran, and there is no such figure" : "",
                      report_sweep_is_map(sweep) && page->style == REPORT_TEXT ? "; dark is much"
                                                                               : "");
 }
@@ -337,7 +349,7 @@ void report_sweep_page(FILE *out, enum report_style style, const struct record_s
         report_page_heading(&page, heading.at);
         base_text_free(&heading);
         put_maps(&page, sweep, &scale);
-        put_legend(&page, sweep);
+        put_legend(&page, sweep, metric);
         report_page_heading(&page, "WHAT BINDS");
         put_maps(&page, sweep, NULL);
         report_sweep_frontier(&page, sweep);

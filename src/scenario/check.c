@@ -52,12 +52,12 @@ static enum kind kind_of(const struct conf_node *tree, const char *path)
     return strstr(path, "engines/") != NULL ? KIND_ENGINE : KIND_UNKNOWN;
 }
 
-static void check_scenario(const char *path, const struct scenario_text *text,
-                           struct kvsim_diags *diags)
+static void check_scenario(const struct scenario_request *asked, struct kvsim_diags *diags)
 {
-    struct scenario_request request = {
-        .path = path, .text = text, .purpose = SCENARIO_FOR_CHECK, .warnings_wanted = true};
+    struct scenario_request request = *asked;
     struct scenario *scenario;
+    request.purpose = SCENARIO_FOR_CHECK;
+    request.warnings_wanted = true;
     if (scenario_load(&request, &scenario, diags) == KVSIM_OK)
         scenario_free(scenario);
 }
@@ -102,13 +102,26 @@ static void check_entry(struct scenario_reader *reader, enum kind kind, struct c
         scenario_lint_hardware(reader, whole, hardware);
 }
 
-static void check_tree(struct scenario_reader *reader, const char *path,
-                       const struct scenario_text *text, struct conf_node *tree)
+static bool check_overrides(struct scenario_reader *reader, const struct scenario_request *request,
+                            enum kind kind)
 {
-    enum kind kind = kind_of(tree, path);
+    if (kind == KIND_SCENARIO || kind == KIND_UNKNOWN || request->override_count == 0)
+        return true;
+    return scenario_fail_hint(reader, NULL, request->overrides[0].key, "not-a-scenario",
+                              "a change of one: {base: NAME, KEY: VALUE} in a file of its own",
+                              "--set changes keys of a scenario, and %.200s is none",
+                              request->path);
+}
+
+static void check_tree(struct scenario_reader *reader, const struct scenario_request *request,
+                       struct conf_node *tree)
+{
+    enum kind kind = kind_of(tree, request->path);
+    if (!check_overrides(reader, request, kind))
+        return;
     switch (kind) {
     case KIND_SCENARIO:
-        check_scenario(path, text, reader->diags);
+        check_scenario(request, reader->diags);
         break;
     case KIND_ENGINE:
         check_engine(reader, tree);
@@ -129,26 +142,26 @@ static void check_tree(struct scenario_reader *reader, const char *path,
     }
 }
 
-enum kvsim_status scenario_check_text(const char *path, const struct scenario_text *text,
-                                      struct kvsim_diags *diags)
+enum kvsim_status scenario_check(const struct scenario_request *request, struct kvsim_diags *diags)
 {
     struct base_arena arena;
     struct kvsim_error err;
     struct conf_node *tree;
     base_arena_init(&arena);
     struct scenario_reader reader = {
-        .arena = &arena, .diags = diags, .beside = scenario_folder_of(&arena, path)};
-    if (scenario_read_tree(&arena, path, text, &tree, &err) != KVSIM_OK)
+        .arena = &arena, .diags = diags, .beside = scenario_folder_of(&arena, request->path)};
+    if (scenario_read_tree(&arena, request->path, request->text, &tree, &err) != KVSIM_OK)
         scenario_fail_error(&reader, NULL, "", &err);
     else if (tree->kind != CONF_MAP)
         scenario_fail(&reader, tree, "", "wrong-type", "the file must hold a mapping");
     else
-        check_tree(&reader, path, text, tree);
+        check_tree(&reader, request, tree);
     base_arena_release(&arena);
     return diags->total == 0 ? KVSIM_OK : scenario_first_status(diags);
 }
 
 enum kvsim_status scenario_check_file(const char *path, struct kvsim_diags *diags)
 {
-    return scenario_check_text(path, NULL, diags);
+    struct scenario_request request = {.path = path};
+    return scenario_check(&request, diags);
 }

@@ -97,9 +97,9 @@ enum kvsim_status scenario_load_hardware(struct base_arena *arena, const char *n
 
 /* `kvsim check FILE`: a scenario, model, hardware or engine file by its contents; all diagnostics at once. */
 enum kvsim_status scenario_check_file(const char *path, struct kvsim_diags *diags) KVSIM_MUST_CHECK;
-/* The same of what was read already from `path`. */
-enum kvsim_status scenario_check_text(const char *path, const struct scenario_text *text,
-                                      struct kvsim_diags *diags) KVSIM_MUST_CHECK;
+/* The same of a request's path, text and overrides; these are for scenarios, and refused where the file is none. */
+enum kvsim_status scenario_check(const struct scenario_request *request,
+                                 struct kvsim_diags *diags) KVSIM_MUST_CHECK;
 
 /* The unit in which a key's numbers are read (for ranges of an axis); BASE_NONE where the key has none or is unknown. */
 enum base_unit scenario_key_unit(const char *key);

@@ -306,21 +306,25 @@ static double ranked_value(const struct stats_hist *hist, uint64_t rank)
     return (double)hist->max;
 }
 
-/* By digits of 11 bits, from the lowest: as many passes as the largest value has digits. */
+/* By digits of 11 bits, from the lowest: as many passes as the largest value has digits. Of 8 bits where the values are so few
+ * that the counts of a pass take longer than the values. */
 static void sort_by_digits(int64_t *values, size_t count, int64_t largest)
 {
-    enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
+    enum { DIGIT_BITS_MAX = 11, DIGIT_BITS_FEW = 8, FEW = 2000 };
+    const unsigned bits = count < FEW ? DIGIT_BITS_FEW : DIGIT_BITS_MAX;
+    const size_t digits = (size_t)1 << bits;
     int64_t *from = values, *to = base_alloc(base_mul_size(count, sizeof *to)), *spare = to;
 
-    for (unsigned shift = 0; shift < 63 && (largest >> shift) > 0; shift += DIGIT_BITS) {
-        size_t starts[DIGITS + 1] = {0};
+    for (unsigned shift = 0; shift < 63 && (largest >> shift) > 0; shift += bits) {
+        size_t starts[(1 << DIGIT_BITS_MAX) + 1];
 
+        memset(starts, 0, (digits + 1) * sizeof *starts);
         for (size_t i = 0; i < count; i++)
-            starts[((from[i] >> shift) & (DIGITS - 1)) + 1]++;
-        for (size_t i = 1; i <= DIGITS; i++)
+            starts[((size_t)(from[i] >> shift) & (digits - 1)) + 1]++;
+        for (size_t i = 1; i <= digits; i++)
             starts[i] += starts[i - 1];
         for (size_t i = 0; i < count; i++)
-            to[starts[(from[i] >> shift) & (DIGITS - 1)]++] = from[i];
+            to[starts[(size_t)(from[i] >> shift) & (digits - 1)]++] = from[i];
         int64_t *other = from;
         from = to;
         to = other;

@@ -82,19 +82,27 @@ static bool differ_in_load(const struct record_run *a, const struct record_run *
 }
 
 /*
- * Below saturation what leaves is what comes: a throughput then says how much was offered, not how good the service is.
- * Only a side that is overloaded shows by the lesser one what it cannot carry.
+ * Below saturation what leaves is what comes: a throughput then says how much was offered, not how good the service is, and
+ * so does what a token costs, which is the price of an hour over the tokens of an hour.
  */
-static bool follows_load(const char *name, const struct record_run *lesser)
+static bool follows_load(const char *name)
 {
-    static const char *const names[] = {"request_throughput", "output_throughput",
-                                        "prompt_throughput",  "total_token_throughput",
-                                        "request_goodput",    "output_throughput_per_gpu",
-                                        "completed"};
-    bool is_throughput = false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        is_throughput |= strcmp(names[i], name) == 0;
-    return is_throughput && strcmp(record_get_text(lesser, RECORD_STABILITY), "overloaded") != 0;
+    static const char *const names[] = {"request_throughput",
+                                        "output_throughput",
+                                        "prompt_throughput",
+                                        "total_token_throughput",
+                                        "request_goodput",
+                                        "output_throughput_per_gpu",
+                                        "completed",
+                                        "usd_per_mtok_input",
+                                        "usd_per_mtok_output",
+                                        "usd_per_mtok_total",
+                                        "energy_per_output_token"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(names[i], name) == 0)
+            return true;
+    }
+    return false;
 }
 
 enum side { SIDE_NONE, SIDE_HIGH, SIDE_LOW };
@@ -144,6 +152,16 @@ static enum side good_side(const char *name)
             return SIDE_LOW;
     }
     return SIDE_NONE;
+}
+
+/* Whether another load alone may be behind the difference: only a side that is overloaded shows what it cannot carry. */
+static bool is_of_load(const struct record_run *a, const struct record_run *b,
+                       const struct record_metric *of_a, const struct record_metric *of_b)
+{
+    bool a_is_better = (of_a->value > of_b->value) == (good_side(of_a->name) == SIDE_HIGH);
+    const struct record_run *worse = a_is_better ? b : a;
+    return follows_load(of_a->name) &&
+           strcmp(record_get_text(worse, RECORD_STABILITY), "overloaded") != 0;
 }
 
 static bool are_equal(const struct series *a, const struct series *b)
@@ -238,8 +256,7 @@ static void compare_figures(const struct record_run *a, const struct record_run 
             continue;
         find_series(a, metric, &of_a);
         find_series(b, metric, &of_b);
-        bool is_offered =
-            is_other_load && follows_load(metric->name, metric->value < other->value ? a : b);
+        bool is_offered = is_other_load && is_of_load(a, b, metric, other);
         compare_figure(metric, other, &of_a, &of_b, !is_offered, out);
     }
     base_vec_free(&of_a);

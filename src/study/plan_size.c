@@ -67,13 +67,13 @@ static enum kvsim_status verify(struct study_plan_search *search, double demand,
 /* What the replicas carry if each carries what the configuration's own do. */
 static double calculated_load(const struct record_candidate *candidate)
 {
-    double one = isnan(candidate->root) ? candidate->max_load : candidate->root;
-    return one / (double)candidate->base_replicas * (double)candidate->replicas;
+    return candidate->max_load / (double)candidate->base_replicas * (double)candidate->replicas;
 }
 
 /*
  * The interval is that of the search with all replicas, `half` to both sides, and has the bias that longer runs of the
- * configuration's own answer showed; without one it is that of this answer, which is another one only in its scale.
+ * configuration's own answer showed; without one it is that of this answer, which is another one only in its scale: whoever
+ * divides the loads that are shown by the demand finds the same.
  */
 static void fill_headroom(struct record_candidate *candidate, double demand, double half)
 {
@@ -81,8 +81,9 @@ static void fill_headroom(struct record_candidate *candidate, double demand, dou
     candidate->headroom = relative - 1;
     if (isnan(candidate->ci_low) || !(candidate->root > 0))
         return;
-    low = candidate->ci_low / candidate->root;
-    high = candidate->ci_high / candidate->root;
+    double answer = candidate->carried_is_found ? candidate->root : candidate->max_load;
+    low = candidate->ci_low / answer;
+    high = candidate->ci_high / answer;
     if (!isnan(half)) {
         double bias = isnan(candidate->longer_root) ? 1 : candidate->longer_root / candidate->root;
         low = fmin(low, exp(-half) * fmin(bias, 1));
@@ -112,6 +113,7 @@ static enum kvsim_status find_carried(struct study_plan_search *search, double d
         search->start = start;
         search->tolerance = tolerance;
     }
+    candidate->carried_is_found = root > 0;
     candidate->carried_load = root > 0 ? root : calculated_load(candidate);
     if (candidate->is_verified) // a run has met the demand, whatever is calculated
         candidate->carried_load = fmax(candidate->carried_load, demand);

@@ -323,15 +323,21 @@ enum kvsim_status study_plan_check_doubt(const struct study_plan_search *search,
 
 /* ---- one input at an end ---- */
 
-static double headroom_at(const struct record_candidate *best, const struct record_input_end *end,
-                          bool is_load)
+/* Of the replicas for the demand where one configuration just meets the targets at `root`. */
+static double headroom_at(const struct record_candidate *best, double root, double demand)
 {
-    return (1 + best->headroom) * (end->max_load / best->root) / (is_load ? end->factor : 1) - 1;
+    if (isnan(best->headroom))
+        return (double)NAN;
+    double carried = best->carried_is_found
+                         ? best->carried_load * (root / best->root)
+                         : root / (double)best->base_replicas * (double)best->replicas;
+    return carried / demand - 1;
 }
 
 /* The highest load there, by a short search about the stated one; what cannot start carries none. */
 static enum kvsim_status find_end(const struct study_plan_search *search, const struct input *input,
-                                  struct record_input_end *end, struct kvsim_error *err)
+                                  double demand, struct record_input_end *end,
+                                  struct kvsim_error *err)
 {
     struct record_candidate scratch = *search->candidate;
     struct study_plan_search moved = *search;
@@ -357,13 +363,14 @@ static enum kvsim_status find_end(const struct study_plan_search *search, const 
         base_vec_free(&moved.points);
         base_vec_free(&overrides);
     }
-    end->headroom = headroom_at(search->candidate, end, input->is_load);
+    end->headroom =
+        headroom_at(search->candidate, end->max_load, demand * (input->is_load ? end->factor : 1));
     return status;
 }
 
 static enum kvsim_status find_ends(const struct study_plan_search *search,
-                                   const struct input *input, struct record_input *out,
-                                   struct kvsim_error *err)
+                                   const struct input *input, double demand,
+                                   struct record_input *out, struct kvsim_error *err)
 {
     *out = (struct record_input){
         .key = base_arena_copy(&search->plan->arena, input->asked->key),
@@ -375,8 +382,8 @@ static enum kvsim_status find_ends(const struct study_plan_search *search,
     out->low.headroom = out->high.headroom = (double)NAN;
     if (search->candidate->status != RECORD_CANDIDATE_OK)
         return KVSIM_OK;
-    enum kvsim_status status = find_end(search, input, &out->low, err);
-    return status == KVSIM_OK ? find_end(search, input, &out->high, err) : status;
+    enum kvsim_status status = find_end(search, input, demand, &out->low, err);
+    return status == KVSIM_OK ? find_end(search, input, demand, &out->high, err) : status;
 }
 
 static int compare_inputs(const void *left, const void *right)
@@ -511,9 +518,10 @@ enum kvsim_status study_plan_doubt(const struct study_plan_search *search, doubl
     struct inputs inputs = {0};
     struct record_plan *plan = search->plan;
     enum kvsim_status status = prepare_inputs(search, &inputs, err);
+    plan->headroom_as_stated = headroom_at(search->candidate, search->candidate->root, demand);
     for (size_t i = 0; i < inputs.count && status == KVSIM_OK; i++) {
         struct record_input row;
-        status = find_ends(search, &inputs.at[i], &row, err);
+        status = find_ends(search, &inputs.at[i], demand, &row, err);
         base_vec_push(&plan->inputs, row);
     }
     if (status == KVSIM_OK)

@@ -41,6 +41,18 @@ expect 4 'No space left' bash -c "'$kvsim' small.yaml >/dev/full"
 expect 4 'standard output' bash -c "'$kvsim' small.yaml >&-"
 expect 4 'standard output: error: .*Broken pipe' \
     bash -c "set -o pipefail; { sleep 0.2; '$kvsim' small.yaml; } | true"
+# A reader who has seen enough of what is stored nowhere is told nothing: 128 + SIGPIPE, as of a program that the signal ends.
+gone() {
+    local status=0
+    { { sleep 0.2; "$kvsim" "$@"; } 2>gone.err || echo $? >gone.status; } | true
+    status=$(cat gone.status)
+    [ "$status" = 141 ] || fault "exit status $status without a reader: $*"
+    [ ! -s gone.err ] || fault "a word to nobody: $(cat gone.err)"
+    rm gone.err gone.status
+}
+gone list models
+gone manual schema # longer than a buffer: an early write fails
+gone small.yaml --no-store
 expect 4 'No space left' bash -c "'$kvsim' list models --format csv >/dev/full"
 expect 4 'No space left' bash -c "'$kvsim' --version >/dev/full"
 expect 4 'No space left' bash -c "'$kvsim' step --model llama-3.1-8b --hardware h100-sxm --batch 1 --context 1k >/dev/full"

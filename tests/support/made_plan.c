@@ -123,7 +123,7 @@ void made_plan_init(struct record_plan *plan)
     best->usd_per_gpu_hour = 2.5;
     best->usd_per_hour = 20;
     best->usd_per_mtok_output = 0.25;
-    best->headroom = 0.2;
+    best->headroom = plan->headroom_as_stated = 0.2;
     best->months_to_breach = 3.7;
     best->months_low = 3.5;
     best->months_high = 3.9;

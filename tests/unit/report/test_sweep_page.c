@@ -73,6 +73,23 @@ START_TEST(a_point_that_has_not_settled_is_marked)
 }
 END_TEST
 
+/* Nobody was answered there: that is no point that was never asked, and no refused one. */
+START_TEST(a_run_without_the_figure_is_told_from_no_run)
+{
+    made_sweep_init(&made);
+    print(REPORT_MARKDOWN, RECORD_TTFT_P99);
+    must_lack("none:");
+    made.sweep.points[3].summary[RECORD_TTFT_P99].kind = RECORD_NULL; // missed
+    made.sweep.points[4].status = RECORD_POINT_OPEN;
+    made.sweep.points[4].summary[RECORD_TTFT_P99].kind = RECORD_NULL;
+    printed_free(&printed);
+    print(REPORT_MARKDOWN, RECORD_TTFT_P99);
+    must_have(" none! |\n| 16 |  | - |");
+    must_have("; none: it ran, and there is no such figure; - cannot start");
+    end();
+}
+END_TEST
+
 START_TEST(a_map_has_marks)
 {
     made_sweep_init(&made);
@@ -150,7 +167,8 @@ int main(void)
     return unit_run("report.sweep_page",
                     (const TTest *const[]){
                         a_steady_grid_says_nothing_of_it, latencies_of_an_overloaded_point_grow,
-                        a_point_that_has_not_settled_is_marked, a_map_has_marks,
+                        a_point_that_has_not_settled_is_marked,
+                        a_run_without_the_figure_is_told_from_no_run, a_map_has_marks,
                         the_pareto_set_is_of_steady_points, an_overloaded_point_beats_nothing,
                         no_steady_point_is_said, NULL});
 }

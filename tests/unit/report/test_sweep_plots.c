@@ -65,6 +65,17 @@ START_TEST(figures_of_a_map)
 }
 END_TEST
 
+START_TEST(a_cell_without_the_figure)
+{
+    made_sweep_init(&made);
+    made.sweep.points[3].summary[RECORD_OUTPUT_THROUGHPUT].kind = RECORD_NULL;
+    print_page();
+    ck_assert_uint_eq(in_figure("plot-heat-1", "<polygon"), 4);
+    ck_assert_uint_eq(in_figure("plot-heat-1", ">none</text>"), 1);
+    teardown();
+}
+END_TEST
+
 START_TEST(figures_of_a_line)
 {
     made_sweep_init_line(&made);
@@ -123,6 +134,7 @@ int main(void)
         return 77;
     }
     return unit_run("report.sweep_plots",
-                    (const TTest *const[]){figures_of_a_map, figures_of_a_line,
-                                           figures_of_overloaded_points, names_on_the_axes, NULL});
+                    (const TTest *const[]){figures_of_a_map, a_cell_without_the_figure,
+                                           figures_of_a_line, figures_of_overloaded_points,
+                                           names_on_the_axes, NULL});
 }

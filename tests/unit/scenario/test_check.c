@@ -81,6 +81,32 @@ START_TEST(a_file_is_known_by_its_keys)
 }
 END_TEST
 
+static enum kvsim_status check_with(const char *text, const char *key, const char *value,
+                                    struct kvsim_diags *diags)
+{
+    struct scenario_override override = {key, value};
+    struct scenario_text read = {text, strlen(text)};
+    struct scenario_request request = {
+        .path = "text.yaml", .text = &read, .overrides = &override, .override_count = 1};
+    memset(diags, 0, sizeof *diags);
+    return scenario_check(&request, diags);
+}
+
+START_TEST(what_is_set_is_checked_too)
+{
+    static const char chat[] =
+        "model: llama-3.1-8b\nhardware: h100-sxm\nengine: {profile: vllm-0.19}\n"
+        "workload: {arrival: {process: poisson, rate: 1/s}, prompt_tokens: 9, output_tokens: 9}\n";
+    struct kvsim_diags diags;
+    ck_assert_int_eq(check_with(chat, "engine.block_size", "32", &diags), KVSIM_OK);
+    ck_assert_int_eq(check_with(chat, "engine.block_sise", "32", &diags), KVSIM_ERR_SCENARIO);
+    ck_assert_ptr_nonnull(strstr(diags.at[0].hint, "block_size"));
+    ck_assert_int_eq(check_with("{base: h100-sxm, memory: 90 GiB}", "memory", "80 GiB", &diags),
+                     KVSIM_ERR_SCENARIO);
+    ck_assert_str_eq(diags.at[0].code, "not-a-scenario");
+}
+END_TEST
+
 START_TEST(files_of_bytes_and_folders)
 {
     struct kvsim_diags diags = {0};
@@ -97,4 +123,4 @@ END_TEST
 
 CHECK_MAIN("scenario.check", every_shipped_file_is_valid,
            every_shipped_scenario_is_valid_but_for_traces_that_are_not_shipped,
-           a_file_is_known_by_its_keys, files_of_bytes_and_folders)
+           a_file_is_known_by_its_keys, what_is_set_is_checked_too, files_of_bytes_and_folders)

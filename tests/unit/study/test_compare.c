@@ -40,6 +40,8 @@ static void make_run(struct record_run *run, int64_t seed, double shift)
     add_figure(run, "ttft", "p99", latency, 4, "too_few_observations");
     add_figure(run, "output_throughput", "value", latency, 4, "student_t");
     add_figure(run, "kv_usage", "mean", usage, 4, "student_t");
+    add_figure(run, "usd_per_mtok_output", "value", latency, 4, "student_t");
+    add_figure(run, "energy_per_output_token", "value", latency, 4, "student_t");
     add_figure(run, "completed", "value", same, 4, "student_t");
 }
 
@@ -104,8 +106,8 @@ static void add_param(struct record_run *run, const char *key, const char *value
     base_vec_push(&run->params, row);
 }
 
-static enum record_verdict throughput_of(const char *process, const char *rate_b,
-                                         const char *stability_a)
+static enum record_verdict verdict_of(const char *figure, const char *process, const char *rate_b,
+                                      const char *stability_a, const char *stability_b)
 {
     struct record_run a, b;
     struct record_comparison comparison;
@@ -116,11 +118,10 @@ static enum record_verdict throughput_of(const char *process, const char *rate_b
     add_param(&a, "workload.arrival.rate", "4");
     add_param(&b, "workload.arrival.rate", rate_b);
     record_set_text(&a, RECORD_STABILITY, stability_a);
-    record_set_text(&b, RECORD_STABILITY, "stable");
+    record_set_text(&b, RECORD_STABILITY, stability_b);
     record_comparison_init(&comparison);
     study_compare(&a, &b, &comparison);
-    enum record_verdict verdict =
-        record_comparison_find(&comparison, "output_throughput", "value")->verdict;
+    enum record_verdict verdict = record_comparison_find(&comparison, figure, "value")->verdict;
     ck_assert_int_eq(record_comparison_find(&comparison, "ttft", "mean")->verdict, RECORD_WORSE);
     record_comparison_free(&comparison);
     record_run_free(&a);
@@ -131,10 +132,29 @@ static enum record_verdict throughput_of(const char *process, const char *rate_b
 /* B has the higher throughput. */
 START_TEST(a_throughput_that_follows_the_load_is_no_merit)
 {
-    ck_assert_int_eq(throughput_of("poisson", "4", "stable"), RECORD_BETTER);
-    ck_assert_int_eq(throughput_of("poisson", "5", "stable"), RECORD_MORE);
-    ck_assert_int_eq(throughput_of("poisson", "5", "overloaded"), RECORD_BETTER);
-    ck_assert_int_eq(throughput_of("closed_loop", "5", "stable"), RECORD_BETTER);
+    static const char rate[] = "output_throughput";
+    ck_assert_int_eq(verdict_of(rate, "poisson", "4", "stable", "stable"), RECORD_BETTER);
+    ck_assert_int_eq(verdict_of(rate, "poisson", "5", "stable", "stable"), RECORD_MORE);
+    ck_assert_int_eq(verdict_of(rate, "poisson", "5", "overloaded", "stable"), RECORD_BETTER);
+    ck_assert_int_eq(verdict_of(rate, "closed_loop", "5", "stable", "stable"), RECORD_BETTER);
+}
+END_TEST
+
+/* B's tokens are dearer, by the hour and by the joule: with fewer of them to share the machine's price that is no fault. */
+START_TEST(a_price_of_tokens_that_follows_the_load_is_no_fault)
+{
+    static const char *const prices[] = {"usd_per_mtok_output", "energy_per_output_token"};
+    for (size_t i = 0; i < 2; i++) {
+        ck_assert_int_eq(verdict_of(prices[i], "poisson", "4", "stable", "stable"), RECORD_WORSE);
+        ck_assert_int_eq(verdict_of(prices[i], "poisson", "3", "stable", "stable"), RECORD_MORE);
+        // The dearer side carries no more than that.
+        ck_assert_int_eq(verdict_of(prices[i], "poisson", "5", "stable", "overloaded"),
+                         RECORD_WORSE);
+        ck_assert_int_eq(verdict_of(prices[i], "poisson", "5", "overloaded", "stable"),
+                         RECORD_MORE);
+        ck_assert_int_eq(verdict_of(prices[i], "closed_loop", "3", "stable", "stable"),
+                         RECORD_WORSE);
+    }
 }
 END_TEST
 
@@ -189,5 +209,6 @@ int main(void)
                     (const TTest *const[]){
                         the_good_side_decides_the_verdict, what_a_run_withholds_is_withheld,
                         other_seeds_are_not_paired, a_throughput_that_follows_the_load_is_no_merit,
+                        a_price_of_tokens_that_follows_the_load_is_no_fault,
                         parameters_bytes_and_shares_that_differ, NULL});
 }
