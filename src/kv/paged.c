@@ -26,50 +26,56 @@ void kv_paged_set_tables(struct kv_paged *pool, const struct kv_tables *tables)
 /* Numbers of a state and lines of a ledger, whole or means. 64 bits of mantissa: whole numbers stay exact. */
 struct amounts {
     long double live, sequences, used, shared, cached, empty, fragmented, loading;
-    long double visible[KV_WINDOWS_MAX], dropped[KV_WINDOWS_MAX];
+    long double visible[KV_WINDOWS_MAX], dropped[KV_WINDOWS_MAX], table[KV_WINDOWS_MAX];
     long double kept_sequences, kept_visible[KV_WINDOWS_MAX];
 };
 struct lines {
     long double of[KV_LEDGER_LINE_COUNT];
 };
 
-// Blocks of one table over all sequences, as if none had been given back.
-static long double table_blocks(const struct kv_tables *tables, const struct amounts *amounts)
+// Blocks of one table over all sequences, as if none had been given back, of those whose blocks are as short as any: what is
+// left when the longer ones are taken away.
+static long double short_blocks(const struct kv_tables *tables, const struct amounts *amounts)
 {
     long double blocks =
         amounts->used + amounts->shared - amounts->sequences * (long double)tables->state_blocks;
     for (size_t w = 0; w < tables->window_count; w++) {
-        blocks += amounts->dropped[w] * (long double)tables->windows[w].table_count;
+        blocks +=
+            (amounts->dropped[w] - amounts->table[w]) * (long double)tables->windows[w].table_count;
     }
-    return blocks / (long double)tables->growing_tables;
+    return blocks / (long double)(tables->growing_tables - tables->long_tables);
 }
 
-// Slots of held blocks in one table that have no token, over all sequences: the same in every table, since what a window
-// gives back is whole blocks of tokens.
-static long double empty_slots(const struct kv_tables *tables, const struct amounts *amounts)
+// Slots of held blocks in one table that have no token, over all sequences: the same in every table of blocks as long, since
+// what a window gives back is whole blocks of tokens.
+static long double empty_slots(const struct kv_tables *tables, size_t window,
+                               const struct amounts *amounts)
 {
-    return table_blocks(tables, amounts) * (long double)tables->block_tokens - amounts->live -
-           amounts->empty;
+    bool is_long = window < tables->window_count && kv_window_is_long(tables, window);
+    long double slots =
+        is_long ? amounts->table[window] * (long double)tables->windows[window].block_tokens
+                : short_blocks(tables, amounts) * (long double)tables->block_tokens;
+    return slots - amounts->live - amounts->empty;
 }
 
 // Of every table of cached states: what is held beside the newest one.
 static long double older_states(const struct kv_tables *tables, const struct amounts *amounts)
 {
     return tables->caches_states
-               ? table_blocks(tables, amounts) - amounts->dropped[tables->window_count - 1] -
+               ? short_blocks(tables, amounts) - amounts->dropped[tables->window_count - 1] -
                      amounts->sequences
                : 0;
 }
 
 static void add_group(const struct kv_tables *tables, const struct spec_kv_slot *slot,
-                      const struct amounts *amounts, long double rounding, struct lines *out)
+                      const struct amounts *amounts, struct lines *out)
 {
-    size_t w = kv_tables_window_of(tables, slot);
+    size_t w = kv_tables_place_of(tables, slot);
     bool sees_all = w == tables->window_count;
     long double visible = sees_all ? amounts->live : amounts->visible[w];
-    long double held = amounts->live;
+    long double held = amounts->live, rounding = empty_slots(tables, w, amounts);
     if (!sees_all && tables->windows[w].table_count > 0) {
-        held -= amounts->dropped[w] * (long double)tables->block_tokens;
+        held -= amounts->dropped[w] * (long double)tables->windows[w].block_tokens;
     }
     long double slot_bytes = (long double)slot->slot_bytes;
     out->of[KV_LEDGER_LOWER_BOUND] += visible * (long double)slot->lower_bound_bytes;
@@ -88,12 +94,11 @@ static void fill_lines(const struct kv_paged *pool, const struct amounts *amount
 {
     const struct kv_tables *tables = &pool->tables;
     long double block_bytes = (long double)tables->block_bytes;
-    long double rounding = empty_slots(tables, amounts);
     *out = (struct lines){{0}};
     for (size_t i = 0; i < pool->layout->group_count; i++) {
         const struct spec_kv_slot *slot = &pool->layout->groups[i];
         if (slot->kind != SPEC_KV_STATE) {
-            add_group(tables, slot, amounts, rounding, out);
+            add_group(tables, slot, amounts, out);
         } else if (tables->holds_states) {
             out->of[KV_LEDGER_LOWER_BOUND] +=
                 amounts->sequences * (long double)slot->sequence_bytes;
@@ -175,6 +180,7 @@ void kv_paged_ledger(const struct kv_paged *pool, const struct kv_paged_state *s
     for (size_t w = 0; w < KV_WINDOWS_MAX; w++) {
         amounts.visible[w] = (long double)state->visible_tokens[w];
         amounts.dropped[w] = (long double)state->dropped_blocks[w];
+        amounts.table[w] = (long double)state->table_blocks[w];
         amounts.kept_visible[w] = (long double)state->kept_visible_tokens[w];
     }
     struct lines lines;
@@ -200,6 +206,7 @@ void kv_paged_mean_ledger(const struct kv_paged *pool, const struct kv_paged_mea
     for (size_t w = 0; w < KV_WINDOWS_MAX; w++) {
         amounts.visible[w] = means->visible_tokens[w];
         amounts.dropped[w] = means->dropped_blocks[w];
+        amounts.table[w] = means->table_blocks[w];
         amounts.kept_visible[w] = means->kept_visible_tokens[w];
     }
     struct lines lines;

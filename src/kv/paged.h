@@ -141,8 +141,10 @@ struct kv_paged_state {
     int64_t fragmented_blocks; /* free, but no place for the head of the queue */
     int64_t loading_blocks;    /* held back by transfers */
     int64_t blank_blocks;      /* of the held ones: taken for tokens that are yet to be computed */
-    /* By window: live tokens that a query of a step in flight sees; blocks that one table of each has given back. */
-    int64_t visible_tokens[KV_WINDOWS_MAX], dropped_blocks[KV_WINDOWS_MAX];
+    /* By window: live tokens that a query of a step in flight sees; blocks that one table of each has given back; of blocks
+     * longer than others, those that one table would hold without that. */
+    int64_t visible_tokens[KV_WINDOWS_MAX], dropped_blocks[KV_WINDOWS_MAX],
+        table_blocks[KV_WINDOWS_MAX];
     /* Of slots: those that wait and keep something; by window, what of it their next query would see. */
     int64_t kept_sequences, kept_visible_tokens[KV_WINDOWS_MAX];
 };
@@ -151,7 +153,8 @@ struct kv_paged_state {
 struct kv_paged_means {
     double live_tokens, sequences, used_blocks, shared_blocks, cached_blocks, promised_tokens,
         fragmented_blocks, loading_blocks, blank_blocks, visible_tokens[KV_WINDOWS_MAX],
-        dropped_blocks[KV_WINDOWS_MAX], kept_sequences, kept_visible_tokens[KV_WINDOWS_MAX];
+        dropped_blocks[KV_WINDOWS_MAX], table_blocks[KV_WINDOWS_MAX], kept_sequences,
+        kept_visible_tokens[KV_WINDOWS_MAX];
 };
 
 /* The ledger of a state. Exact; every line is linear in the numbers, `reserved` where anything is promised. */

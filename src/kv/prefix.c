@@ -258,7 +258,7 @@ static void own_tables(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
         own_path(prefix, seq, tables, from, end);
         return;
     }
-    int64_t needed = kv_window_blocks_to_start(kind->window, prefix->block_tokens);
+    int64_t needed = kv_window_blocks_to_start(kind->window);
     int64_t ends[] = {lower(seq->replay_blocks, seq->junction_blocks),
                       higher(seq->replay_blocks, seq->junction_blocks)};
     for (size_t i = 0; i < 2; i++) {

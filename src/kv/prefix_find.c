@@ -262,7 +262,7 @@ static int64_t kind_hits(const struct kv_prefix *prefix, struct tables tables, i
         int64_t begin = most * size / kind->window->tokens * kind->window->tokens / size;
         return kind_run(prefix, tables, begin, most);
     }
-    int64_t needed = kv_window_blocks_to_start(kind->window, size);
+    int64_t needed = kv_window_blocks_to_start(kind->window);
     for (int64_t before = -1; before != most;) {
         before = most;
         for (tables.first = kind->first; tables.first < kind->first + kind->count;
@@ -306,8 +306,7 @@ static void look_up(struct kv_prefix *prefix, const struct kv_content *content, 
     for (size_t k = 0; k < prefix->kind_count; k++) {
         const struct kv_prefix_kind *kind = &prefix->kinds[k];
         int64_t from = kind->window != NULL
-                           ? kv_window_passed_blocks(kind->window, most * prefix->block_tokens,
-                                                     prefix->block_tokens)
+                           ? kv_window_passed_blocks(kind->window, most * prefix->block_tokens)
                            : 0;
         struct tables tables = tables_of(prefix, k);
         for (; tables.first < kind->first + kind->count; tables.first += tables.count) {

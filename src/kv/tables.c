@@ -1,5 +1,7 @@
 #include "kv/tables.h"
 
+enum { PERIOD_TOKENS_MAX = 1 << 16 }; /* of blocks of several lengths */
+
 static int64_t div_up(int64_t value, int64_t by)
 {
     return (value + by - 1) / by;
@@ -21,16 +23,26 @@ size_t kv_tables_window_of(const struct kv_tables *tables, const struct spec_kv_
     return i;
 }
 
-// The tables that these pages give to a kind of layers; 0 where they make no difference between kinds.
-static int64_t tables_of_window(const struct kv_pages *pages, const struct kv_window *window)
+size_t kv_tables_place_of(const struct kv_tables *tables, const struct spec_kv_slot *slot)
 {
-    for (size_t i = 0; i < pages->kind_count; i++) {
-        const struct kv_pages_kind *kind = &pages->kinds[i];
-        if (kind->kind == window->kind && kind->window_tokens == window->tokens) {
-            return kind->table_count;
-        }
+    enum spec_kv_kind kind = is_windowed(slot) ? slot->kind : SPEC_KV_FULL;
+    int64_t tokens = is_windowed(slot) ? slot->window_tokens : KV_SEES_EVERYTHING;
+    size_t i = 0;
+    while (i < tables->window_count &&
+           (tables->windows[i].kind != kind || tables->windows[i].tokens != tokens ||
+            tables->windows[i].slot_bytes != (int64_t)slot->layer_slot_bytes_per_gpu)) {
+        i++;
     }
-    return 0;
+    return i < tables->window_count ? i : kv_tables_window_of(tables, slot);
+}
+
+// The pages of layers that keep tokens and see this much, of the kind in which this group lies.
+static const struct kv_pages_kind *pages_of(const struct kv_pages *pages,
+                                            const struct spec_kv_slot *slot)
+{
+    const struct kv_pages_kind *kind = kv_pages_kind_of(pages, slot);
+    bool is_theirs = kind->kind == slot->kind && kind->window_tokens == slot->window_tokens;
+    return is_theirs ? kind : NULL; // NULL: these pages make no difference between kinds
 }
 
 static enum kvsim_status too_many_windows(struct kvsim_error *err)
@@ -43,8 +55,10 @@ static enum kvsim_status too_many_windows(struct kvsim_error *err)
 static enum kvsim_status add_window(const struct spec_kv_slot *slot, const struct kv_pages *pages,
                                     struct kv_tables *tables, struct kvsim_error *err)
 {
+    bool is_window = is_windowed(slot);
     for (size_t i = 0; i < tables->window_count; i++) {
-        if (tables->windows[i].tokens == slot->window_tokens) {
+        const struct kv_window *other = &tables->windows[i];
+        if (is_window && other->tokens == slot->window_tokens && other->kind != slot->kind) {
             base_fail(err, KVSIM_ERR_SCENARIO,
                       "sliding and chunked layers of the same %u tokens are not told apart",
                       slot->window_tokens);
@@ -54,10 +68,60 @@ static enum kvsim_status add_window(const struct spec_kv_slot *slot, const struc
     if (tables->window_count == KV_WINDOWS_MAX) {
         return too_many_windows(err);
     }
-    struct kv_window *window = &tables->windows[tables->window_count++];
-    *window = (struct kv_window){.kind = slot->kind, .tokens = slot->window_tokens};
-    window->table_count = tables_of_window(pages, window);
+    const struct kv_pages_kind *kind = pages_of(pages, slot);
+    tables->windows[tables->window_count++] =
+        (struct kv_window){.kind = is_window ? slot->kind : SPEC_KV_FULL,
+                           .tokens = is_window ? slot->window_tokens : KV_SEES_EVERYTHING,
+                           .table_count = kind != NULL ? kind->table_count : 0,
+                           .block_tokens = kind != NULL ? kind->block_tokens : pages->block_tokens,
+                           .slot_bytes = (int64_t)slot->layer_slot_bytes_per_gpu};
     return KVSIM_OK;
+}
+
+// Tables of their own that no window stands for yet: of longer blocks, or of layers that see no more than others do and whose
+// tokens take other bytes.
+static bool has_own_tables(const struct kv_tables *tables, const struct kv_pages *pages,
+                           const struct spec_kv_slot *slot)
+{
+    const struct kv_pages_kind *kind = pages->is_hybrid ? pages_of(pages, slot) : NULL;
+    if (kind == NULL || slot->kind == SPEC_KV_STATE || slot->kind == SPEC_KV_INDEX) {
+        return false;
+    }
+    size_t w = kv_tables_place_of(tables, slot);
+    bool is_there = w < tables->window_count &&
+                    tables->windows[w].slot_bytes == (int64_t)slot->layer_slot_bytes_per_gpu;
+    return !is_there && (is_windowed(slot) || kind->block_tokens != pages->block_tokens);
+}
+
+// What is seen comes first, in the order in which it is priced.
+static enum kvsim_status add_windows(const struct spec_kv_layout *layout,
+                                     const struct kv_pages *pages, struct kv_tables *tables,
+                                     struct kvsim_error *err)
+{
+    enum kvsim_status status = KVSIM_OK;
+    for (size_t i = 0; status == KVSIM_OK && i < layout->group_count; i++) {
+        const struct spec_kv_slot *slot = &layout->groups[i];
+        if (is_windowed(slot) && kv_tables_window_of(tables, slot) == tables->window_count) {
+            status = add_window(slot, pages, tables, err);
+        }
+    }
+    for (size_t i = 0; status == KVSIM_OK && i < layout->group_count; i++) {
+        if (has_own_tables(tables, pages, &layout->groups[i])) {
+            status = add_window(&layout->groups[i], pages, tables, err);
+        }
+    }
+    return status;
+}
+
+static int64_t common_multiple(int64_t a, int64_t b)
+{
+    int64_t larger = a, smaller = b;
+    while (smaller != 0) {
+        int64_t rest = larger % smaller;
+        larger = smaller;
+        smaller = rest;
+    }
+    return a / larger * b;
 }
 
 static void count_tables(const struct kv_pages *pages, struct kv_tables *tables)
@@ -69,43 +133,39 @@ static void count_tables(const struct kv_pages *pages, struct kv_tables *tables)
             tables->state_blocks += blocks;
             tables->spare_state_blocks += blocks - kind->table_count;
         } else {
+            bool is_long = kind->block_tokens != pages->block_tokens;
             tables->growing_tables += kind->table_count;
-            tables->full_tables += kind->kind == SPEC_KV_FULL ? kind->table_count : 0;
+            tables->long_tables += is_long ? kind->table_count : 0;
+            tables->full_tables += kind->kind == SPEC_KV_FULL && !is_long ? kind->table_count : 0;
+            tables->period_tokens = common_multiple(tables->period_tokens, kind->block_tokens);
         }
     }
     tables->holds_states = tables->state_blocks > 0;
 }
 
-// A running pool counts all tables by one length of block.
-static enum kvsim_status check_blocks(const struct kv_pages *pages, struct kvsim_error *err)
+// The rhythm in which tables grow is kept step by step.
+static enum kvsim_status check_period(const struct kv_tables *tables, struct kvsim_error *err)
 {
-    for (size_t i = 0; i < pages->kind_count; i++) {
-        if (pages->kinds[i].block_tokens == pages->block_tokens)
-            continue;
-        base_fail(err, KVSIM_ERR_SCENARIO,
-                  "layers with blocks of %u and of %u tokens are not simulated in one pool; "
-                  "kvsim size knows them",
-                  pages->block_tokens, pages->kinds[i].block_tokens);
-        base_error_code(err, "unequal-pages");
-        return KVSIM_ERR_SCENARIO;
+    if (tables->long_tables == 0 || tables->period_tokens <= PERIOD_TOKENS_MAX) {
+        return KVSIM_OK;
     }
-    return KVSIM_OK;
+    base_fail(err, KVSIM_ERR_SCENARIO,
+              "layers whose blocks begin together every %lld tokens only, more than %d, are not "
+              "simulated in one pool; kvsim size knows them",
+              (long long)tables->period_tokens, PERIOD_TOKENS_MAX);
+    base_error_code(err, "unequal-pages");
+    return KVSIM_ERR_SCENARIO;
 }
 
 enum kvsim_status kv_tables_make(const struct spec_kv_layout *layout, const struct kv_pages *pages,
                                  struct kv_tables *out, struct kvsim_error *err)
 {
     *out = (struct kv_tables){.block_tokens = pages->block_tokens,
-                              .block_bytes = (int64_t)pages->block_bytes};
-    enum kvsim_status status = check_blocks(pages, err);
-    for (size_t i = 0; status == KVSIM_OK && i < layout->group_count; i++) {
-        const struct spec_kv_slot *slot = &layout->groups[i];
-        if (is_windowed(slot) && kv_tables_window_of(out, slot) == out->window_count) {
-            status = add_window(slot, pages, out, err);
-        }
-    }
+                              .block_bytes = (int64_t)pages->block_bytes,
+                              .period_tokens = pages->block_tokens};
     count_tables(pages, out);
-    return status;
+    enum kvsim_status status = check_period(out, err);
+    return status == KVSIM_OK ? add_windows(layout, pages, out, err) : status;
 }
 
 enum kvsim_status kv_tables_cache_states(struct kv_tables *tables, struct kvsim_error *err)
@@ -117,7 +177,10 @@ enum kvsim_status kv_tables_cache_states(struct kv_tables *tables, struct kvsim_
     }
     int64_t count = tables->state_blocks - tables->spare_state_blocks;
     tables->windows[tables->window_count++] =
-        (struct kv_window){SPEC_KV_STATE, LAST_TOKEN_AND_NEXT, count};
+        (struct kv_window){.kind = SPEC_KV_STATE,
+                           .tokens = LAST_TOKEN_AND_NEXT,
+                           .table_count = count,
+                           .block_tokens = tables->block_tokens};
     tables->growing_tables += count;
     tables->state_blocks = tables->spare_state_blocks = 0;
     tables->caches_states = true;
@@ -128,17 +191,39 @@ void kv_tables_plain(const struct spec_kv_layout *layout, struct kv_tables *out)
 {
     *out = (struct kv_tables){.block_tokens = layout->block_tokens,
                               .block_bytes = (int64_t)layout->block_bytes,
+                              .period_tokens = layout->block_tokens,
                               .growing_tables = 1,
                               .full_tables = 1};
 }
 
-int64_t kv_window_admission_cap(const struct kv_window *window, int64_t extra_tokens,
-                                int64_t longest_tokens, int64_t block_tokens)
+int64_t kv_tables_blocks(const struct kv_tables *tables, int64_t tokens)
 {
+    int64_t short_tables = tables->growing_tables - tables->long_tables;
+    int64_t blocks = short_tables * div_up(tokens, tables->block_tokens);
+    for (size_t w = 0; tables->long_tables > 0 && w < tables->window_count; w++) {
+        const struct kv_window *window = &tables->windows[w];
+        blocks += kv_window_is_long(tables, w)
+                      ? window->table_count * div_up(tokens, window->block_tokens)
+                      : 0;
+    }
+    return blocks;
+}
+
+int64_t kv_tables_blocks_of_period(const struct kv_tables *tables)
+{
+    return kv_tables_blocks(tables, tables->period_tokens);
+}
+
+int64_t kv_window_admission_cap(const struct kv_window *window, int64_t extra_tokens,
+                                int64_t longest_tokens)
+{
+    if (window->kind == SPEC_KV_FULL) {
+        return div_up(longest_tokens, window->block_tokens);
+    }
     bool slides = window->kind == SPEC_KV_SLIDING;
     int64_t own = window->tokens - (slides ? 1 : 0);
     // Without a budget the extra tokens are next to INT64_MAX.
     int64_t most = extra_tokens < longest_tokens - own ? own + extra_tokens : longest_tokens;
     // A sliding window may begin inside a block.
-    return div_up(most, block_tokens) + (slides ? 1 : 0);
+    return div_up(most, window->block_tokens) + (slides ? 1 : 0);
 }

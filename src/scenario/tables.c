@@ -145,8 +145,25 @@ static void resolve_retention(struct scenario_load *load)
                                SPEC_ASSUMED, "as recorded of models whose layers are all alike");
 }
 
+/* Off by the release's default, refused where it was asked for. */
+static bool resolve_long_blocks(struct scenario_load *load)
+{
+    struct serve_config *config = &load->scenario->config;
+    const struct conf_node *stated = scenario_stated(load->engine, "enable_prefix_caching");
+    if (config->tables.long_tables == 0 || !config->sched.enable_prefix_caching)
+        return true;
+    return scenario_fail_hint(
+        load->reader, stated != NULL ? stated : conf_get(load->engine, "kv_cache_dtype"),
+        "engine.enable_prefix_caching", "unequal-pages", "engine.enable_prefix_caching: false",
+        "a prefix cache is not simulated for layers with blocks of %" PRId64
+        " tokens and of others in one pool by this version",
+        config->tables.block_tokens);
+}
+
 static bool resolve_reuse(struct scenario_load *load)
 {
+    if (!resolve_long_blocks(load))
+        return false;
     if (!resolve_states(load))
         return false;
     if (!scenario_retention_matters(load))

@@ -7,9 +7,12 @@ void sched_front_init(struct sched_front *front, struct base_arena *arena,
                       const struct kv_tables *tables, bool is_async, bool tells_drops,
                       size_t class_count)
 {
-    *front = (struct sched_front){.block_tokens = tables->block_tokens, .takes_blocks = true};
+    *front = (struct sched_front){.period_tokens = tables->period_tokens,
+                                  .period_blocks = kv_tables_blocks_of_period(tables),
+                                  .tables = tables,
+                                  .takes_blocks = true};
     sched_front_windows_init(&front->windows, tables, is_async, tells_drops, arena);
-    front->boundary = sched_rhythm_new(arena, front->block_tokens);
+    front->boundary = sched_rhythm_new(arena, front->period_tokens);
     front->counted = base_arena_array(arena, class_count, sizeof *front->counted);
 }
 
@@ -55,11 +58,23 @@ static void sift_down(struct sched_front *front, size_t index, struct sched_seq 
     put(front, index, seq);
 }
 
-// A member needs a block when scheduling step s if the tokens it then holds fill its blocks: (front_base + s) mod b == 0.
+// A member needs a block of a table when scheduling step s if the tokens it then holds fill those it has: (front_base + s) mod
+// b == 0.
 static void count_boundary(struct sched_front *front, const struct sched_seq *seq, int64_t by)
 {
-    if (front->takes_blocks) {
-        sched_rhythm_add(front->boundary, front->block_tokens, -seq->front_base, by);
+    const struct kv_tables *tables = front->tables;
+    if (!front->takes_blocks) {
+        return;
+    }
+    sched_rhythm_add_each(front->boundary, front->period_tokens, -seq->front_base,
+                          tables->block_tokens,
+                          by * (tables->growing_tables - tables->long_tables));
+    for (size_t w = 0; tables->long_tables > 0 && w < tables->window_count; w++) {
+        if (kv_window_is_long(tables, w)) {
+            sched_rhythm_add_each(front->boundary, front->period_tokens, -seq->front_base,
+                                  tables->windows[w].block_tokens,
+                                  by * tables->windows[w].table_count);
+        }
     }
 }
 
@@ -126,9 +141,10 @@ int64_t sched_front_advance(struct sched_front *front, int64_t steps)
         front->context_sum += front->count * steps;
         return 0;
     }
-    int64_t whole = steps < front->block_tokens ? 0 : steps / front->block_tokens;
-    int64_t rest = steps - whole * front->block_tokens;
-    int64_t blocks = whole * front->count + sched_rhythm_sum(front->boundary, front->residue, rest);
+    int64_t whole = steps < front->period_tokens ? 0 : steps / front->period_tokens;
+    int64_t rest = steps - whole * front->period_tokens;
+    int64_t blocks = whole * front->count * front->period_blocks +
+                     sched_rhythm_sum(front->boundary, front->residue, rest);
     front->step += (uint64_t)steps;
     front->residue = sched_front_residue(front, rest);
     front->context_sum += front->count * steps;
@@ -141,16 +157,17 @@ int64_t sched_front_runway(const struct sched_front *front, int64_t free_blocks,
         return limit;
     }
     // Whole rounds of blocks for the steps asked for, and one to spare: the usual case, without a division.
-    if ((base_i128)free_blocks * front->block_tokens >=
-        (base_i128)front->count * (limit + front->block_tokens)) {
+    int64_t round = front->count * front->period_blocks;
+    if ((base_i128)free_blocks * front->period_tokens >=
+        (base_i128)round * (limit + front->period_tokens)) {
         return limit;
     }
-    int64_t steps = free_blocks / front->count * front->block_tokens;
+    int64_t steps = free_blocks / round * front->period_tokens;
     if (steps >= limit) {
         return limit;
     }
-    int64_t left = free_blocks % front->count;
-    for (int64_t i = 0; i < front->block_tokens && steps < limit; i++) {
+    int64_t left = free_blocks % round;
+    for (int64_t i = 0; i < front->period_tokens && steps < limit; i++) {
         left -= front->boundary[front->residue + i];
         if (left < 0) {
             break;

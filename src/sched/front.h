@@ -1,10 +1,10 @@
 /*
  * front.h - the decode front: all sequences that gain one token a step, as a few numbers.
  *
- * A step of the whole batch costs O(1): count, the sum of contexts, and how many fall on a block boundary at each step
- * modulo block_size. Joining and leaving cost O(log n); the calendar (a heap by final step) tells when the next one ends.
- * Invariants: context_sum = sum of (front_base + step); a member holds ceil(computed / block_size) blocks; the residue
- * counts add up to count; residue = step mod block_tokens.
+ * A step of the whole batch costs O(1): count, the sum of contexts, and how many blocks are needed at each step modulo the
+ * period in which all tables' blocks begin together (block_size, where all blocks are as long). Joining and leaving cost O(log n); the calendar (a heap by final step) tells when the next one ends.
+ * Invariants: context_sum = sum of (front_base + step); a member holds kv_tables_blocks(computed) blocks, but for what windows
+ * have given back; the counts of a period add up to count * period_blocks; residue = step mod period_tokens.
  */
 #ifndef KVSIM_SCHED_FRONT_H
 #define KVSIM_SCHED_FRONT_H
@@ -22,9 +22,11 @@ struct sched_front {
     uint64_t generation; /* changes whenever the membership does */
     int64_t count;
     int64_t context_sum; /* tokens in the cache, all members */
-    int64_t block_tokens;
+    int64_t period_tokens;
+    int64_t period_blocks; /* that a member takes in it, in all tables */
+    const struct kv_tables *tables;
     bool takes_blocks; /* false: a member's memory was reserved at admission, or none is kept */
-    sched_rhythm *boundary; /* members that need a block when scheduling step s */
+    sched_rhythm *boundary; /* blocks of all tables that members need when scheduling step s */
     int64_t *counted;       /* [class_count]: members whose gaps are recorded */
     int64_t counted_total;
     struct sched_seq **calendar; /* heap by (final_step, place) */
@@ -44,19 +46,19 @@ void sched_front_leave(struct sched_front *front, struct sched_seq *seq); /* set
 static inline int64_t sched_front_residue(const struct sched_front *front, int64_t ahead)
 {
     int64_t residue =
-        front->residue + (ahead < front->block_tokens ? ahead : ahead % front->block_tokens);
-    return residue < front->block_tokens ? residue : residue - front->block_tokens;
+        front->residue + (ahead < front->period_tokens ? ahead : ahead % front->period_tokens);
+    return residue < front->period_tokens ? residue : residue - front->period_tokens;
 }
-/* Members that need a new block in the next step, in each table. */
+/* Blocks that all members need in the next step, in all tables. */
 static inline int64_t sched_front_need(const struct sched_front *front)
 {
     return front->boundary[front->residue];
 }
 /* Every member one token on; its blocks have been taken. */
 void sched_front_step(struct sched_front *front);
-/* Every member one token on, `steps` times; returns how many blocks that takes in one table. */
+/* Every member one token on, `steps` times; returns how many blocks that takes in all tables. */
 int64_t sched_front_advance(struct sched_front *front, int64_t steps);
-/* For how many further steps `free_blocks` are enough in one table, at most `limit`. */
+/* For how many further steps `free_blocks` are enough, at most `limit`. */
 int64_t sched_front_runway(const struct sched_front *front, int64_t free_blocks, int64_t limit);
 /* The next final step, or UINT64_MAX. */
 static inline uint64_t sched_front_next_final(const struct sched_front *front)

@@ -10,11 +10,13 @@ void sched_front_windows_init(struct sched_front_windows *windows, const struct 
     *windows = (struct sched_front_windows){
         .tables = tables, .in_flight_tokens = is_async ? 1 : 0, .tells_drops = tells_drops};
     for (size_t w = 0; w < tables->window_count; w++) {
-        windows->at[w].drop = sched_rhythm_new(arena, tables->block_tokens);
+        windows->at[w].drop = sched_rhythm_new(arena, tables->period_tokens);
+        windows->at[w].take =
+            kv_window_is_long(tables, w) ? sched_rhythm_new(arena, tables->period_tokens) : NULL;
     }
     if (tells_drops && tables->window_count > 0) {
         windows->counted =
-            base_arena_array(arena, (size_t)tables->block_tokens, sizeof *windows->counted);
+            base_arena_array(arena, (size_t)tables->period_tokens, sizeof *windows->counted);
     }
 }
 
@@ -24,7 +26,7 @@ void sched_front_windows_release(struct sched_front_windows *windows)
     windows->events = NULL;
     base_vec_free(&windows->due);
     base_vec_free(&windows->kept);
-    for (int64_t i = 0; windows->counted != NULL && i < windows->tables->block_tokens; i++) {
+    for (int64_t i = 0; windows->counted != NULL && i < windows->tables->period_tokens; i++) {
         base_vec_free(&windows->counted[i]);
     }
 }
@@ -137,9 +139,8 @@ static int64_t passed_blocks(const struct sched_front_windows *windows, size_t w
 {
     const struct kv_window *window = &windows->tables->windows[w];
     int64_t processed = tokens - windows->in_flight_tokens;
-    return window->table_count > 0 && processed > 0
-               ? kv_window_passed_blocks(window, processed, windows->tables->block_tokens)
-               : 0;
+    return window->table_count > 0 && processed > 0 ? kv_window_passed_blocks(window, processed)
+                                                    : 0;
 }
 
 static bool is_state(const struct sched_front_windows *windows, size_t w)
@@ -169,19 +170,35 @@ static int64_t visible_tokens(const struct sched_front_windows *windows, size_t 
 static void count_drop(struct sched_front_windows *windows, size_t w, struct sched_seq *seq,
                        int64_t by)
 {
-    int64_t block = windows->tables->block_tokens, before = windows->tables->windows[w].tokens - 1;
-    int64_t residue = (windows->in_flight_tokens + before - seq->front_base) % block;
+    const struct kv_window *window = &windows->tables->windows[w];
+    int64_t period = windows->tables->period_tokens, block = window->block_tokens;
+    int64_t residue = (windows->in_flight_tokens + window->tokens - 1 - seq->front_base) % block;
     residue += residue < 0 ? block : 0;
-    sched_rhythm_add(windows->at[w].drop, block, residue, by);
+    sched_rhythm_add_each(windows->at[w].drop, period, residue, block, by);
     if (!windows->tells_drops) {
         return;
     }
     windows->counted_count += by;
-    if (by > 0) {
-        list_put(&windows->counted[residue], (struct sched_window_event){seq, w});
-    } else {
-        list_drop(&windows->counted[residue], seq, w);
+    for (; residue < period; residue += block) {
+        if (by > 0) {
+            list_put(&windows->counted[residue], (struct sched_window_event){seq, w});
+        } else {
+            list_drop(&windows->counted[residue], seq, w);
+        }
     }
+}
+
+// Of a table whose blocks are longer than others': how many it has, and at which steps it takes one.
+static void count_blocks(struct sched_front_windows *windows, size_t w, const struct sched_seq *seq,
+                         int64_t by)
+{
+    struct sched_front_window *at = &windows->at[w];
+    int64_t block = windows->tables->windows[w].block_tokens;
+    if (at->take == NULL) {
+        return;
+    }
+    at->table_blocks += by * ((seq->computed + block - 1) / block);
+    sched_rhythm_add_each(at->take, windows->tables->period_tokens, -seq->front_base, block, by);
 }
 
 static int64_t next_multiple(int64_t value, int64_t of)
@@ -258,6 +275,7 @@ static void count_tokens(struct sched_front_windows *windows, size_t w, const st
     at->cost_tokens += sign * cost_tokens(&windows->tables->windows[w], tokens);
     at->visible_tokens += sign * visible_tokens(windows, w, tokens);
     at->dropped_blocks += sign * dropped_blocks(windows, seq, w, tokens);
+    count_blocks(windows, w, seq, sign);
 }
 
 void sched_front_windows_join(struct sched_front *front, struct sched_seq *seq)
@@ -294,6 +312,15 @@ void sched_front_windows_leave(struct sched_front *front, struct sched_seq *seq)
 }
 
 /* ---- a step ---- */
+
+// What a rhythm counts in the coming steps.
+static int64_t sum_of_steps(const struct sched_front *front, const sched_rhythm *rhythm,
+                            int64_t steps)
+{
+    int64_t period = front->period_tokens, whole = steps < period ? 0 : steps / period;
+    int64_t sum = sched_rhythm_sum(rhythm, front->residue, steps - whole * period);
+    return sum + (whole > 0 ? whole * sched_rhythm_sum(rhythm, 0, period) : 0);
+}
 
 // Blocks of one table that come back with the event: of a chunk all at once, of a sliding window one.
 static int64_t happen(struct sched_front *front, struct sched_seq *seq, size_t w)
@@ -354,15 +381,13 @@ int64_t sched_front_windows_begin_step(struct sched_front *front)
 int64_t sched_front_windows_drop(struct sched_front *front, int64_t steps)
 {
     struct sched_front_windows *windows = &front->windows;
-    int64_t block = windows->tables->block_tokens, all = 0;
+    int64_t all = 0;
     for (size_t w = 0; w < windows->tables->window_count; w++) {
         struct sched_front_window *at = &windows->at[w];
-        int64_t whole = steps / block, rest = steps % block;
         if (windows->tables->windows[w].table_count == 0) {
             continue;
         }
-        int64_t blocks = sched_rhythm_sum(at->drop, front->residue, rest);
-        blocks += whole > 0 ? whole * sched_rhythm_sum(at->drop, 0, block) : 0;
+        int64_t blocks = sum_of_steps(front, at->drop, steps);
         at->dropped_blocks += blocks;
         all += blocks * windows->tables->windows[w].table_count;
     }
@@ -376,6 +401,7 @@ void sched_front_windows_grow(struct sched_front *front, int64_t steps)
         struct sched_front_window *at = &windows->at[w];
         at->cost_tokens += steps * at->cost_growing;
         at->visible_tokens += steps * at->visible_growing;
+        at->table_blocks += at->take != NULL ? sum_of_steps(front, at->take, steps) : 0;
     }
 }
 
@@ -444,24 +470,19 @@ int64_t sched_front_windows_drop_at(const struct sched_front *front, int64_t pla
     return all;
 }
 
-/* Free blocks over one period of block_tokens steps, relative to its beginning. */
+/* Free blocks over one period of steps, relative to its beginning. */
 struct period {
     int64_t lowest;  /* after the takes of a step, before its drops */
     int64_t highest; /* after a step */
     int64_t gain;
 };
 
-static int64_t take_at(const struct sched_front *front, int64_t place)
-{
-    return front->boundary[place] * front->windows.tables->growing_tables;
-}
-
 static struct period measure_period(const struct sched_front *front)
 {
     struct period period = {INT64_MAX, INT64_MIN, 0};
-    for (int64_t i = 0; i < front->block_tokens; i++) {
+    for (int64_t i = 0; i < front->period_tokens; i++) {
         int64_t place = sched_front_residue(front, i);
-        int64_t low = period.gain - take_at(front, place);
+        int64_t low = period.gain - front->boundary[place];
         period.gain = low + sched_front_windows_drop_at(front, place);
         period.lowest = low < period.lowest ? low : period.lowest;
         period.highest = period.gain > period.highest ? period.gain : period.highest;
@@ -491,12 +512,12 @@ int64_t sched_front_windows_runway(const struct sched_front *front, int64_t free
                                    int64_t enough, int64_t limit)
 {
     struct period period = measure_period(front);
-    int64_t periods = safe_periods(&period, free_blocks, enough, limit / front->block_tokens);
-    int64_t steps = periods * front->block_tokens;
+    int64_t periods = safe_periods(&period, free_blocks, enough, limit / front->period_tokens);
+    int64_t steps = periods * front->period_tokens;
     int64_t left = free_blocks + periods * period.gain;
-    for (int64_t i = 0; i < front->block_tokens && steps < limit; i++, steps++) {
+    for (int64_t i = 0; i < front->period_tokens && steps < limit; i++, steps++) {
         int64_t place = sched_front_residue(front, steps);
-        left -= take_at(front, place);
+        left -= front->boundary[place];
         if (left < 0) {
             break;
         }

@@ -4,7 +4,8 @@
  * One token a step and member: until a member has filled a window its visible tokens grow, from then on they stand still
  * and a block comes back each block_tokens steps (sliding); or they start again with each chunk, whose blocks come back at
  * once (chunked). So a step is a few numbers, as in front.h: sums, how many members still grow, and how many give a block
- * back at each step modulo block_size. What changes these numbers is an event of one member: the calendar (a heap by front
+ * back at each step of a period. Tables with longer blocks than others count their blocks as well, since the pool's number does
+ * not tell how many of which there are. What changes these numbers is an event of one member: the calendar (a heap by front
  * step) has one entry per member and window. With a prefix cache it matters whose block comes back and in which order, so
  * there members stand in lists by the step at which they give one back, and of a stretch the blocks that do not become free,
  * since others hold them, are told apart (`kept`).
@@ -50,6 +51,9 @@ struct sched_front_window {
     int64_t visible_tokens, visible_growing;
     int64_t dropped_blocks; /* of one table */
     sched_rhythm *drop;     /* members that give a block back when scheduling step s */
+    int64_t table_blocks;   /* of one table of longer blocks, as if none had been given back */
+    sched_rhythm
+        *take; /* members that need one when scheduling step s; NULL: no longer than others */
 };
 
 struct sched_window_event {
@@ -74,7 +78,7 @@ struct sched_front_windows {
     struct sched_window_event *events; /* heap, by step and place */
     size_t event_count, event_capacity;
     bool tells_drops; /* a prefix cache must know whose block comes back; then: */
-    struct sched_window_events *counted; /* [block_tokens]: who is counted in `drop`, by place */
+    struct sched_window_events *counted; /* [period_tokens]: who is counted in `drop`, by place */
     int64_t counted_count;
     struct sched_window_events due; /* who gives blocks back in this step, by place */
     struct {

@@ -176,10 +176,10 @@ static inline void sched_finish(struct sched *sched, struct sched_seq *seq, bool
 
 /*
  * By window, over all running sequences: tokens that a query of the next step or of one in flight (plans from `first_plan`
- * on) can see, and blocks that one table of each has given back.
+ * on) can see, blocks that one table of each has given back and, of longer blocks, those that it would hold without that.
  */
-void sched_count_windows(const struct sched *sched, uint64_t first_plan, int64_t *visible_tokens,
-                         int64_t *dropped_blocks);
+void sched_count_windows(const struct sched *sched, uint64_t first_plan,
+                         struct kv_paged_state *out);
 
 /*
  * Within a stretch, with a prefix cache: what the windows give back in the next `steps` steps, behind those that this was said

@@ -37,8 +37,8 @@ void sched_init(struct sched *sched, const struct sched_ops *ops,
                      pool->prefix != NULL, class_count);
     int64_t extra = (options->async_scheduling ? 2 : 1) * options->max_num_batched_tokens;
     for (size_t w = 0; w < pool->tables.window_count; w++) {
-        sched->window_caps[w] = kv_window_admission_cap(
-            &pool->tables.windows[w], extra, options->max_model_len, pool->tables.block_tokens);
+        sched->window_caps[w] =
+            kv_window_admission_cap(&pool->tables.windows[w], extra, options->max_model_len);
     }
     // Tensors that double take memory at steps of their own: the front counts no boundaries for them.
     sched->front.takes_blocks = takes_memory(pool) && pool->policy != KV_CONCAT_DOUBLING;
@@ -132,10 +132,15 @@ static int64_t blocks_held(const struct sched *sched, const struct sched_seq *se
         return 0; // what it holds was taken at admission, if anything
     }
     const struct kv_tables *tables = &sched->pool->tables;
-    int64_t table_blocks = kv_reserve_held_blocks(sched->pool, sched_seq_computed(sched, seq)) +
-                           seq->blank_blocks - seq->fork.first_block;
-    return tables->state_blocks + table_blocks * tables->growing_tables + seq->took_blocks -
-           sched_dropped_blocks(sched, seq);
+    int64_t computed = sched_seq_computed(sched, seq), blocks;
+    if (tables->long_tables > 0) {
+        blocks = kv_tables_blocks(tables, computed);
+    } else {
+        blocks = (kv_reserve_held_blocks(sched->pool, computed) + seq->blank_blocks -
+                  seq->fork.first_block) *
+                 tables->growing_tables;
+    }
+    return tables->state_blocks + blocks + seq->took_blocks - sched_dropped_blocks(sched, seq);
 }
 
 int64_t sched_blocks_missing(const struct sched *sched, const struct sched_seq *seq, int64_t tokens)
@@ -143,19 +148,24 @@ int64_t sched_blocks_missing(const struct sched *sched, const struct sched_seq *
     if (!takes_memory(sched->pool)) {
         return 0;
     }
+    const struct kv_tables *tables = &sched->pool->tables;
     int64_t computed = sched_seq_computed(sched, seq);
     int64_t blocks = kv_reserve_held_blocks(sched->pool, computed + tokens) -
                      kv_reserve_held_blocks(sched->pool, computed);
-    int64_t states = kv_tables_cached_states(&sched->pool->tables);
-    return blocks * (sched->pool->tables.growing_tables - states) + (blocks > 0 ? states : 0);
+    int64_t states = kv_tables_cached_states(tables);
+    int64_t once =
+        blocks > 1 ? (blocks - 1) * states : 0; // a chunk takes the state in which it ends
+    if (tables->long_tables > 0) {
+        return kv_tables_blocks(tables, computed + tokens) - kv_tables_blocks(tables, computed) -
+               once;
+    }
+    return blocks * tables->growing_tables - once;
 }
 
 int64_t sched_front_blocks(const struct sched *sched)
 {
     if (sched->pool->policy != KV_CONCAT_DOUBLING) {
-        return sched->front.count > 0
-                   ? sched_front_need(&sched->front) * sched->pool->tables.growing_tables
-                   : 0;
+        return sched->front.count > 0 ? sched_front_need(&sched->front) : 0;
     }
     int64_t blocks = 0;
     for (const struct sched_seq *seq = sched->running.head; seq != NULL; seq = seq->next) {
@@ -625,8 +635,7 @@ static int64_t provable_steps(const struct sched *sched, const struct sched_plan
     }
     blocks -= sched->spare_blocks;
     if (!sched_has_windows(sched)) {
-        return sched_front_runway(&sched->front, blocks / sched->pool->tables.growing_tables,
-                                  limit);
+        return sched_front_runway(&sched->front, blocks, limit);
     }
     uint64_t quiet = sched_front_windows_quiet_steps(&sched->front);
     limit = quiet < (uint64_t)limit ? (int64_t)quiet : limit;
@@ -636,8 +645,7 @@ static int64_t provable_steps(const struct sched *sched, const struct sched_plan
     }
     if (prefix != NULL) {
         // Blocks are taken from one end of the queue and come back at the other: those that are there now are enough.
-        return sched_front_runway(&sched->front, blocks / sched->pool->tables.growing_tables,
-                                  limit);
+        return sched_front_runway(&sched->front, blocks, limit);
     }
     return sched_front_windows_runway(&sched->front, blocks, sched->head_needs, limit);
 }
@@ -745,7 +753,7 @@ void sched_advance_front(struct sched *sched, struct sched_plan *plan, int64_t s
         sched_give_back_ahead(sched, steps - front->windows.given_steps);
         front->windows.given_steps = dropped = 0;
     }
-    int64_t needed = sched_front_advance(front, steps) * sched->pool->tables.growing_tables;
+    int64_t needed = sched_front_advance(front, steps);
     // Blocks that come back are taken again: only the balance shows, and within the stretch there were enough at each step.
     if (dropped > needed) {
         kv_paged_give(sched->pool, dropped - needed);

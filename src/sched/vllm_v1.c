@@ -261,13 +261,18 @@ static int64_t needed_blocks(const struct sched *sched, int64_t tokens, int64_t 
     int64_t needed = tables->state_blocks + sched->hits.idle_blocks;
     needed += (table_blocks > hits ? table_blocks - hits : 0) * tables->full_tables;
     for (size_t w = 0; w < tables->window_count; w++) {
+        const struct kv_window *window = &tables->windows[w];
         // A windowed sequence never holds more than its window, the steps in flight and a partial block at either end.
-        bool is_capped = caps != NULL && caps[w] < table_blocks;
-        int64_t blocks = is_capped ? caps[w] : table_blocks;
-        if (tables->windows[w].kind == SPEC_KV_STATE) {
+        int64_t blocks = table_blocks, there = hits;
+        if (kv_window_is_long(tables, w)) {
+            blocks = (tokens + window->block_tokens - 1) / window->block_tokens;
+            there = hits * tables->block_tokens / window->block_tokens;
+        }
+        blocks = caps != NULL && caps[w] < blocks ? caps[w] : blocks;
+        if (window->kind == SPEC_KV_STATE) {
             blocks = table_blocks > hits ? hits + 1 : hits; // the one that the chunk ends in
         }
-        needed += (blocks > hits ? blocks - hits : 0) * tables->windows[w].table_count;
+        needed += (blocks > there ? blocks - there : 0) * window->table_count;
     }
     return needed;
 }

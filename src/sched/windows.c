@@ -57,7 +57,7 @@ void sched_drop_out_of_window(struct sched *sched, const struct sched_plan *plan
             continue;
         }
         int64_t passed = window->table_count > 0 && processed > 0
-                             ? kv_window_passed_blocks(window, processed, sched->pool->block_tokens)
+                             ? kv_window_passed_blocks(window, processed)
                              : 0;
         int64_t blocks = passed - seq->windows[w].dropped_blocks;
         if (blocks > 0) {
@@ -162,9 +162,7 @@ void sched_begin_windows(struct sched *sched, struct sched_seq *seq, int64_t tok
     for (size_t w = 0; w < window_count(sched); w++) {
         const struct kv_window *window = window_at(sched, w);
         seq->windows[w].dropped_blocks =
-            window->table_count > 0
-                ? kv_window_passed_blocks(window, tokens, sched->pool->block_tokens)
-                : 0;
+            window->table_count > 0 ? kv_window_passed_blocks(window, tokens) : 0;
     }
 }
 
@@ -205,28 +203,37 @@ static int64_t tokens_since(const struct sched *sched, const struct sched_seq *s
            (seq->prior_step >= first_plan ? seq->prior_tokens : 0);
 }
 
+// Of a table of longer blocks, as if none had been given back; the pool's number tells of the others.
+static int64_t long_blocks(const struct sched *sched, size_t w, int64_t tokens)
+{
+    int64_t block = window_at(sched, w)->block_tokens;
+    return kv_window_is_long(&sched->pool->tables, w) ? (tokens + block - 1) / block : 0;
+}
+
 static void count_all(const struct sched *sched, const struct sched_seqs *seqs, uint64_t first_plan,
-                      int64_t *visible_tokens, int64_t *dropped_blocks)
+                      struct kv_paged_state *out)
 {
     for (size_t i = 0; i < seqs->count; i++) {
         const struct sched_seq *seq = seqs->at[i];
         for (size_t w = 0; w < window_count(sched); w++) {
-            visible_tokens[w] += kv_window_visible_tokens(window_at(sched, w), seq->computed,
-                                                          tokens_since(sched, seq, first_plan));
-            dropped_blocks[w] += seq->windows[w].dropped_blocks;
+            out->visible_tokens[w] += kv_window_visible_tokens(
+                window_at(sched, w), seq->computed, tokens_since(sched, seq, first_plan));
+            out->dropped_blocks[w] += seq->windows[w].dropped_blocks;
+            out->table_blocks[w] += long_blocks(sched, w, seq->computed);
         }
     }
 }
 
-void sched_count_windows(const struct sched *sched, uint64_t first_plan, int64_t *visible_tokens,
-                         int64_t *dropped_blocks)
+void sched_count_windows(const struct sched *sched, uint64_t first_plan, struct kv_paged_state *out)
 {
     for (size_t w = 0; w < window_count(sched); w++) {
-        visible_tokens[w] = sched->front.windows.at[w].visible_tokens;
-        dropped_blocks[w] = sched->front.windows.at[w].dropped_blocks;
+        const struct sched_front_window *front = &sched->front.windows.at[w];
+        out->visible_tokens[w] = front->visible_tokens;
+        out->dropped_blocks[w] = front->dropped_blocks;
+        out->table_blocks[w] = front->table_blocks;
     }
-    count_all(sched, &sched->loose, first_plan, visible_tokens, dropped_blocks);
-    count_all(sched, &sched->draining, first_plan, visible_tokens, dropped_blocks);
+    count_all(sched, &sched->loose, first_plan, out);
+    count_all(sched, &sched->draining, first_plan, out);
 }
 
 /* ---- what is computed ---- */

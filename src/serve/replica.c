@@ -390,8 +390,7 @@ static void take_state(struct serve_replica *replica, const struct serve_flight 
     kv->live_tokens = sched_live_tokens(&replica->sched);
     if (replica->pool.tables.window_count > 0) {
         const struct serve_flight *oldest = replica->running != NULL ? replica->running : newest;
-        sched_count_windows(&replica->sched, oldest != NULL ? oldest->plan.number : UINT64_MAX,
-                            kv->visible_tokens, kv->dropped_blocks);
+        sched_count_windows(&replica->sched, oldest != NULL ? oldest->plan.number : UINT64_MAX, kv);
     }
     kv->used_blocks = kv_paged_used_blocks(&replica->pool);
     kv->promised_tokens = kv_paged_promised_tokens(&replica->pool);

@@ -37,8 +37,8 @@ const char *serve_limit_name(enum serve_limit limit);
 /* Integrals over time, in ticks (2^-20 ns) times the unit; exact. */
 struct serve_integrals {
     base_i128 live_tokens; /* tokens in the cache of running sequences */
-    base_i128 visible_tokens[KV_WINDOWS_MAX],
-        dropped_blocks[KV_WINDOWS_MAX]; /* as kv_paged_state */
+    base_i128 visible_tokens[KV_WINDOWS_MAX], dropped_blocks[KV_WINDOWS_MAX],
+        table_blocks[KV_WINDOWS_MAX]; /* as kv_paged_state */
     base_i128 used_blocks;
     base_i128 shared_blocks;     /* holders beyond the first, over held blocks */
     base_i128 cached_blocks;     /* idle, with content */

@@ -13,12 +13,13 @@ static void step_state(struct serve_replica *replica, int64_t ahead)
     int64_t residue = sched_front_residue(front, ahead);
     sched_give_back_ahead(&replica->sched, 1);
     int64_t kept = front->windows.kept.count > 0 ? front->windows.kept.at[0].blocks : 0;
-    int64_t taken = front->boundary[residue] * tables->growing_tables, given = 0;
+    int64_t taken = front->boundary[residue], given = 0;
     kv->live_tokens += front->count;
     for (size_t w = 0; w < tables->window_count; w++) {
         const struct sched_front_window *window = &front->windows.at[w];
         kv->visible_tokens[w] += window->visible_growing;
         kv->dropped_blocks[w] += window->drop[residue];
+        kv->table_blocks[w] += window->take != NULL ? window->take[residue] : 0;
         given += window->drop[residue] * tables->windows[w].table_count;
     }
     kv->used_blocks += taken - given + kept;

@@ -68,6 +68,7 @@ static void add_state(struct serve_integrals *sum, const struct serve_state *sta
     for (size_t w = 0; w < state->window_count; w++) {
         sum->visible_tokens[w] += state->kv.visible_tokens[w] * ticks;
         sum->dropped_blocks[w] += state->kv.dropped_blocks[w] * ticks;
+        sum->table_blocks[w] += state->kv.table_blocks[w] * ticks;
     }
 }
 
@@ -178,15 +179,14 @@ struct rhythm {
 
 static int64_t place_of(const struct rhythm *rhythm, int64_t step)
 {
-    int64_t b = rhythm->front->block_tokens, place = rhythm->at + (step < b ? step : step % b);
+    int64_t b = rhythm->front->period_tokens, place = rhythm->at + (step < b ? step : step % b);
     return place < b ? place : place - b;
 }
 
 static int64_t taken_at(const struct rhythm *rhythm, int64_t step)
 {
     int64_t place = place_of(rhythm, step);
-    return rhythm->front->boundary[place] * rhythm->front->windows.tables->growing_tables -
-           sched_front_windows_drop_at(rhythm->front, place);
+    return rhythm->front->boundary[place] - sched_front_windows_drop_at(rhythm->front, place);
 }
 
 static bool gives_blocks_back(const struct sched_front *front)
@@ -210,11 +210,11 @@ static int64_t first_of_most(const struct rhythm *rhythm)
     return i;
 }
 
-// Blocks come and go in a rhythm of block_tokens steps: the most is reached in its first round or, where each round leaves
+// Blocks come and go in a rhythm of period_tokens steps: the most is reached in its first round or, where each round leaves
 // more, in one of its last two.
 static int64_t first_of_most_in_rhythm(const struct rhythm *rhythm, int64_t *blocks)
 {
-    int64_t b = rhythm->front->block_tokens, steps = rhythm->count - 1, round = 0;
+    int64_t b = rhythm->front->period_tokens, steps = rhythm->count - 1, round = 0;
     for (int64_t i = 0; i < b; i++) {
         round += taken_at(rhythm, i);
     }
@@ -265,7 +265,7 @@ static int64_t kept_of_steps(const struct rhythm *rhythm, int64_t steps)
 static int64_t sum_of_steps(const struct rhythm *rhythm, const sched_rhythm *steps_of,
                             int64_t steps)
 {
-    int64_t b = rhythm->front->block_tokens;
+    int64_t b = rhythm->front->period_tokens;
     return steps / b * sched_rhythm_sum(steps_of, 0, b) +
            sched_rhythm_sum(steps_of, rhythm->at, steps % b);
 }
@@ -314,14 +314,14 @@ static void note_stretch_peak(struct serve_tally *tally, const struct rhythm *rh
     int64_t kept = kept_of_steps(rhythm, i);
     peak->shared_blocks -= kept;
     peak->cached_blocks -=
-        kept + kv_queue_walk_pass(&queue, sum_of_steps(rhythm, front->boundary, i) *
-                                              tables->growing_tables);
+        kept + kv_queue_walk_pass(&queue, sum_of_steps(rhythm, front->boundary, i));
     peak->live_tokens += front->count * i;
     for (size_t w = 0; w < tables->window_count; w++) {
         const struct sched_front_window *window = &front->windows.at[w];
         int64_t dropped = sum_of_steps(rhythm, window->drop, i);
         peak->visible_tokens[w] += window->visible_growing * i;
         peak->dropped_blocks[w] += dropped;
+        peak->table_blocks[w] += window->take != NULL ? sum_of_steps(rhythm, window->take, i) : 0;
         peak->cached_blocks +=
             tally->state.keeps_content ? dropped * tables->windows[w].table_count : 0;
     }
@@ -346,12 +346,19 @@ static struct given_back add_windows(struct serve_tally *tally, const struct cos
         const struct sched_front_window *window = &windows->at[w];
         int64_t tables = windows->tables->windows[w].table_count, dropped;
         base_i128 later = steps_integral(piece, rhythm->count, ticks, window->drop,
-                                         rhythm->front->block_tokens, rhythm->at, &dropped);
+                                         rhythm->front->period_tokens, rhythm->at, &dropped);
         tally->sum.visible_tokens[w] +=
             kv->visible_tokens[w] * ticks + window->visible_growing * weighted;
         tally->sum.dropped_blocks[w] += kv->dropped_blocks[w] * ticks + later;
         kv->visible_tokens[w] += window->visible_growing * (rhythm->count - 1);
         kv->dropped_blocks[w] += dropped;
+        if (window->take != NULL) {
+            int64_t taken;
+            base_i128 held = steps_integral(piece, rhythm->count, ticks, window->take,
+                                            rhythm->front->period_tokens, rhythm->at, &taken);
+            tally->sum.table_blocks[w] += kv->table_blocks[w] * ticks + held;
+            kv->table_blocks[w] += taken;
+        }
         back.later += later * tables;
         back.blocks += dropped * tables;
     }
@@ -382,7 +389,7 @@ static base_i128 add_evicted(struct serve_tally *tally, const struct cost_piece 
     base_i128 sum = 0;
     *evicted = 0;
     for (int64_t i = 0; taken > 0; i++) {
-        int64_t here = front->boundary[place_of(rhythm, i)] * front->windows.tables->growing_tables;
+        int64_t here = front->boundary[place_of(rhythm, i)];
         int64_t lost = kv_queue_walk_pass(queue, here);
         sum += lost > 0 ? lost * (ticks - cost_piece_sum(piece, i + 1)) : 0;
         *evicted += lost;
@@ -404,13 +411,10 @@ void serve_tally_stretch(struct serve_tally *tally, const struct cost_piece *pie
         piece->first_ticks * sum_below(count) + piece->delta_ticks * squares_below(count);
     tally->sum.live_tokens += kv->live_tokens * ticks + front->count * weighted;
     struct rhythm rhythm = {front, count, sched_front_residue(front, ahead), ahead};
-    int64_t taken, tables = front->windows.tables->growing_tables;
-    base_i128 later = steps_integral(piece, count, ticks, front->boundary, front->block_tokens,
+    int64_t taken, evicted;
+    base_i128 later = steps_integral(piece, count, ticks, front->boundary, front->period_tokens,
                                      rhythm.at, &taken);
-    note_stretch_peak(tally, &rhythm, taken * tables);
-    later = tables == 1 ? later : later * tables;
-    taken *= tables;
-    int64_t evicted;
+    note_stretch_peak(tally, &rhythm, taken);
     base_i128 less_cached = add_evicted(tally, piece, &rhythm, ticks, later, taken, &evicted);
     if (tally->state.window_count > 0) {
         struct given_back back = add_windows(tally, piece, &rhythm, ticks, weighted);
@@ -465,6 +469,7 @@ void serve_integrals_subtract(struct serve_integrals *from, const struct serve_i
     for (size_t w = 0; w < KV_WINDOWS_MAX; w++) {
         from->visible_tokens[w] -= part->visible_tokens[w];
         from->dropped_blocks[w] -= part->dropped_blocks[w];
+        from->table_blocks[w] -= part->table_blocks[w];
         from->kept_visible_tokens[w] -= part->kept_visible_tokens[w];
     }
     from->used_blocks -= part->used_blocks;

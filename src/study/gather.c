@@ -66,16 +66,30 @@ static int64_t longest_blocks(const struct serve_config *config, const struct kv
     return kv_paged_blocks_for(pool, config->sched.max_model_len);
 }
 
+// As the engine prints them, where the pool is the one that the engine would make (it is not where memory has no end).
+static void gather_pool_tokens(const struct serve_config *config, const struct kv_paged *pool,
+                               struct record_run *out)
+{
+    const struct kv_waterfall *waterfall = &config->waterfall;
+    bool is_printed =
+        waterfall->pages.kind_count > 0 && config->pool_blocks == waterfall->kv_pool_blocks;
+    int64_t tables = tables_of(pool), usable = config->pool_blocks - config->reserved_blocks;
+    record_set_integer(out, RECORD_KV_POOL_TOKENS,
+                       is_printed ? waterfall->kv_pool_tokens
+                                  : config->pool_blocks / tables * pool->block_tokens);
+    record_set_integer(out, RECORD_KV_USABLE_TOKENS,
+                       is_printed ? waterfall->kv_usable_tokens
+                                  : usable / tables * pool->block_tokens);
+}
+
 static void gather_pool(const struct serve_config *config, struct record_run *out)
 {
     const struct kv_waterfall *waterfall = &config->waterfall;
     int64_t usable = config->pool_blocks - config->reserved_blocks;
     struct kv_paged pool;
     serve_config_pool(config, &pool);
-    int64_t tables = tables_of(&pool), block = pool.block_tokens;
     record_set_integer(out, RECORD_KV_POOL_BLOCKS, config->pool_blocks);
-    record_set_integer(out, RECORD_KV_POOL_TOKENS, config->pool_blocks / tables * block);
-    record_set_integer(out, RECORD_KV_USABLE_TOKENS, usable / tables * block);
+    gather_pool_tokens(config, &pool, out);
     record_set_integer(out, RECORD_KV_POOL_BYTES,
                        kv_paged_pool_bytes(&pool) * config->replica_count);
     record_set_integer(out, RECORD_KV_REPLICATION, config->layout.kv_replication);
@@ -87,7 +101,7 @@ static void gather_pool(const struct serve_config *config, struct record_run *ou
     study_fit_make(config, &fit_pool, &fit);
     record_set_real(out, RECORD_CONCURRENCY_GUARANTEED,
                     (double)(fit.guaranteed * config->replica_count));
-    if (isfinite(fit.expected) && tables == 1 && pool.tables.window_count == 0) {
+    if (isfinite(fit.expected) && tables_of(&pool) == 1 && pool.tables.window_count == 0) {
         record_set_real(out, RECORD_CONCURRENCY_EXPECTED, fit.expected * config->replica_count);
     }
     if (fit.why_none != NULL) {
@@ -167,6 +181,7 @@ void study_add_means(const struct serve_integrals *window, double ticks,
     for (size_t w = 0; w < KV_WINDOWS_MAX; w++) {
         means->visible_tokens[w] += base_i128_to_double(window->visible_tokens[w]) / ticks;
         means->dropped_blocks[w] += base_i128_to_double(window->dropped_blocks[w]) / ticks;
+        means->table_blocks[w] += base_i128_to_double(window->table_blocks[w]) / ticks;
         means->kept_visible_tokens[w] +=
             base_i128_to_double(window->kept_visible_tokens[w]) / ticks;
     }

@@ -145,16 +145,17 @@ static void check_pool(const struct spec_kv_layout *layout, const struct kv_page
     ck_assert(kv_tables_make(layout, pages, &tables, &err) == KVSIM_OK);
     kv_paged_init(&pool, layout, 1 << 20, 1);
     kv_paged_set_tables(&pool, &tables);
-    int64_t blocks = kv_paged_blocks_for(&pool, tokens);
     struct kv_paged_state state = {.live_tokens = tokens,
                                    .sequences = 1,
                                    .used_blocks =
-                                       tables.state_blocks + tables.growing_tables * blocks};
+                                       tables.state_blocks + kv_tables_blocks(&tables, tokens)};
     for (size_t w = 0; w < tables.window_count; w++) {
         const struct kv_window *window = &tables.windows[w];
         state.visible_tokens[w] = kv_window_visible_tokens(window, tokens, 1);
-        state.dropped_blocks[w] = kv_window_passed_blocks(window, tokens - 1, tables.block_tokens);
+        state.dropped_blocks[w] = kv_window_passed_blocks(window, tokens - 1);
         state.used_blocks -= window->table_count * state.dropped_blocks[w];
+        if (kv_window_is_long(&tables, w))
+            state.table_blocks[w] = (tokens + window->block_tokens - 1) / window->block_tokens;
     }
     kv_paged_ledger(&pool, &state, &ledger);
     for (size_t line = 0; strcmp(kv_ledger_line_name(line), "cached") != 0; line++)
@@ -164,10 +165,7 @@ static void check_pool(const struct spec_kv_layout *layout, const struct kv_page
 
 static bool is_simulated(const struct kv_pages *pages)
 {
-    bool equal = pages->lookahead_tokens == 0;
-    for (size_t i = 0; i < pages->kind_count; i++)
-        equal = equal && pages->kinds[i].block_tokens == pages->block_tokens;
-    return equal;
+    return pages->lookahead_tokens == 0;
 }
 
 // Tokens that may be drafted behind `tokens`.

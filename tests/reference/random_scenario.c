@@ -84,6 +84,43 @@ static void draw_pool(const struct draft *draft, struct ref_engine *engine)
     engine->num_blocks = 1 + least + more;
 }
 
+/* One kind at least has the shortest blocks; layers that see the same may have blocks of two lengths. */
+static void draw_lengths(const struct draft *draft, struct ref_engine *engine, int64_t kinds)
+{
+    static const int64_t factors[] = {1, 2, 2, 3, 4};
+    uint64_t *state = draft->state;
+    int64_t shortest = one_in(state, 2) ? 0 : engine->table_count - 1;
+    while (engine->tables[shortest].kind == REF_TABLE_STATE) {
+        shortest--;
+    }
+    for (int64_t t = 0; t < engine->table_count; t++) {
+        struct ref_table *table = &engine->tables[t];
+        const bool is_like_before = t > 0 && table->kind == engine->tables[t - 1].kind &&
+                                    table->window == engine->tables[t - 1].window;
+        const bool can_be_long = table->kind != REF_TABLE_STATE && !table->keeps_all;
+        table->factor = can_be_long ? factors[draw(state, 0, 4)] : 1;
+        const bool is_same = is_like_before && (kinds > 2 || !one_in(state, 4));
+        table->factor = is_same ? engine->tables[t - 1].factor : table->factor;
+    }
+    for (int64_t t = 0; t < engine->table_count; t++) {
+        const bool is_like_shortest = engine->tables[t].kind == engine->tables[shortest].kind &&
+                                      engine->tables[t].window == engine->tables[shortest].window;
+        if (t == shortest || (kinds > 2 && is_like_shortest)) {
+            engine->tables[t].factor = 1;
+        }
+    }
+    // Blocks come back table by table: what sees everything and is as short as any stands before what is longer.
+    for (int64_t t = engine->table_count - 1; t > 0; t--) {
+        struct ref_table *a = &engine->tables[t - 1], *b = &engine->tables[t];
+        if (a->kind == REF_TABLE_FULL && a->factor > 1 && b->kind == REF_TABLE_FULL &&
+            b->factor == 1) {
+            const struct ref_table longer = *a;
+            *a = *b;
+            *b = longer;
+        }
+    }
+}
+
 /* One kind is often several tables: those of a kind follow each other, as layers of a kind do in groups. */
 static void draw_tables(const struct draft *draft, struct ref_engine *engine)
 {
@@ -113,6 +150,9 @@ static void draw_tables(const struct draft *draft, struct ref_engine *engine)
         for (int64_t i = 0; i < count; i++) {
             engine->tables[engine->table_count++] = table;
         }
+    }
+    if (has(draft, RANDOM_LENGTHS)) {
+        draw_lengths(draft, engine, kinds);
     }
 }
 

@@ -45,6 +45,7 @@ enum random_feature {
     RANDOM_SLOTS = 1u << 25, /* llama.cpp: slots of their own or shared cells; passes, windows */
     RANDOM_STATES =
         1u << 26, /* beside RANDOM_CACHE and RANDOM_TABLES: tables of states that are cached */
+    RANDOM_LENGTHS = 1u << 27, /* beside RANDOM_TABLES: blocks of several lengths */
     RANDOM_TABLES =
         1u << 20 /* several block tables: full, windows, chunks; without a cache also states and
                                 windows that the engine ignores */

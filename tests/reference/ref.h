@@ -143,6 +143,8 @@ struct ref_table {
     enum ref_table_kind kind;
     int64_t window; /* tokens; sliding and chunked */
     bool keeps_all; /* an engine that knows no windows: blocks stay, the ledger tells */
+    int64_t
+        factor; /* its blocks have so many times block_size tokens, each of so many times fewer bytes; 0 = 1 */
 };
 
 #define REF_TABLES_MAX 8
@@ -380,6 +382,13 @@ void ref_engine_defaults(struct ref_engine *engine);
 
 /* The block tables that an engine keeps for each request. */
 int64_t ref_engine_tables(const struct ref_engine *engine, struct ref_table tables[REF_TABLES_MAX]);
+
+/* Tokens of a table's block, and those after which blocks of all tables begin together: what is found in a cache are such stretches. */
+int64_t ref_table_size(const struct ref_engine *engine, const struct ref_table *table);
+int64_t ref_period(const struct ref_engine *engine);
+/* Bytes of a token in a table, and of a block of any table. */
+int64_t ref_slot_bytes(const struct ref_engine *engine, const struct ref_table *table);
+int64_t ref_block_bytes(const struct ref_engine *engine);
 
 /* Blocks of all tables that a request of max_model_len is counted with. */
 int64_t ref_longest_blocks(const struct ref_engine *engine);

@@ -39,6 +39,7 @@ struct ref_block {
     int64_t holders;
     int64_t link;      /* what it holds, or -1 when it is not hashed */
     int64_t table;     /* and of which block table */
+    int64_t part;      /* a link may be several blocks of a table */
     int64_t hashed_at; /* count of hashings before; the oldest of equal content is hit */
     int64_t
         position; /* in the tokens of whoever hashed it, in blocks; this and the rest: of what it holds */
@@ -48,7 +49,7 @@ struct ref_block {
 };
 
 struct ref_pool {
-    int64_t block_size;
+    int64_t block_size; /* tokens of a link */
     enum ref_free_order free_order;
     struct ref_block *blocks; /* without the null block */
     int64_t block_count;
@@ -67,15 +68,15 @@ void ref_pool_release(struct ref_pool *pool);
 /* The link of `tokens` (block_size of them) behind `parent`, made when it is new. */
 int64_t ref_pool_link(struct ref_pool *pool, int64_t parent, const int64_t *tokens);
 
-/* The oldest block of a table that carries a link, or REF_NO_BLOCK. */
-int64_t ref_pool_find(const struct ref_pool *pool, int64_t table, int64_t link);
+/* The oldest block of a table that carries a part of a link, or REF_NO_BLOCK. */
+int64_t ref_pool_find(const struct ref_pool *pool, int64_t table, int64_t link, int64_t part);
 
 int64_t ref_pool_take(struct ref_pool *pool); /* the next one; there is one */
 /* A hit: one holder more. */
 void ref_pool_touch(struct ref_pool *pool, int64_t block, int64_t priority);
 void ref_pool_drop(struct ref_pool *pool, int64_t block); /* one holder less */
-/* The block of a table holds a link from now on, the `position`th of its holder's, whose priority is `priority`. */
-void ref_pool_hash(struct ref_pool *pool, int64_t block, int64_t table, int64_t link,
+/* The block of a table holds a part of a link from now on, the `position`th of its holder's, whose priority is `priority`. */
+void ref_pool_hash(struct ref_pool *pool, int64_t block, int64_t table, int64_t link, int64_t part,
                    int64_t position, int64_t priority);
 int64_t ref_pool_idle_cached(const struct ref_pool *pool);
 
@@ -294,6 +295,8 @@ void ref_waiting_put(struct ref_state *state, struct ref_request *request, bool 
 void ref_request_chain(struct ref_state *state, struct ref_request *request, int64_t count);
 
 /* Does a table keep states that a prefix cache finds? */
+/* Blocks of a table that a link stands for. */
+int64_t ref_blocks_of_link(const struct ref_state *state, int64_t t);
 bool ref_caches_states(const struct ref_state *state, int64_t t);
 
 /* Hashes the full blocks of the first `tokens` tokens that are not hashed yet. */

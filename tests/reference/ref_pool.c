@@ -66,7 +66,7 @@ void ref_list_free(struct ref_list *list)
 
 void ref_pool_init(struct ref_pool *pool, const struct ref_engine *engine)
 {
-    *pool = (struct ref_pool){.block_size = engine->block_size,
+    *pool = (struct ref_pool){.block_size = ref_period(engine),
                               .free_order = engine->free_order,
                               .eviction = engine->eviction,
                               .block_count =
@@ -104,11 +104,12 @@ int64_t ref_pool_link(struct ref_pool *pool, int64_t parent, const int64_t *toke
     return pool->link_count++;
 }
 
-int64_t ref_pool_find(const struct ref_pool *pool, int64_t table, int64_t link)
+int64_t ref_pool_find(const struct ref_pool *pool, int64_t table, int64_t link, int64_t part)
 {
     int64_t oldest = REF_NO_BLOCK;
     for (int64_t i = 0; i < pool->block_count; i++) {
         if (pool->blocks[i].link == link && pool->blocks[i].table == table &&
+            pool->blocks[i].part == part &&
             (oldest == REF_NO_BLOCK ||
              pool->blocks[i].hashed_at < pool->blocks[oldest].hashed_at)) {
             oldest = i;
@@ -197,11 +198,12 @@ void ref_pool_drop(struct ref_pool *pool, int64_t block)
     ref_list_insert(&pool->free, to_head ? 0 : pool->free.count, block);
 }
 
-void ref_pool_hash(struct ref_pool *pool, int64_t block, int64_t table, int64_t link,
+void ref_pool_hash(struct ref_pool *pool, int64_t block, int64_t table, int64_t link, int64_t part,
                    int64_t position, int64_t priority)
 {
     pool->blocks[block].link = link;
     pool->blocks[block].table = table;
+    pool->blocks[block].part = part;
     pool->blocks[block].hashed_at = pool->hashings++;
     pool->blocks[block].position = position;
     pool->blocks[block].priority = priority;

@@ -114,6 +114,11 @@ void ref_request_chain(struct ref_state *state, struct ref_request *request, int
     free(tokens);
 }
 
+int64_t ref_blocks_of_link(const struct ref_state *state, int64_t t)
+{
+    return state->pool.block_size / ref_table_size(state->engine, &state->tables[t]);
+}
+
 bool ref_caches_states(const struct ref_state *state, int64_t t)
 {
     return state->engine->caches_states && state->engine->enable_prefix_caching &&
@@ -129,9 +134,10 @@ static bool is_retained(const struct ref_state *state, const struct ref_request 
     if (!state->engine->is_sparse || (table->kind != REF_TABLE_SLIDING && !is_state)) {
         return true;
     }
-    const int64_t size = state->pool.block_size;
+    const int64_t size = ref_table_size(state->engine, table);
     const int64_t needed = is_state ? 1 : ref_ceil_div(table->window - 1, size);
-    const int64_t replay = (request->in->prompt_tokens - 1) / size;
+    const int64_t unit = state->pool.block_size, each = unit / size;
+    const int64_t replay = (request->in->prompt_tokens - 1) / unit * each;
     const int64_t junction = request->junction / size;
     return (block < replay && block >= replay - needed) ||
            (block < junction && block >= junction - needed);
@@ -150,11 +156,12 @@ void ref_request_hash(struct ref_state *state, struct ref_request *request, int6
     ref_request_chain(state, request, full);
     for (int64_t t = 0; t < state->table_count; t++) {
         const bool is_state = state->tables[t].kind == REF_TABLE_STATE;
-        const int64_t kept = is_state && !ref_caches_states(state, t) ? 0 : full;
-        for (int64_t i = request->hashed_blocks; i < kept; i++) {
+        const int64_t each = ref_blocks_of_link(state, t);
+        const int64_t kept = is_state && !ref_caches_states(state, t) ? 0 : full * each;
+        for (int64_t i = request->hashed_blocks * each; i < kept; i++) {
             const int64_t block = request->blocks[t].at[i];
             if (block != REF_NO_BLOCK && is_retained(state, request, t, i)) {
-                ref_pool_hash(&state->pool, block, t, request->links.at[i], i,
+                ref_pool_hash(&state->pool, block, t, request->links.at[i / each], i % each, i,
                               request->in->priority);
                 if (is_state) {
                     ref_list_push(&state->new_states, request->links.at[i]);
@@ -199,6 +206,46 @@ void ref_request_release(struct ref_state *state, struct ref_request *request, b
     }
 }
 
+static int64_t factor_of(const struct ref_table *table)
+{
+    return table->factor > 0 ? table->factor : 1;
+}
+
+/* Bytes of a token that any factor divides. */
+static int64_t common_factor(const struct ref_engine *engine)
+{
+    int64_t common = 1;
+    for (int64_t t = 0; t < engine->table_count; t++) {
+        common *= common % factor_of(&engine->tables[t]) == 0 ? 1 : factor_of(&engine->tables[t]);
+    }
+    return common;
+}
+
+int64_t ref_table_size(const struct ref_engine *engine, const struct ref_table *table)
+{
+    return engine->block_size * factor_of(table);
+}
+
+int64_t ref_period(const struct ref_engine *engine)
+{
+    int64_t period = engine->block_size;
+    for (int64_t t = 0; t < engine->table_count;) {
+        t = period % ref_table_size(engine, &engine->tables[t]) == 0 ? t + 1 : 0;
+        period += t == 0 ? engine->block_size : 0;
+    }
+    return period;
+}
+
+int64_t ref_slot_bytes(const struct ref_engine *engine, const struct ref_table *table)
+{
+    return common_factor(engine) / factor_of(table);
+}
+
+int64_t ref_block_bytes(const struct ref_engine *engine)
+{
+    return engine->block_size * common_factor(engine);
+}
+
 int64_t ref_engine_tables(const struct ref_engine *engine, struct ref_table tables[REF_TABLES_MAX])
 {
     if (engine->table_count == 0) {
@@ -233,11 +280,13 @@ static void ledger_add_table(const struct ref_state *state, int64_t t,
                              const struct ref_request *request, int64_t lines[REF_LINES])
 {
     const struct ref_list *blocks = &request->blocks[t];
-    const int64_t size = state->pool.block_size;
+    const int64_t size = ref_table_size(state->engine, &state->tables[t]);
+    const int64_t slot = ref_slot_bytes(state->engine, &state->tables[t]);
     if (state->tables[t].kind == REF_TABLE_STATE) {
-        lines[REF_LOWER_BOUND] += size; // a state as large as a block
+        const int64_t bytes = ref_block_bytes(state->engine);
+        lines[REF_LOWER_BOUND] += bytes; // a state as large as a block
         for (int64_t i = 0; i + 1 < blocks->count && ref_caches_states(state, t); i++) {
-            lines[REF_OUT_OF_WINDOW] += blocks->at[i] != REF_NO_BLOCK ? size : 0;
+            lines[REF_OUT_OF_WINDOW] += blocks->at[i] != REF_NO_BLOCK ? bytes : 0;
         }
         return;
     }
@@ -253,9 +302,9 @@ static void ledger_add_table(const struct ref_state *state, int64_t t,
     }
     const int64_t there = request->computed - (blocks->count - held) * size;
     const int64_t visible = visible_tokens(state, &state->tables[t], request);
-    lines[REF_LOWER_BOUND] += visible;
-    lines[REF_OUT_OF_WINDOW] += there - visible;
-    lines[REF_BLOCK_ROUNDING] += held * size - there;
+    lines[REF_LOWER_BOUND] += visible * slot;
+    lines[REF_OUT_OF_WINDOW] += (there - visible) * slot;
+    lines[REF_BLOCK_ROUNDING] += (held * size - there) * slot;
 }
 
 void ref_ledger_count(const struct ref_state *state, int64_t lines[REF_LINES])
@@ -269,6 +318,7 @@ void ref_ledger_count(const struct ref_state *state, int64_t lines[REF_LINES])
         return;
     }
     const struct ref_pool *pool = &state->pool;
+    const int64_t bytes = ref_block_bytes(state->engine);
     for (int line = 0; line < REF_LINES; line++) {
         lines[line] = 0;
     }
@@ -284,11 +334,11 @@ void ref_ledger_count(const struct ref_state *state, int64_t lines[REF_LINES])
     }
     for (int64_t i = 0; i < pool->block_count; i++) {
         const int64_t holders = pool->blocks[i].holders;
-        lines[REF_SHARED] += holders > 1 ? (holders - 1) * pool->block_size : 0;
+        lines[REF_SHARED] += holders > 1 ? (holders - 1) * bytes : 0;
     }
     const int64_t idle = ref_pool_idle_cached(pool);
-    lines[REF_CACHED] = (idle + ref_tree_idle(state)) * pool->block_size;
-    lines[REF_FREE] = (pool->free.count - idle) * pool->block_size;
-    lines[REF_HELD_BACK] += (1 + ref_tree_pinned(state)) * pool->block_size;
-    lines[REF_POOL] = (pool->block_count + 1) * pool->block_size;
+    lines[REF_CACHED] = (idle + ref_tree_idle(state)) * bytes;
+    lines[REF_FREE] = (pool->free.count - idle) * bytes;
+    lines[REF_HELD_BACK] += (1 + ref_tree_pinned(state)) * bytes;
+    lines[REF_POOL] = (pool->block_count + 1) * bytes;
 }

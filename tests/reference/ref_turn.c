@@ -92,11 +92,12 @@ static int64_t blocks_out_of_window(const struct ref_engine *engine, const struc
     if (table->keeps_all) {
         return 0;
     }
+    const int64_t size = ref_table_size(engine, table);
     if (table->kind == REF_TABLE_SLIDING) {
-        return max64(computed - table->window + 1, 0) / engine->block_size;
+        return max64(computed - table->window + 1, 0) / size;
     }
     if (table->kind == REF_TABLE_CHUNKED) {
-        return (computed - computed % table->window) / engine->block_size;
+        return (computed - computed % table->window) / size;
     }
     return 0;
 }
@@ -128,13 +129,13 @@ int64_t ref_admission_cap(const struct ref_engine *engine, const struct ref_tabl
 {
     const int64_t depth = engine->async_scheduling ? 2 : 1;
     const int64_t ahead = depth * engine->max_num_batched_tokens;
+    const int64_t size = ref_table_size(engine, table);
     if (table->kind == REF_TABLE_SLIDING && !table->keeps_all) {
         const int64_t seen = min64(table->window - 1 + ahead, engine->max_model_len);
-        return ref_ceil_div(seen, engine->block_size) + 1;
+        return ref_ceil_div(seen, size) + 1;
     }
     if (table->kind == REF_TABLE_CHUNKED && !table->keeps_all) {
-        return ref_ceil_div(min64(table->window + ahead, engine->max_model_len),
-                            engine->block_size);
+        return ref_ceil_div(min64(table->window + ahead, engine->max_model_len), size);
     }
     return INT64_MAX;
 }
@@ -144,7 +145,7 @@ static int64_t table_blocks(const struct ref_engine *engine, const struct ref_ta
                             int64_t tokens)
 {
     const bool is_one = table->kind == REF_TABLE_STATE && !engine->caches_states;
-    return is_one ? 1 : ref_ceil_div(tokens, engine->block_size);
+    return is_one ? 1 : ref_ceil_div(tokens, ref_table_size(engine, table));
 }
 
 int64_t ref_longest_blocks(const struct ref_engine *engine)
@@ -311,14 +312,17 @@ static void schedule_running(struct ref_state *state, struct ref_turn *turn)
 
 /* ---- waiting requests ---- */
 
-/* Is block `i` of the request in the cache, in every table of the kind of table `t`? */
+/* Is block `i` of a table of the request in the cache, in every table of the kind of table `t`? */
 static bool is_cached(const struct ref_state *state, const struct ref_request *request, int64_t t,
                       int64_t i)
 {
+    const int64_t each = ref_blocks_of_link(state, t);
     for (int64_t other = 0; other < state->table_count; other++) {
         if (state->tables[other].kind == state->tables[t].kind &&
             state->tables[other].window == state->tables[t].window &&
-            ref_pool_find(&state->pool, other, request->links.at[i]) == REF_NO_BLOCK) {
+            state->tables[other].factor == state->tables[t].factor &&
+            ref_pool_find(&state->pool, other, request->links.at[i / each], i % each) ==
+                REF_NO_BLOCK) {
             return false;
         }
     }
@@ -328,26 +332,32 @@ static bool is_cached(const struct ref_state *state, const struct ref_request *r
 static int64_t lookup_full(const struct ref_state *state, const struct ref_request *request,
                            int64_t t, int64_t most)
 {
+    const int64_t each = ref_blocks_of_link(state, t);
     int64_t i = 0;
-    while (i < most && is_cached(state, request, t, i)) {
+    while (i < most * each && is_cached(state, request, t, i)) {
         i++;
     }
-    return i;
+    return i / each;
 }
 
-/* The rightmost run of blocks that covers a window; a shorter run counts where it begins at block
- * 0. */
+/* The rightmost end of a link before which blocks cover a window; fewer are enough where they begin at block 0. */
 static int64_t lookup_window(const struct ref_state *state, const struct ref_request *request,
                              int64_t t, int64_t most)
 {
-    const int64_t needed = ref_ceil_div(state->tables[t].window - 1, state->pool.block_size);
-    int64_t run = 0;
-    int64_t first = most;
-    while (first > 0 && !(run > 0 && run >= needed)) {
-        first--;
-        run = is_cached(state, request, t, first) ? run + 1 : 0;
+    const int64_t size = ref_table_size(state->engine, &state->tables[t]);
+    const int64_t needed = max64(ref_ceil_div(state->tables[t].window - 1, size), 1);
+    const int64_t each = ref_blocks_of_link(state, t);
+    for (; most > 0; most--) {
+        int64_t first = most * each;
+        while (first > 0 && first > most * each - needed &&
+               is_cached(state, request, t, first - 1)) {
+            first--;
+        }
+        if (first == 0 || first == most * each - needed) {
+            break;
+        }
     }
-    return run < needed && first > 0 ? 0 : first + run;
+    return most;
 }
 
 /* From the beginning of the chunk in which the next token would lie. */
@@ -355,11 +365,12 @@ static int64_t lookup_chunk(const struct ref_state *state, const struct ref_requ
                             int64_t t, int64_t most)
 {
     const int64_t size = state->pool.block_size, window = state->tables[t].window;
-    int64_t i = most * size / window * window / size;
-    while (i < most && is_cached(state, request, t, i)) {
+    const int64_t each = ref_blocks_of_link(state, t);
+    int64_t i = most * size / window * window / ref_table_size(state->engine, &state->tables[t]);
+    while (i < most * each && is_cached(state, request, t, i)) {
         i++;
     }
-    return i;
+    return i / each;
 }
 
 static int64_t lookup_table(const struct ref_state *state, const struct ref_request *request,
@@ -380,7 +391,7 @@ static int64_t lookup_table(const struct ref_state *state, const struct ref_requ
     return lookup_full(state, request, t, most);
 }
 
-/* Blocks that all tables find: each takes the others' answer as its limit until nobody says less. */
+/* Links that all tables find: each takes the others' answer as its limit until nobody says less. */
 static int64_t lookup_hashed(struct ref_state *state, struct ref_request *request, int64_t most)
 {
     ref_request_chain(state, request, most);
@@ -392,7 +403,7 @@ static int64_t lookup_hashed(struct ref_state *state, struct ref_request *reques
             longest = max64(longest, most);
         }
     }
-    request->junction = longest > most ? longest * state->engine->block_size : 0;
+    request->junction = longest > most ? longest * state->pool.block_size : 0;
     return most;
 }
 
@@ -402,7 +413,7 @@ static int64_t lookup(struct ref_state *state, struct ref_request *request)
         return 0;
     }
     const int64_t tokens = ref_request_tokens(request);
-    int64_t most = (tokens - 1) / state->engine->block_size;
+    int64_t most = (tokens - 1) / state->pool.block_size;
     most = state->engine->is_radix ? ref_tree_lookup(state, request, most)
                                    : lookup_hashed(state, request, most);
     if (state->engine->count_every_lookup) {
@@ -416,15 +427,16 @@ static int64_t lookup(struct ref_state *state, struct ref_request *request)
 static int64_t admission_need(const struct ref_state *state, const struct ref_request *request,
                               int64_t t, int64_t hits, int64_t required)
 {
+    const int64_t each = ref_blocks_of_link(state, t);
     const int64_t out =
-        blocks_out_of_window(state->engine, &state->tables[t], hits * state->engine->block_size);
-    int64_t need = max64(required - max64(out, hits), 0);
+        blocks_out_of_window(state->engine, &state->tables[t], hits * state->pool.block_size);
+    int64_t need = max64(required - max64(out, hits * each), 0);
     need = ref_caches_states(state, t) ? min64(need, 1) : need;
     if (state->engine->is_radix) {
         return need + request->found_idle;
     }
-    for (int64_t i = out; i < hits; i++) {
-        const int64_t block = ref_pool_find(&state->pool, t, request->links.at[i]);
+    for (int64_t i = out; i < hits * each; i++) {
+        const int64_t block = ref_pool_find(&state->pool, t, request->links.at[i / each], i % each);
         need += state->pool.blocks[block].holders == 0;
     }
     return need;
@@ -517,17 +529,17 @@ static bool can_admit(const struct ref_state *state, const struct ref_turn *turn
 static void take_blocks(struct ref_state *state, struct ref_request *request,
                         const struct offer *offer)
 {
-    const int64_t size = state->engine->block_size;
     if (state->engine->is_radix) {
         ref_tree_admit(state, request, offer->loaded_tokens > 0);
     }
     for (int64_t t = 0; t < state->table_count && !state->engine->is_radix; t++) {
-        const int64_t out =
-            blocks_out_of_window(state->engine, &state->tables[t], offer->hits * size);
-        for (int64_t i = 0; i < offer->hits; i++) {
+        const int64_t out = blocks_out_of_window(state->engine, &state->tables[t],
+                                                 offer->hits * state->pool.block_size);
+        const int64_t each = ref_blocks_of_link(state, t);
+        for (int64_t i = 0; i < offer->hits * each; i++) {
             int64_t block = REF_NO_BLOCK;
             if (i >= out) {
-                block = ref_pool_find(&state->pool, t, request->links.at[i]);
+                block = ref_pool_find(&state->pool, t, request->links.at[i / each], i % each);
                 ref_pool_touch(&state->pool, block, request->in->priority);
             }
             ref_list_push(&request->blocks[t], block);
@@ -634,7 +646,7 @@ static enum admission try_admit(struct ref_state *state, struct ref_turn *turn,
         return TRY_NEXT;
     }
     offer->hits = lookup(state, request);
-    offer->cached_tokens = offer->hits * state->engine->block_size;
+    offer->cached_tokens = offer->hits * state->pool.block_size;
     if (state->engine->is_radix) {
         const int64_t tokens = request->found_host * state->engine->block_size;
         offer->loaded_tokens = tokens >= state->engine->tier.load_threshold ? tokens : 0;

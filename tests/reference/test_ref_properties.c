@@ -60,13 +60,13 @@ static void check_ledger(const struct subject *s, const struct ref_step *step)
     for (int line = 0; line < REF_LINES; line++) {
         HOLDS(s, lines[line] >= 0);
     }
-    HOLDS(s, allocated(lines) == step->used_blocks * engine->block_size);
+    HOLDS(s, allocated(lines) == step->used_blocks * ref_block_bytes(engine));
     HOLDS(s, allocated(lines) + lines[REF_CACHED] + lines[REF_FRAGMENTED] + lines[REF_HELD_BACK] +
                      lines[REF_FREE] ==
                  lines[REF_POOL]);
-    HOLDS(s, lines[REF_POOL] == engine->num_blocks * engine->block_size);
+    HOLDS(s, lines[REF_POOL] == engine->num_blocks * ref_block_bytes(engine));
     HOLDS(s, step->used_blocks + step->free_blocks == engine->num_blocks - 1);
-    HOLDS(s, lines[REF_CACHED] + lines[REF_FREE] == step->free_blocks * engine->block_size);
+    HOLDS(s, lines[REF_CACHED] + lines[REF_FREE] == step->free_blocks * ref_block_bytes(engine));
     HOLDS(s, step->free_blocks_end <= engine->num_blocks - 1);
 }
 
@@ -217,7 +217,7 @@ static void check_integrals(const struct subject *s)
     if (s->input.engine.sliding_window == 0) {
         HOLDS(s, lines[REF_LOWER_BOUND] == sum->context_tokens);
     }
-    HOLDS(s, sum->used_blocks * s->input.engine.block_size ==
+    HOLDS(s, sum->used_blocks * ref_block_bytes(&s->input.engine) ==
                  lines[REF_LOWER_BOUND] + lines[REF_BLOCK_ROUNDING] + lines[REF_OUT_OF_WINDOW] -
                      lines[REF_SHARED]);
 }

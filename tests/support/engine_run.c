@@ -161,53 +161,75 @@ static enum spec_kv_kind kind_of_table(const struct ref_table *table)
     return kinds[table->kind];
 }
 
-static struct spec_kv_slot *slot_of(struct spec_kv_layout *layout, const struct ref_table *table)
+static struct spec_kv_slot *slot_of(struct spec_kv_layout *layout, const struct ref_table *table,
+                                    uint64_t slot_bytes)
 {
     enum spec_kv_kind kind = kind_of_table(table);
     for (size_t i = 0; i < layout->group_count; i++) {
-        if (layout->groups[i].kind == kind && layout->groups[i].window_tokens == table->window) {
+        if (layout->groups[i].kind == kind && layout->groups[i].window_tokens == table->window &&
+            layout->groups[i].layer_slot_bytes_per_gpu == slot_bytes) {
             return &layout->groups[i];
         }
     }
     struct spec_kv_slot *slot = &layout->groups[layout->group_count++];
-    *slot = (struct spec_kv_slot){.kind = kind, .window_tokens = (uint32_t)table->window};
+    *slot = (struct spec_kv_slot){.kind = kind,
+                                  .window_tokens = (uint32_t)table->window,
+                                  .layer_slot_bytes_per_gpu = slot_bytes};
     return slot;
 }
 
-// Layers of one byte a token and table; a state is as large as a block.
+// The window that has a layer's table, made when it is new.
+static struct kv_window *window_of(struct kv_tables *to, const struct ref_engine *engine,
+                                   const struct ref_table *table, const struct spec_kv_slot *slot)
+{
+    size_t w = kv_tables_place_of(to, slot);
+    if (w < to->window_count && to->windows[w].block_tokens == ref_table_size(engine, table)) {
+        return &to->windows[w];
+    }
+    bool sees_all = table->kind == REF_TABLE_FULL;
+    to->windows[to->window_count] =
+        (struct kv_window){.kind = slot->kind,
+                           .tokens = sees_all ? KV_SEES_EVERYTHING : table->window,
+                           .block_tokens = ref_table_size(engine, table),
+                           .slot_bytes = (int64_t)slot->layer_slot_bytes_per_gpu};
+    return &to->windows[to->window_count++];
+}
+
+// Layers of one byte a token and table, or where blocks are of several lengths of so many that each divides; a state is as large
+// as a block.
 static void fill_tables(const struct ref_engine *engine, struct serve_config *out)
 {
     struct ref_table tables[REF_TABLES_MAX];
     int64_t count = ref_engine_tables(engine, tables);
     struct spec_kv_layout *layout = &out->layout;
     struct kv_tables *to = &out->tables;
-    *layout = (struct spec_kv_layout){.block_bytes = (uint64_t)engine->block_size,
+    *layout = (struct spec_kv_layout){.block_bytes = (uint64_t)ref_block_bytes(engine),
                                       .block_tokens = (uint32_t)engine->block_size};
     *to = (struct kv_tables){.block_tokens = engine->block_size,
-                             .block_bytes = engine->block_size,
+                             .period_tokens = ref_period(engine),
+                             .block_bytes = ref_block_bytes(engine),
                              .is_sparse = engine->is_sparse};
     struct kvsim_error err = {.status = KVSIM_OK};
     for (int64_t t = 0; t < count; t++) {
-        struct spec_kv_slot *slot = slot_of(layout, &tables[t]);
+        int64_t bytes = ref_slot_bytes(engine, &tables[t]);
+        struct spec_kv_slot *slot = slot_of(layout, &tables[t], (uint64_t)bytes);
+        bool is_long = ref_table_size(engine, &tables[t]) > engine->block_size;
         slot->layer_count++;
         if (tables[t].kind == REF_TABLE_STATE) {
-            slot->sequence_bytes += (uint64_t)engine->block_size;
+            slot->sequence_bytes += (uint64_t)ref_block_bytes(engine);
             to->state_blocks++;
             to->holds_states = true;
             continue;
         }
-        slot->lower_bound_bytes++;
-        slot->slot_bytes++;
+        slot->lower_bound_bytes += (uint64_t)bytes;
+        slot->slot_bytes += (uint64_t)bytes;
         to->growing_tables++;
-        to->full_tables += tables[t].kind == REF_TABLE_FULL || tables[t].keeps_all ? 1 : 0;
-        if (tables[t].kind == REF_TABLE_FULL) {
-            continue;
+        to->long_tables += is_long ? 1 : 0;
+        bool is_plain = tables[t].kind == REF_TABLE_FULL && !is_long;
+        to->full_tables += is_plain || tables[t].keeps_all ? 1 : 0;
+        if (!is_plain) {
+            window_of(to, engine, &tables[t], slot)->table_count += tables[t].keeps_all ? 0 : 1;
         }
-        if (kv_tables_window_of(to, slot) == to->window_count) {
-            to->windows[to->window_count++] =
-                (struct kv_window){.kind = slot->kind, .tokens = tables[t].window};
-        }
-        to->windows[kv_tables_window_of(to, slot)].table_count += tables[t].keeps_all ? 0 : 1;
     }
     if (engine->caches_states && to->holds_states && kv_tables_cache_states(to, &err) != KVSIM_OK) {
         abort();
@@ -223,15 +245,18 @@ static void fill_slots(const struct ref_engine *engine, struct serve_config *out
     out->kv_policy = engine->shares_cells ? KV_CELLS : KV_SLOTS;
     out->slot_prompt_similarity =
         (struct base_rational){engine->similarity_num, engine->similarity_den};
-    out->tables = (struct kv_tables){
-        .block_tokens = 1, .block_bytes = 1, .growing_tables = 1, .full_tables = 1};
+    out->tables = (struct kv_tables){.block_tokens = 1,
+                                     .period_tokens = 1,
+                                     .block_bytes = 1,
+                                     .growing_tables = 1,
+                                     .full_tables = 1};
     if (engine->sliding_window > 0) {
         struct spec_kv_slot *slot = &layout->groups[layout->group_count++];
         *slot = layout->groups[0];
         slot->kind = SPEC_KV_SLIDING;
         slot->window_tokens = (uint32_t)engine->sliding_window;
-        out->tables.windows[out->tables.window_count++] =
-            (struct kv_window){.kind = SPEC_KV_SLIDING, .tokens = engine->sliding_window};
+        out->tables.windows[out->tables.window_count++] = (struct kv_window){
+            .kind = SPEC_KV_SLIDING, .tokens = engine->sliding_window, .block_tokens = 1};
     }
     kv_cells_make(layout,
                   &(struct kv_cells_options){.ctx_tokens = engine->num_blocks,
@@ -642,12 +667,13 @@ static void compare_tables(struct diff *diff, const struct ref_input *input,
     serve_config_pool(&config, &pool);
     base_i128 beyond = 0, table_blocks = whole->used_blocks + whole->shared_blocks;
     for (size_t w = 0; w < pool.tables.window_count; w++) {
-        table_blocks += whole->dropped_blocks[w] * pool.tables.windows[w].table_count;
+        table_blocks += (whole->dropped_blocks[w] - whole->table_blocks[w]) *
+                        pool.tables.windows[w].table_count;
     }
-    table_blocks /= pool.tables.growing_tables;
+    table_blocks /= pool.tables.growing_tables - pool.tables.long_tables;
     for (size_t i = 0; i < config.layout.group_count; i++) {
         const struct spec_kv_slot *slot = &config.layout.groups[i];
-        size_t w = kv_tables_window_of(&pool.tables, slot);
+        size_t w = kv_tables_place_of(&pool.tables, slot);
         if (slot->kind == SPEC_KV_STATE && pool.tables.caches_states) {
             beyond += (table_blocks - whole->dropped_blocks[pool.tables.window_count - 1] -
                        whole->running) *
@@ -659,7 +685,8 @@ static void compare_tables(struct diff *diff, const struct ref_input *input,
             if (has_ring) {
                 continue;
             }
-            base_i128 gone = gives_back ? whole->dropped_blocks[w] * pool.block_tokens : 0;
+            base_i128 gone =
+                gives_back ? whole->dropped_blocks[w] * pool.tables.windows[w].block_tokens : 0;
             beyond +=
                 (whole->live_tokens - gone - whole->visible_tokens[w]) * (int64_t)slot->slot_bytes;
         }
@@ -711,7 +738,7 @@ static void compare_tiers(struct diff *diff, const struct ref_totals *expected,
 // What is kept idle; by slots in the layers with a window too.
 static base_i128 cached_tokens(const struct ref_input *input, const struct serve_integrals *whole)
 {
-    base_i128 tokens = whole->cached_blocks * input->engine.block_size;
+    base_i128 tokens = whole->cached_blocks * ref_block_bytes(&input->engine);
     if (input->engine.kind != REF_LLAMA_CPP || input->engine.sliding_window == 0) {
         return tokens;
     }
@@ -756,7 +783,7 @@ void engine_compare_with_reference(const struct ref_input *input, const struct r
     compare_wide(&diff, "used blocks", expected->integrals.used_blocks, whole->used_blocks);
     compare_tables(&diff, input, expected, whole);
     compare_wide(&diff, "shared", expected->integrals.ledger_tokens[REF_SHARED],
-                 whole->shared_blocks * input->engine.block_size);
+                 whole->shared_blocks * ref_block_bytes(&input->engine));
     compare_wide(&diff, "cached", expected->integrals.ledger_tokens[REF_CACHED],
                  cached_tokens(input, whole));
     bool reserves =
@@ -782,8 +809,8 @@ void engine_compare_with_reference(const struct ref_input *input, const struct r
                  expected->integrals.ledger_tokens[REF_HELD_BACK] -
                      (input->engine.kind != REF_VLLM_V1
                           ? 0
-                          : expected->integrals.ticks * input->engine.block_size),
-                 whole->loading_blocks * input->engine.block_size);
+                          : expected->integrals.ticks * ref_block_bytes(&input->engine)),
+                 whole->loading_blocks * ref_block_bytes(&input->engine));
     compare(&diff, "steps", expected->totals.steps, (int64_t)run->result.replicas[0].steps);
     compare(&diff, "computed tokens", expected->totals.computed_tokens,
             run->result.replicas[0].computed_tokens);

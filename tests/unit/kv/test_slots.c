@@ -172,7 +172,7 @@ static void begin_ring(struct kv_slots *slots, struct kv_cells *cells, struct kv
         .kind = SPEC_KV_SLIDING, .window_tokens = 4, .cells = 10, .streams = 1};
     *tables = plain;
     tables->windows[tables->window_count++] =
-        (struct kv_window){.kind = SPEC_KV_SLIDING, .tokens = 4};
+        (struct kv_window){.kind = SPEC_KV_SLIDING, .tokens = 4, .block_tokens = 1};
     struct kv_slots_options options = usual(is_shared);
     kv_slots_init(slots, cells, tables, &options);
 }

@@ -26,34 +26,36 @@ static struct kv_tables tables_of(const struct spec_model *model, bool hybrid)
 
 START_TEST(a_sliding_window_passes_whole_blocks)
 {
-    struct kv_window window = {.kind = SPEC_KV_SLIDING, .tokens = 10, .table_count = 1};
+    struct kv_window window = {
+        .kind = SPEC_KV_SLIDING, .tokens = 10, .table_count = 1, .block_tokens = 4};
     // The query at position p sees p - 9 ... p, so block 0 of four tokens passes with p = 13.
-    ck_assert_int_eq(kv_window_passed_blocks(&window, 12, 4), 0);
-    ck_assert_int_eq(kv_window_passed_blocks(&window, 13, 4), 1);
-    ck_assert_int_eq(kv_window_passed_blocks(&window, 16, 4), 1);
-    ck_assert_int_eq(kv_window_passed_blocks(&window, 17, 4), 2);
+    ck_assert_int_eq(kv_window_passed_blocks(&window, 12), 0);
+    ck_assert_int_eq(kv_window_passed_blocks(&window, 13), 1);
+    ck_assert_int_eq(kv_window_passed_blocks(&window, 16), 1);
+    ck_assert_int_eq(kv_window_passed_blocks(&window, 17), 2);
     ck_assert_int_eq(kv_window_visible_tokens(&window, 7, 1), 7);
     ck_assert_int_eq(kv_window_visible_tokens(&window, 30, 1), 10);
     ck_assert_int_eq(kv_window_visible_tokens(&window, 30, 2), 11);
     ck_assert_int_eq(kv_window_visible_tokens(&window, 30, 0), 9);
-    ck_assert_int_eq(kv_window_admission_cap(&window, 8, 1000, 4), 6); // ceil(17 / 4) + 1
-    ck_assert_int_eq(kv_window_admission_cap(&window, 8, 12, 4), 4);
-    ck_assert_int_eq(kv_window_admission_cap(&window, INT64_MAX - 1, 12, 4), 4); // no budget
+    ck_assert_int_eq(kv_window_admission_cap(&window, 8, 1000), 6); // ceil(17 / 4) + 1
+    ck_assert_int_eq(kv_window_admission_cap(&window, 8, 12), 4);
+    ck_assert_int_eq(kv_window_admission_cap(&window, INT64_MAX - 1, 12), 4); // no budget
 }
 END_TEST
 
 START_TEST(a_chunk_passes_at_its_end)
 {
-    struct kv_window window = {.kind = SPEC_KV_CHUNKED, .tokens = 10, .table_count = 1};
-    ck_assert_int_eq(kv_window_passed_blocks(&window, 9, 4), 0);
-    ck_assert_int_eq(kv_window_passed_blocks(&window, 10, 4),
+    struct kv_window window = {
+        .kind = SPEC_KV_CHUNKED, .tokens = 10, .table_count = 1, .block_tokens = 4};
+    ck_assert_int_eq(kv_window_passed_blocks(&window, 9), 0);
+    ck_assert_int_eq(kv_window_passed_blocks(&window, 10),
                      2); // tokens 8 and 9 share a block with the next chunk
-    ck_assert_int_eq(kv_window_passed_blocks(&window, 20, 4), 5);
+    ck_assert_int_eq(kv_window_passed_blocks(&window, 20), 5);
     ck_assert_int_eq(kv_window_visible_tokens(&window, 10, 1), 10);
     ck_assert_int_eq(kv_window_visible_tokens(&window, 11, 1), 1);
     ck_assert_int_eq(kv_window_visible_tokens(&window, 11, 2), 11);
     ck_assert_int_eq(kv_window_visible_tokens(&window, 13, 2), 3);
-    ck_assert_int_eq(kv_window_admission_cap(&window, 8, 1000, 4), 5);
+    ck_assert_int_eq(kv_window_admission_cap(&window, 8, 1000), 5);
 }
 END_TEST
 
@@ -83,10 +85,10 @@ START_TEST(states_take_blocks_in_hybrid_pages_only)
     ck_assert_int_eq(kv_tables_cached_states(&cached), hybrid.state_blocks);
     ck_assert_int_eq(cached.growing_tables, hybrid.growing_tables + hybrid.state_blocks);
     const struct kv_window *states = &cached.windows[cached.window_count - 1];
-    ck_assert_int_eq(kv_window_passed_blocks(states, 0, 16), 0);
-    ck_assert_int_eq(kv_window_passed_blocks(states, 16, 16),
-                     0); // the state behind the first block
-    ck_assert_int_eq(kv_window_passed_blocks(states, 17, 16), 1);
+    ck_assert_int_eq(kv_window_passed_blocks(states, 0), 0);
+    int64_t block = states->block_tokens;
+    ck_assert_int_eq(kv_window_passed_blocks(states, block), 0); // the state behind the first block
+    ck_assert_int_eq(kv_window_passed_blocks(states, block + 1), 1);
     ck_assert_int_gt(hybrid.block_tokens, 16);
     struct kv_tables plain = tables_of(&model_qwen35_27b, false);
     ck_assert(!plain.holds_states);
