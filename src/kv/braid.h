@@ -7,7 +7,11 @@
  * counts what was taken from its beginning (`eaten`) and lets its strands go when that is all of it; who must know what is
  * left of a strand unravels it first (kv_prefix_unravel). Of a braid of one round blocks are taken at once.
  *
- * Invariant: round_blocks == blank + blocks of the strands; a braid is not empty; eaten == 0 where there is one round.
+ * A window that slides gives back one block at a time, each behind those that others gave back meanwhile. Such blocks of one
+ * extent are a trail: each is a braid of its own, a link, but they stay one extent, whose first block is the next to be taken.
+ *
+ * Invariant: round_blocks == blank + blocks of the strands; a braid is not empty; eaten == 0 where there is one round. A trail
+ * has as many links as blocks, in the order of the queue; the block of a link is known by its place among them.
  */
 #ifndef KVSIM_KV_BRAID_H
 #define KVSIM_KV_BRAID_H
@@ -20,15 +24,24 @@
 
 struct kv_braid {
     struct kv_braid *before, *after;
-    struct kv_extent *first, *last; /* strands, in the order in which they are taken */
-    int64_t blank;                  /* blocks of a round without content, before all strands */
+    struct kv_extent
+        *first; /* of the strands, in the order in which they are taken; of a link the trail */
+    union {
+        struct kv_extent *last;
+        struct kv_braid *earlier; /* link, where this one is not the trail's first */
+    };
+    int64_t blank; /* blocks of a round without content, before all strands */
     int64_t round_blocks;
-    int64_t rounds, eaten;
+    int32_t rounds;
+    bool is_link;
+    int64_t eaten;
 };
 
+/* Links are used again in the order in which they went, so that they lie in memory as they do in the queue: walking is quick. */
 struct kv_braids {
     struct kv_braid *head, *tail; /* taken from the head */
-    struct base_pool pool;
+    struct base_pool pool, links;
+    struct kv_braid *free_first, *free_last; /* links, by `after` */
 };
 
 void kv_braids_init(struct kv_braids *queue);
@@ -46,6 +59,15 @@ void kv_braid_add_strand(struct kv_braid *braid, struct kv_extent *extent);
 void kv_braid_add_back_piece(struct kv_extent *front, struct kv_extent *back);
 /* A braid that is empty with that goes too. */
 void kv_braid_remove_strand(struct kv_braids *queue, struct kv_extent *extent);
+
+/* The last block of an idle extent comes to the tail: its only one, or it is a trail. */
+void kv_trail_add_link(struct kv_braids *queue, struct kv_extent *extent);
+/* The back of a trail that has been cut. */
+void kv_trail_add_back_piece(struct kv_extent *front, struct kv_extent *back);
+/* None of its blocks has a place any more, it is an extent like others. */
+void kv_trail_remove_links(struct kv_braids *queue, struct kv_extent *extent);
+/* Tables that are no longer alike: links of one round to `extent`, one before each of `whole`, a trail of as many blocks. */
+void kv_trail_copy_links(struct kv_braids *queue, struct kv_extent *extent, struct kv_braid *whole);
 
 static inline int64_t kv_braid_blocks(const struct kv_braid *braid)
 {

@@ -2,13 +2,16 @@
  * extent.h - a run of consecutive blocks of one content that share their fate: holders, uses and place among the idle ones.
  *
  * Owned by a prefix cache (kv/prefix.h, kv/radix.h), which says what an extent holds; kv/braid.h and kv/evict.h keep the idle
- * ones in the order in which they are taken. It stands for its blocks in `tables` block tables that are alike. Invariant: every block of an extent has the same holders and, among hashed blocks, the same
- * age, and the last block is taken first; so an extent is cut where a hit ends and eaten from its end. In a radix tree a node
- * is one extent: it has no copies and no pieces, and its pieces' times are the tree's (seams).
+ * ones in the order in which they are taken. It stands for its blocks in `tables` block tables that are alike. Invariant: every
+ * block of an extent has the same holders and, among hashed blocks, the same age, and the last block is taken first; so an extent
+ * is cut where a hit ends and eaten from its end. But for a trail, which a sliding window leaves behind: its blocks came back one
+ * by one, each has a place of its own in the free queue, and the first one is taken first. In a radix tree a node is one extent:
+ * it has no copies and no pieces, and its pieces' times are the tree's (seams).
  */
 #ifndef KVSIM_KV_EXTENT_H
 #define KVSIM_KV_EXTENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,13 +35,16 @@ struct kv_extent {
     struct kv_prefix_seq *owner;       /* the running sequence that computes it, or NULL */
     struct kv_node *node;
     int32_t holders;
-    uint16_t kind, table, tables;              /* block tables [table, table + tables) of a kind */
+    uint16_t kind, table, tables; /* block tables [table, table + tables) of a kind */
+    bool is_trail;
+    int32_t begins;                            /* holds whose first piece it is */
     struct kv_extent *next_piece, *prev_piece; /* of one copy that was cut */
     union {
         struct {
             struct kv_extent *before, *after; /* in a braid of the free queue (lru) */
             struct kv_braid *braid;
         };
+        struct kv_braid *last_link;   /* of a trail: the place of its last block */
         size_t heap_index;            /* among the idle ones (other orders) */
         struct kv_extent *next_table; /* while it is held: the same blocks, when it was split */
     };

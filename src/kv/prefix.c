@@ -59,6 +59,8 @@ static struct kv_extent *in_tables_of(struct kv_prefix *prefix, const struct kv_
     if (extent->tables > hold->tables) {
         if (extent->holders > 0) {
             kv_extent_split(prefix, extent);
+        } else if (extent->is_trail) {
+            kv_prefix_unravel_trail(prefix, extent);
         } else {
             kv_prefix_unravel(prefix, extent->braid);
         }
@@ -71,7 +73,9 @@ static struct kv_extent *in_tables_of(struct kv_prefix *prefix, const struct kv_
 
 static void leave_idle(struct kv_prefix *prefix, struct kv_extent *extent)
 {
-    if (kv_prefix_has_queue(prefix)) {
+    if (extent->is_trail) {
+        kv_trail_remove_links(&prefix->queue, extent);
+    } else if (kv_prefix_has_queue(prefix)) {
         kv_braid_remove_strand(&prefix->queue, extent);
     } else {
         kv_evict_remove(&prefix->idle, extent);
@@ -93,6 +97,7 @@ static void hold_hit(struct kv_prefix *prefix, struct kv_hold *hold, int32_t pri
         kv_extent_cut(prefix, extent, hold->hi);
     }
     hold->first = extent;
+    extent->begins++;
     extent->age.hits++;
     extent->age.priority = priority < extent->age.priority ? priority : extent->age.priority;
     int64_t blocks = (hold->hi - hold->lo) * hold->tables;
@@ -184,6 +189,7 @@ static void own(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struct kv_n
                                  .lo = lo,
                                  .hi = hi,
                                  .holders = 1,
+                                 .begins = 1,
                                  .age = {.priority = seq->priority},
                                  .copy = ++prefix->next_copy};
     kv_copies_add_youngest(prefix, node, extent);
@@ -272,18 +278,22 @@ static void own_tables(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
     hold_blank(seq, tables, from, end);
 }
 
-// A hit becomes a hold, or lengthens the one before it: where a window has slid over a context block by block, many pieces
-// become one, and the next look-up is as short as the first.
-static void push_hit(struct kv_prefix *prefix, struct kv_prefix_seq *seq, const struct kv_hold *hit)
+// A hit becomes a hold, or lengthens the one before it, which ends with the piece `last`: many pieces become one, and the next
+// look-up is as short as the first. Returns the last piece now.
+static struct kv_extent *push_hit(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
+                                  const struct kv_hold *hit, struct kv_extent *last)
 {
-    struct kv_hold *last = seq->holds.count > 0 ? &seq->holds.at[seq->holds.count - 1] : NULL;
-    if (last != NULL && last->table == hit->table &&
-        kv_extent_can_join(prefix, last->first, hit->first)) {
-        kv_extent_join(prefix, last->first, hit->first);
-        last->hi = hit->hi;
-    } else {
+    if (last == NULL || last->next_piece != hit->first || last->hi != hit->lo) {
         base_vec_push(&seq->holds, *hit);
+        return hit->first;
     }
+    seq->holds.at[seq->holds.count - 1].hi = hit->hi;
+    hit->first->begins--;
+    if (kv_extent_can_join(prefix, last, hit->first)) {
+        kv_extent_join(prefix, last, hit->first);
+        return last;
+    }
+    return hit->first;
 }
 
 // Whether new extents stand for all tables of a kind. Where junctions matter what the first kind of tables has must be known to
@@ -320,8 +330,9 @@ void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struc
         bool is_one = has_hits ? hits->at[at].tables == kind->count : are_alike(prefix);
         struct tables tables = {k, kind->first, is_one ? kind->count : 1};
         for (; tables.first < end; tables.first += tables.count) {
+            struct kv_extent *last = NULL;
             for (; at < hits->count && hits->at[at].table == tables.first; at++) {
-                push_hit(prefix, seq, &hits->at[at]);
+                last = push_hit(prefix, seq, &hits->at[at], last);
             }
             if (!kv_kind_is_states(kind)) {
                 own_tables(prefix, seq, kind, tables, hits->blocks,
@@ -361,6 +372,13 @@ static void tell_taken_of_braid(struct kv_prefix *prefix, const struct kv_braid 
 
 static void take_from_braid(struct kv_prefix *prefix, struct kv_braid *braid, int64_t blocks)
 {
+    if (braid->is_link) {
+        braid->eaten += blocks;
+        if (braid->eaten == braid->rounds) {
+            kv_prefix_eat_link(prefix, braid);
+        }
+        return;
+    }
     if (braid->rounds == 1) {
         if (prefix->on_reuse != NULL || prefix->on_evict != NULL) {
             tell_taken_of_braid(prefix, braid, blocks);
@@ -433,12 +451,13 @@ void kv_prefix_take(struct kv_prefix *prefix, int64_t blocks)
 struct release {
     struct kv_braid *braid; /* NULL: nothing with content yet */
     int64_t rounds, blank;  /* blocks of each without content, before all others */
+    bool is_step;           /* one block that a window has left behind */
 };
 
 static struct release begin_release(struct kv_prefix *prefix, int64_t rounds, int64_t blank)
 {
     prefix->blank_blocks += rounds * blank;
-    return (struct release){NULL, rounds, prefix->is_old_order ? blank : 0};
+    return (struct release){NULL, rounds, prefix->is_old_order ? blank : 0, false};
 }
 
 static void end_release(struct kv_prefix *prefix, const struct release *release)
@@ -467,6 +486,10 @@ static void make_idle(struct kv_prefix *prefix, struct kv_extent *extent, struct
     age->first_release = age->first_release > 0 ? age->first_release : prefix->releases;
     if (!kv_prefix_has_queue(prefix)) {
         kv_evict_put(&prefix->idle, extent);
+        return;
+    }
+    if (release->is_step) {
+        kv_trail_add_link(&prefix->queue, extent);
         return;
     }
     if (release->braid == NULL) {
@@ -508,6 +531,8 @@ static void let_go_hold(struct kv_prefix *prefix, const struct kv_prefix_seq *se
         release_blank(prefix, release, higher(lower(hold->hi, hashed) - hold->lo, 0));
         return;
     }
+    base_assert(last->begins > 0);
+    last->begins--;
     while (last->hi < hold->hi) {
         last = last->next_piece;
     }
@@ -515,6 +540,16 @@ static void let_go_hold(struct kv_prefix *prefix, const struct kv_prefix_seq *se
         previous = extent == hold->first ? NULL : extent->prev_piece;
         let_go(prefix, seq, extent, hashed, release);
     }
+}
+
+// The first hold of a table, or where it would stand. Windows lie behind the full tables, and have few.
+static size_t begin_of_table(const struct kv_prefix_seq *seq, uint32_t table)
+{
+    size_t i = seq->holds.count;
+    while (i > 0 && seq->holds.at[i - 1].table >= table) {
+        i--;
+    }
+    return i;
 }
 
 // The holds that begin at index `begin`, in the same tables: up to which index.
@@ -588,6 +623,7 @@ static struct kv_hold split_hold(struct kv_prefix *prefix, struct kv_hold *hold,
     if (extent != NULL && front.hi < hold->hi) {
         hold->first =
             extent->hi > front.hi ? kv_extent_cut(prefix, extent, front.hi) : extent->next_piece;
+        hold->first->begins++;
     }
     hold->lo = front.hi;
     return front;
@@ -600,11 +636,54 @@ static void erase_holds(struct kv_prefix_seq *seq, size_t at, size_t count)
             (seq->holds.count - at) * sizeof *seq->holds.at);
 }
 
+// A window leaves the first block of a hold behind. Mostly the piece before it is what it left behind last: then the border
+// between them moves, and nothing is cut. False, with nothing changed, where they have different fates.
+static bool slide(struct kv_prefix *prefix, const struct kv_prefix_seq *seq, struct kv_hold *hold)
+{
+    struct kv_extent *extent = hold->first;
+    if (!kv_extent_can_slide(prefix, seq, extent)) {
+        return false;
+    }
+    struct kv_extent *front = extent->prev_piece;
+    hold->lo++;
+    extent->lo++;
+    front->hi++;
+    if (front->is_trail) {
+        prefix->idle_blocks += extent->tables;
+        kv_trail_add_link(&prefix->queue, front);
+    } else {
+        prefix->shared_blocks -= extent->tables;
+    }
+    if (extent->lo == extent->hi) {
+        hold->first = extent->next_piece;
+        if (hold->lo < hold->hi) {
+            hold->first->begins++;
+        }
+        kv_extent_drop(prefix, extent);
+    }
+    return true;
+}
+
+// Whether a block that a window leaves behind is a link of a trail: nobody asks for its age, or what it held.
+static bool leaves_trails(const struct kv_prefix *prefix)
+{
+    return kv_prefix_has_queue(prefix) && prefix->on_reuse == NULL && prefix->on_evict == NULL;
+}
+
 // `begin` to `end`: the holds of the same tables; returns how many were given back whole and are gone.
 static size_t drop_holds(struct kv_prefix *prefix, struct kv_prefix_seq *seq, size_t begin,
                          size_t end, int64_t until)
 {
-    struct release release = begin_release(prefix, seq->holds.at[begin].tables, 0);
+    struct kv_hold *first = &seq->holds.at[begin];
+    struct release release = begin_release(prefix, first->tables, 0);
+    release.is_step = until - first->lo == 1 && first->first != NULL && leaves_trails(prefix);
+    if (release.is_step && slide(prefix, seq, first)) {
+        if (first->lo < first->hi) {
+            return 0;
+        }
+        erase_holds(seq, begin, 1);
+        return 1;
+    }
     size_t last = begin;
     while (last < end && seq->holds.at[last].lo < until) {
         last++;
@@ -630,15 +709,13 @@ void kv_prefix_drop(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
     while (kind->window != window) {
         kind++;
     }
-    for (size_t begin = 0, end; begin < seq->holds.count; begin = end) {
-        uint32_t table = seq->holds.at[begin].table;
-        if (table >= kind->first + kind->count) {
+    for (size_t begin = begin_of_table(seq, kind->first), end; begin < seq->holds.count;
+         begin = end) {
+        if (seq->holds.at[begin].table >= kind->first + kind->count) {
             return;
         }
         end = end_of_tables(seq, begin);
-        if (table >= kind->first) {
-            end -= drop_holds(prefix, seq, begin, end, until);
-        }
+        end -= drop_holds(prefix, seq, begin, end, until);
     }
 }
 
@@ -661,16 +738,6 @@ static void move_holds(struct kv_prefix_seq *seq, size_t from, size_t to)
         }
         seq->holds.at[to] = hold;
     }
-}
-
-// The first hold of a table, or where it would stand.
-static size_t begin_of_table(const struct kv_prefix_seq *seq, uint32_t table)
-{
-    size_t i = seq->holds.count;
-    while (i > 0 && seq->holds.at[i - 1].table >= table) {
-        i--;
-    }
-    return i;
 }
 
 void kv_prefix_add_states(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t lo,

@@ -128,7 +128,9 @@ struct kv_extent *kv_extent_cut(struct kv_prefix *prefix, struct kv_extent *exte
     }
     node_insert_after(prefix, extent->node, back, extent);
     piece_link_after(extent, back);
-    if (extent->holders == 0 && kv_prefix_has_queue(prefix)) {
+    if (extent->is_trail) {
+        kv_trail_add_back_piece(extent, back);
+    } else if (extent->holders == 0 && kv_prefix_has_queue(prefix)) {
         kv_braid_add_back_piece(extent, back);
     } else if (extent->holders == 0) {
         kv_evict_put(&prefix->idle, back);
@@ -136,16 +138,28 @@ struct kv_extent *kv_extent_cut(struct kv_prefix *prefix, struct kv_extent *exte
     return back;
 }
 
-// Two pieces of a copy that share their fate again: one sequence alone holds both, and nothing tells their ages apart later on
-// (the queue's order is that of giving back). No copy lies between them in age.
+// Two pieces lie side by side, no copy lies between them in age, and nothing tells their ages apart later on (the queue's order
+// is that of giving back).
+static bool are_neighbours(const struct kv_prefix *prefix, const struct kv_extent *front,
+                           const struct kv_extent *back)
+{
+    return front->next_piece == back && front->younger == back && front->hi == back->lo &&
+           front->node == back->node && front->owner == NULL && kv_prefix_has_queue(prefix) &&
+           front->tables == back->tables && front->table == back->table;
+}
+
+static bool is_whole(const struct kv_prefix *prefix, const struct kv_extent *extent)
+{
+    return extent->tables == prefix->kinds[extent->kind].count;
+}
+
+// Who holds the back holds the front, since nobody's hold begins between them. Who has not followed a split yet needs all pieces.
 bool kv_extent_can_join(const struct kv_prefix *prefix, const struct kv_extent *front,
                         const struct kv_extent *back)
 {
     uint64_t store = front->last_store > back->last_store ? front->last_store : back->last_store;
-    return front->next_piece == back && front->younger == back && front->hi == back->lo &&
-           front->node == back->node && front->holders == 1 && back->holders == 1 &&
-           front->owner == NULL && back->owner == NULL && kv_prefix_has_queue(prefix) &&
-           front->tables == back->tables && front->table == back->table &&
+    return are_neighbours(prefix, front, back) && back->owner == NULL && back->begins == 0 &&
+           front->holders == back->holders && (front->holders == 1 || is_whole(prefix, back)) &&
            (front->last_store == back->last_store || store <= prefix->stores_done);
 }
 
@@ -153,6 +167,19 @@ void kv_extent_join(struct kv_prefix *prefix, struct kv_extent *front, struct kv
 {
     front->hi = back->hi;
     kv_extent_drop(prefix, back);
+}
+
+bool kv_extent_can_slide(const struct kv_prefix *prefix, const struct kv_prefix_seq *seq,
+                         const struct kv_extent *extent)
+{
+    const struct kv_extent *front = extent->prev_piece;
+    if (front == NULL || !are_neighbours(prefix, front, extent) ||
+        (extent->owner != NULL && extent->owner != seq)) {
+        return false;
+    }
+    return extent->holders == 1 ? front->is_trail
+                                : front->holders + 1 == extent->holders && extent->begins == 1 &&
+                                      is_whole(prefix, extent);
 }
 
 static void move_front_of_copies(struct kv_prefix *prefix, struct kv_node *node,
@@ -198,6 +225,7 @@ void kv_extent_split(struct kv_prefix *prefix, struct kv_extent *extent)
                                     .lo = extent->lo,
                                     .hi = extent->hi,
                                     .holders = extent->holders,
+                                    .begins = extent->begins,
                                     .age = extent->age,
                                     .copy = ++prefix->next_copy};
         node_insert_after(prefix, extent->node, split, last);
@@ -230,9 +258,48 @@ void kv_prefix_eat(struct kv_prefix *prefix, struct kv_braid *braid, int64_t blo
     }
 }
 
+void kv_prefix_eat_link(struct kv_prefix *prefix, struct kv_braid *link)
+{
+    struct kv_extent *trail = link->first;
+    kv_braids_drop(&prefix->queue, link);
+    if (++trail->lo == trail->hi) {
+        kv_extent_drop(prefix, trail);
+    }
+}
+
+void kv_prefix_unravel_trail(struct kv_prefix *prefix, struct kv_extent *trail)
+{
+    struct kv_braids *queue = &prefix->queue;
+    struct kv_braid *last = trail->last_link, *link = last;
+    int64_t blocks = trail->hi - trail->lo, eaten = 0;
+    trail->is_trail = false;
+    trail->next_table = NULL;
+    trail->holders = 1; // as if held, while it is split
+    kv_extent_split(prefix, trail);
+    for (struct kv_extent *table = trail, *next; table != NULL; table = next) {
+        next = table->next_table;
+        table->holders = 0;
+        kv_trail_copy_links(queue, table, last);
+    }
+    for (int64_t i = 0; i < blocks; i++) {
+        struct kv_braid *earlier = link->earlier;
+        eaten = link->eaten;
+        kv_braids_drop(queue, link);
+        link = earlier;
+    }
+    // Only the head of the queue is partly eaten: it was the trail's first link.
+    for (; eaten > 0; eaten--) {
+        kv_prefix_eat_link(prefix, queue->head);
+    }
+}
+
 void kv_prefix_unravel(struct kv_prefix *prefix, struct kv_braid *braid)
 {
     struct kv_braids *queue = &prefix->queue;
+    if (braid->is_link) {
+        kv_prefix_unravel_trail(prefix, braid->first);
+        return;
+    }
     struct kv_braid *first = NULL;
     for (int64_t i = 0; i < braid->rounds; i++) {
         struct kv_braid *round = kv_braids_add(queue, braid, 1, braid->blank);

@@ -325,7 +325,10 @@ static bool hits_what_is_eaten(const struct kv_prefix *prefix, const struct kv_h
     }
     for (size_t i = 0; i < hits->count; i++) {
         const struct kv_extent *extent = hits->at[i].first;
-        if (extent->holders == 0 && extent->braid == head) {
+        bool is_in_head = head->is_link
+                              ? extent == head->first && hits->at[i].lo == extent->lo
+                              : extent->holders == 0 && !extent->is_trail && extent->braid == head;
+        if (is_in_head) {
             return true;
         }
     }

@@ -68,10 +68,16 @@ struct kv_extent *kv_extent_cut(struct kv_prefix *prefix, struct kv_extent *exte
 bool kv_extent_can_join(const struct kv_prefix *prefix, const struct kv_extent *front,
                         const struct kv_extent *back);
 void kv_extent_join(struct kv_prefix *prefix, struct kv_extent *front, struct kv_extent *back);
+/* The sequence's hold begins with the extent. When it lets the first block go, that shares the fate of the piece before it. */
+bool kv_extent_can_slide(const struct kv_prefix *prefix, const struct kv_prefix_seq *seq,
+                         const struct kv_extent *extent);
 /* An extent of several tables becomes one for each; it stays that of the first, the others follow it in age. */
 void kv_extent_split(struct kv_prefix *prefix, struct kv_extent *extent);
-/* A braid of several rounds becomes one for each, its strands are split; what was taken of it is gone. */
+/* A braid of several rounds becomes one for each, its strands are split; what was taken of it is gone. Of a link the trail. */
 void kv_prefix_unravel(struct kv_prefix *prefix, struct kv_braid *braid);
+void kv_prefix_unravel_trail(struct kv_prefix *prefix, struct kv_extent *trail);
+/* The first block of a trail loses its place in all tables; counted it is already. */
+void kv_prefix_eat_link(struct kv_prefix *prefix, struct kv_braid *link);
 /* The next blocks of a braid of one round lose their places; counted they are already. */
 void kv_prefix_eat(struct kv_prefix *prefix, struct kv_braid *braid, int64_t blocks);
 /* What a sequence holds of an extent that has been split it holds table by table from now on. */
