@@ -58,9 +58,10 @@ struct record_request {
     uint32_t replica;
     int64_t arrival_ns;
     int64_t prompt_tokens,
-        output_tokens;         /* delivered; of several sequences, by the one that has most */
-    int64_t all_output_tokens; /* by all of them; this and their number are not stored */
-    uint32_t sequences;        /* 1 unless the client asked for several answers */
+        output_tokens; /* delivered; of several answers, by the one that has most */
+    int64_t
+        generated_tokens; /* by all sequences, returned or not; this and their number are not stored */
+    uint32_t sequences; /* 1 unless the engine makes several answers */
     int64_t cached_tokens, cached_tokens_total, computed_tokens, recomputed_tokens;
     int64_t queue_ns, ttft_ns, tpot_ns, e2e_ns; /* -1: does not exist */
     int64_t finish_ns;                          /* absolute */

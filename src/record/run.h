@@ -56,7 +56,7 @@ struct record_value {
     X(WINDOW_S, "window_s", RECORD_REAL, "s", "measured window")                                   \
     X(STEPS, "steps", RECORD_REAL, "", "engine steps, mean per replication")                       \
     X(PROMPT_TOKENS, "prompt_tokens", RECORD_REAL, "tokens", "of requests that arrived")           \
-    X(OUTPUT_TOKENS, "output_tokens", RECORD_REAL, "tokens", "delivered")                          \
+    X(OUTPUT_TOKENS, "output_tokens", RECORD_REAL, "tokens", "delivered: of answers returned")     \
     X(COMPUTED_TOKENS, "computed_tokens", RECORD_REAL, "tokens", "computed by all steps")          \
     X(OFFERED_RATE, "offered_rate", RECORD_REAL, "1/s", "arrivals per second in the window")       \
     X(REQUEST_THROUGHPUT, "request_throughput", RECORD_REAL, "1/s",                                \
@@ -181,7 +181,9 @@ struct record_value {
       "of prefix_lost_blocks: the request's own, evicted after its preemption")                    \
     X(UNFINISHED, "unfinished", RECORD_REAL, "", "still in the system when the run was ended")     \
     X(TIER_DECLINED_TOKENS, "tier_declined_tokens", RECORD_REAL, "tokens",                         \
-      "found in a tier, but computed again, since that was faster")
+      "found in a tier, but computed again, since that was faster")                                \
+    X(GENERATED_TOKENS, "generated_tokens", RECORD_REAL, "tokens",                                 \
+      "for answers, those that are not returned (best_of, beams) included")
 
 #define RECORD_SUMMARY_ENUM(identifier, column, kind, unit, help) RECORD_##identifier,
 enum record_summary { RECORD_SUMMARY_TABLE(RECORD_SUMMARY_ENUM) RECORD_SUMMARY_COUNT };

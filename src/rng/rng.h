@@ -34,6 +34,7 @@ enum rng_purpose {
     RNG_SESSION,
     RNG_INPUT,    /* what a plan is not sure of */
     RNG_SEQUENCE, /* how many answers a request asks for, and the further ones' lengths */
+    RNG_BEAM,     /* of a request: which beams go on from which */
 };
 
 uint64_t rng_key(uint64_t seed, uint32_t replication, enum rng_purpose purpose, uint64_t entity);

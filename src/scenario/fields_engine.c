@@ -510,6 +510,14 @@ static const struct base_field switch_fields[] = {
      SWITCH(static_batch),
      .def = "false",
      .help = "a batch is formed only when nothing runs"},
+    {.key = "best_of",
+     .type = BASE_BOOL,
+     SWITCH(best_of),
+     .help = "the API takes best_of: more answers are generated than returned (absent: false)"},
+    {.key = "beam_search",
+     .type = BASE_BOOL,
+     SWITCH(beam_search),
+     .help = "the engine itself searches with beams, as a group that forks (absent: false)"},
     {0},
 };
 

@@ -12,6 +12,31 @@
         .key = name, .type = BASE_NODE, .help = text \
     }
 #define WORKLOAD(member) .offset = offsetof(struct scenario_workload_opts, member)
+#define WORKLOAD_HAS(member) .has_offset = offsetof(struct scenario_workload_opts, member)
+
+/* Keys of the workload and of a class alike. */
+#define CANDIDATES(at, has, absent)                                                           \
+    {.key = "best_of",                                                                        \
+     .type = BASE_INT,                                                                        \
+     .unit = BASE_COUNT,                                                                      \
+     at(candidates.best_of),                                                                  \
+     .min = 1,                                                                                \
+     .max = WORKLOAD_SEQUENCES_MAX,                                                           \
+     .help = "answers generated to each prompt, of which 'n' are returned (vLLM V0)" absent}, \
+        {.key = "beam_width",                                                                 \
+         .type = BASE_INT,                                                                    \
+         .unit = BASE_COUNT,                                                                  \
+         at(candidates.beam_width),                                                           \
+         .min = 1,                                                                            \
+         .max = WORKLOAD_SEQUENCES_MAX,                                                       \
+         .help = "beams of a search for each prompt, of which 'n' are returned (vLLM to "     \
+                 "0.6.2)" absent},                                                            \
+    {                                                                                         \
+        .key = "beam_switch", .type = BASE_REAL, at(candidates.beam_switch),                  \
+        has(candidates.has_beam_switch), .max = 1,                                            \
+        .help = "chance, at each token, that a beam goes on from one drawn among all "        \
+                "instead of from itself (with beam_width, absent: 0.06)" absent               \
+    }
 
 static const struct base_field workload_fields[] = {
     {.key = "arrival",
@@ -42,6 +67,7 @@ static const struct base_field workload_fields[] = {
      .type = BASE_NODE,
      WORKLOAD(n),
      .help = "answers to each prompt, of lengths of their own (1): a number, or a distribution"},
+    CANDIDATES(WORKLOAD, WORKLOAD_HAS, ""),
     {.key = "classes",
      .type = BASE_NODE,
      WORKLOAD(classes),
@@ -74,14 +100,11 @@ static const struct base_field workload_fields[] = {
 };
 static const struct base_field workload_later[] = {
     LATER("retry", "retries are not simulated yet"),
-    LATER("best_of", "best-of is not simulated yet: 'n: BEST_OF' loads the engine alike (vLLM V0 "
-                     "generates them all), and counts all answers as delivered"),
-    LATER("beam_width", "beam search is not simulated yet: 'n' has answers that are independent of "
-                        "each other, which share less"),
     {0},
 };
 
 #define CLASS(member) .offset = offsetof(struct scenario_class_opts, member)
+#define CLASS_HAS(member) .has_offset = offsetof(struct scenario_class_opts, member)
 
 static const struct base_field class_fields[] = {
     {.key = "name",
@@ -113,6 +136,7 @@ static const struct base_field class_fields[] = {
      .help = "absent: the workload's"},
     {.key = "max_tokens", .type = BASE_NODE, CLASS(max_tokens), .help = "absent: the workload's"},
     {.key = "n", .type = BASE_NODE, CLASS(n), .help = "absent: the workload's"},
+    CANDIDATES(CLASS, CLASS_HAS, "; absent: the workload's"),
     {.key = "correlation",
      .type = BASE_REAL,
      CLASS(correlation),

@@ -39,7 +39,7 @@ enum { SCENARIO_STATES_NONE, SCENARIO_STATES_ASKED, SCENARIO_STATES_DEFAULT };
 
 struct scenario_switch_opts {
     bool reserve_full_isl, preempted_budget_returned, count_every_lookup, reserve_for_loads,
-        reject_over_length, static_batch;
+        reject_over_length, static_batch, best_of, beam_search;
     int free_order, unchunked_misfit, priority_tie, window_retention, state_caching;
 };
 
@@ -88,12 +88,20 @@ struct scenario_runtime_opts {
     int encoder, logit_rows;
 };
 
+/* `best_of`, `beam_width`, `beam_switch`, of the workload or a class; 0 and false: not stated. */
+struct scenario_candidate_opts {
+    int64_t best_of, beam_width;
+    double beam_switch;
+    bool has_beam_switch;
+};
+
 struct scenario_workload_opts {
     const struct conf_node *arrival, *prompt_tokens, *output_tokens, *max_tokens, *n, *classes,
         *timeout, *shared_prefix, *sessions;
     double correlation;
     int64_t abort_after_ns;
     bool ignore_eos;
+    struct scenario_candidate_opts candidates;
 };
 
 struct scenario_class_opts {
@@ -103,6 +111,7 @@ struct scenario_class_opts {
     bool has_correlation, has_abort;
     const struct conf_node *prompt_tokens, *output_tokens, *max_tokens, *n, *timeout, *slo,
         *shared_prefix, *sessions;
+    struct scenario_candidate_opts candidates;
 };
 
 struct scenario_shared_opts {
@@ -238,8 +247,17 @@ bool scenario_workload_read(struct scenario_load *load);
 bool scenario_workload_resolve(struct scenario_load *load);
 /* The most answers that a request asks for. */
 double scenario_most_sequences(const struct scenario_load *load);
-/* The same of one class. */
+/* The same of one class; the mapping that says it, and under which path: `n`, `best_of` or `beam_width`. */
 double scenario_class_sequences(const struct workload_class *class);
+const struct conf_node *scenario_sequences_map(struct scenario_load *load, size_t class_index,
+                                               const char *key, const char **path);
+const char *scenario_sequences_key(const struct workload_class *class);
+/* `best_of` and beams (candidates.c): what a mapping states, into a class; then whether the engine has such a thing, and
+ * whether no more answers are returned than generated. */
+bool scenario_candidates_read(struct scenario_load *load, struct conf_node *map, const char *path,
+                              const struct scenario_candidate_opts *opts,
+                              struct workload_class *out);
+bool scenario_candidates_check(struct scenario_load *load);
 /* swap_part.c: what only vLLM V0 has, once pool and workload are known. */
 bool scenario_swap_resolve(struct scenario_load *load);
 /* content_part.c: shared_prefix and sessions of the workload or of a class; what they do not state stays as it is. */

@@ -99,21 +99,17 @@ static bool fail_seats(struct scenario_load *load, const struct conf_node *node,
 static bool check_seats(struct scenario_load *load)
 {
     const struct workload_spec *spec = &load->scenario->config.workload;
-    const struct conf_node *workload = conf_get(load->root, "workload"),
-                           *classes = conf_get(workload, "classes");
+    const struct conf_node *workload = conf_get(load->root, "workload");
     double seats = (double)load->opts.max_num_seqs;
     if ((double)load->trace_sequences > seats)
         return fail_seats(load, conf_get(conf_get(workload, "arrival"), "file"),
                           "workload.arrival.file", (double)load->trace_sequences);
     for (size_t i = 0; i < spec->class_count; i++) {
         double most = scenario_class_sequences(&spec->classes[i]);
-        const struct conf_node *own =
-            conf_is_null(classes) ? NULL : conf_get(classes->items[i], "n");
-        const char *path =
-            conf_is_null(own) ? "workload.n"
-                              : base_arena_printf(load->reader->arena, "workload.classes.%zu.n", i);
+        const char *path, *key = scenario_sequences_key(&spec->classes[i]);
+        const struct conf_node *map = scenario_sequences_map(load, i, key, &path);
         if (most > seats)
-            return fail_seats(load, conf_is_null(own) ? conf_get(workload, "n") : own, path, most);
+            return fail_seats(load, conf_get(map, key), path, most);
     }
     return true;
 }

@@ -295,6 +295,7 @@ static bool read_class(struct scenario_load *load, struct conf_node *node, const
         class->abort_after_ns = opts.abort_after_ns;
     bool ok = read_lengths(load, node, path, class, &has_prompt, &has_output);
     ok = read_sequences(load, node, path, class) && ok;
+    ok = scenario_candidates_read(load, node, path, &opts.candidates, class) && ok;
     ok = scenario_content_read(load, node, path, class) && ok;
     ok = check_has_lengths(load, node, path, class, has_prompt, has_output) && ok;
     if (opts.timeout != NULL)
@@ -346,6 +347,7 @@ bool scenario_workload_read(struct scenario_load *load)
     bool has_prompt = false, has_output = false;
     ok = read_lengths(load, map, "workload", &common, &has_prompt, &has_output) && ok;
     ok = read_sequences(load, map, "workload", &common) && ok;
+    ok = scenario_candidates_read(load, map, "workload", &opts.candidates, &common) && ok;
     ok = scenario_content_read(load, map, "workload", &common) && ok;
     if (opts.timeout != NULL)
         ok = read_timeout(reader, conf_get(map, "timeout"), "workload.timeout", &common) && ok;
@@ -463,6 +465,8 @@ static bool scan_trace(struct scenario_load *load)
 
 double scenario_class_sequences(const struct workload_class *class)
 {
+    if (class->candidates > 0)
+        return class->candidates;
     return class->has_sequences ? rng_dist_value(&class->sequences, 1 - 1e-9) : 1;
 }
 
@@ -599,5 +603,5 @@ bool scenario_workload_resolve(struct scenario_load *load)
         warn_long_prompts(load);
     }
     sequences_caveat(load);
-    return find_held_blocks(load);
+    return scenario_candidates_check(load) && find_held_blocks(load);
 }

@@ -140,6 +140,11 @@ struct sched {
         uint64_t signature;   /* of a state */
         int64_t count, limit; /* of states looked at since; then the present one is kept */
     } circle;
+    struct sched_group *searches; /* with beams, forked; on the host too */
+    struct {
+        uint32_t *at;
+        size_t count, capacity;
+    } children;            /* scratch: continuations of each beam of one */
     int64_t extra_members; /* running sequences beyond one for each group */
     int64_t
         fragmented_blocks; /* as of the last turn: free, but no place for the head of the queue */
@@ -189,6 +194,8 @@ void sched_give_back_ahead(struct sched *sched, int64_t steps);
 /* A group of `count` sequences, empty; members are added in order. Only the first one is enqueued. */
 struct sched_group *sched_group_new(struct sched *sched, uint32_t count);
 void sched_group_add(struct sched_group *group, struct sched_seq *seq);
+/* Its sequences are beams: all of one length, and which of them go on from which is drawn from the stream `key`. */
+void sched_group_search(struct sched_group *group, uint64_t key, double beam_switch);
 
 /* The member that stands for the request, and the next one of it or NULL. */
 static inline struct sched_seq *sched_group_first(struct sched_seq *seq)

@@ -69,6 +69,18 @@ enum sched_role {
 
 struct sched_seq;
 
+struct sched_group;
+
+/* Of a group whose sequences are the beams of a search. Zeroed: they are not. */
+struct sched_beams {
+    bool is_search;
+    uint64_t key;                    /* its stream: which beams go on from which */
+    double switches;                 /* chance that a beam goes on from any of them */
+    int64_t tokens;                  /* of each beam, delivered; names the next draws */
+    uint64_t plan;                   /* that gave them the last one */
+    struct sched_group *prev, *next; /* in sched.searches */
+};
+
 /* Sequences of one request that the engine knows as one: they come from one prompt, and are admitted and thrown out together.
  * It belongs to the scheduler, which gives it back with the last of them. */
 struct sched_group {
@@ -76,6 +88,7 @@ struct sched_group {
     struct sched_seq *first; /* of those that have not ended, by sched_seq.sibling */
     uint32_t count, left;    /* members, and those that have not ended */
     bool is_forked; /* false: the prompt is not computed yet, the first one stands for all */
+    struct sched_beams beams;
 };
 
 struct sched_seq {

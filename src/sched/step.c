@@ -65,6 +65,7 @@ void sched_release(struct sched *sched)
     }
     base_vec_free(&sched->hits);
     base_vec_free(&sched->dealt);
+    base_vec_free(&sched->children);
     base_vec_free(&sched->to_enter);
     sched_queue_release(&sched->waiting);
     sched_front_release(&sched->front);
@@ -603,6 +604,9 @@ static int64_t provable_steps(const struct sched *sched, const struct sched_plan
 {
     if (sched->pool->policy == KV_CONCAT_DOUBLING) {
         return 0; // every tensor grows at a step of its own
+    }
+    if (sched->searches != NULL) {
+        return 0; // tables are forked and freed with every token
     }
     if (!plan->is_front_only || sched->draining.count + sched->overrun_count > 0 ||
         sched->skipped.count > 1) {

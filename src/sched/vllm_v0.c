@@ -109,6 +109,9 @@ static void decode(struct sched *sched, struct v0_turn *turn, struct sched_seq *
             sched_note_member_steps(seq, turn->plan->number);
         }
     }
+    if (first->group != NULL) {
+        first->group->beams.plan = turn->plan->number;
+    }
     turn->budget -= member_count(first);
 }
 
@@ -263,13 +266,14 @@ static bool front_comes_first(const struct sched *sched)
 static bool step_front(struct sched *sched, struct v0_turn *turn)
 {
     struct sched_front *front = &sched->front;
-    int64_t blocks = sched_front_blocks(sched);
+    int64_t blocks = sched_front_blocks(sched) + sched_v0_front_copies(sched);
     bool is_short = front->count > 0 && blocks + sched->spare_blocks > sched->pool->free_blocks;
     if (is_short || (sched->options->enable_chunked_prefill && front->count > turn->budget) ||
         !front_comes_first(sched)) {
         return false;
     }
     take(sched, blocks);
+    sched_v0_front_writes(sched, turn->plan);
     sched_begin_front_step(sched, false);
     turn->budget -= front->count;
     return true;

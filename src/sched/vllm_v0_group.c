@@ -37,6 +37,7 @@ static void leave_group(struct sched *sched, struct sched_seq *seq)
     *at = seq->sibling;
     seq->group = NULL;
     if (--group->left == 0) {
+        sched_v0_search_end(sched, group);
         base_pool_give(&sched->groups, group);
     }
 }
@@ -83,6 +84,7 @@ static void fork_group(struct sched *sched, struct sched_seq *first)
         begin_sibling(sched, first, seq, before);
     }
     first->group->is_forked = true;
+    sched_v0_search_begin(sched, first->group);
     count_running(sched, first, 1);
     sched->pool->forked_blocks += first->group->forks.shared_blocks;
 }
@@ -95,6 +97,7 @@ void sched_v0_delivered(struct sched *sched, struct sched_plan *plan)
             fork_group(sched, seq);
         }
     }
+    sched_v0_choose_beams(sched, plan);
 }
 
 static void leave_host(struct sched *sched, struct sched_seq *seq, int64_t blocks)

@@ -65,6 +65,14 @@ void sched_v0_forget(struct sched *sched, struct sched_seq *first);
 /* The policy's `delivered` and `finish`. */
 void sched_v0_delivered(struct sched *sched, struct sched_plan *plan);
 void sched_v0_finish(struct sched *sched, struct sched_seq *seq, bool is_delivered, bool in_flight);
+/* vllm_v0_beam.c: a group is forked, or its last sequence goes. */
+void sched_v0_search_begin(struct sched *sched, struct sched_group *group);
+void sched_v0_search_end(struct sched *sched, struct sched_group *group);
+/* Blocks that beams in the front copy at their next token; that token, when the front steps as a whole. */
+int64_t sched_v0_front_copies(const struct sched *sched);
+void sched_v0_front_writes(struct sched *sched, struct sched_plan *plan);
+/* The tokens of `plan` have come: which beams go on. */
+void sched_v0_choose_beams(struct sched *sched, const struct sched_plan *plan);
 /* With chunked prefill, after everybody has been given tokens: the running list as the engine makes it anew, by roles. */
 void sched_v0_reorder(struct sched *sched, const struct v0_turn *turn);
 

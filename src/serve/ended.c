@@ -113,7 +113,7 @@ static void write_row(struct serve *serve, const struct serve_request *request, 
         .arrival_ns = base_ticks_floor_ns(request->arrival_ticks),
         .prompt_tokens = request->asked.prompt_tokens,
         .output_tokens = delivered->longest,
-        .all_output_tokens = delivered->all,
+        .generated_tokens = delivered->generated,
         .sequences = request->sequences != NULL ? request->asked.sequence_count : 1,
         .cached_tokens = request->seq.cached_tokens,
         .cached_tokens_total = request->seq.cached_total,
@@ -147,6 +147,7 @@ void serve_request_ended(struct serve *serve, struct serve_request *request, bas
     des_heap_cancel(&serve->external, &request->limit_event);
     result->outcomes[outcome]++;
     result->output_tokens += delivered->all;
+    result->generated_tokens += delivered->generated;
     result->recomputed_tokens += request->seq.recomputed_total;
     result->sojourn_ticks += now - request->arrival_ticks;
     *(is_completed ? &class_result->completed : &class_result->failed) += 1;
@@ -173,7 +174,7 @@ void serve_sequence_completed(struct serve *serve, struct serve_request *request
     if (request->parent != NULL) {
         serve_sequences_note_completed(serve, request, now);
     } else {
-        struct serve_delivered delivered = {outputs, outputs, outputs};
+        struct serve_delivered delivered = serve_delivered_one(outputs);
         request->replica->in_flight--;
         serve_request_ended(serve, request, now, RECORD_OUTCOME_COMPLETED, &delivered);
     }

@@ -141,8 +141,9 @@ struct serve_result {
     struct stats_cohort ttft_cohort, e2e_cohort; /* shares by record_cause */
     uint64_t outcomes[RECORD_OUTCOME_COUNT];
     uint64_t arrived;
-    int64_t prompt_tokens; /* of all that arrived */
-    int64_t output_tokens; /* delivered to anyone */
+    int64_t prompt_tokens;    /* of all that arrived */
+    int64_t output_tokens;    /* delivered to anyone */
+    int64_t generated_tokens; /* for answers, those that nobody was given included */
     int64_t recomputed_tokens;
     uint64_t window_arrived, window_completed, window_good;
     int64_t window_prompt_tokens, window_output_tokens; /* of requests completed in the window */

@@ -43,6 +43,12 @@ void serve_sequences_enter(struct serve *serve, struct serve_request *request, b
     struct sched *sched = &request->replica->sched;
     struct sched_group *group =
         sched->ops->forks ? sched_group_new(sched, request->asked.sequence_count) : NULL;
+    if (request->asked.is_beam) {
+        base_require(group != NULL); // else the scenario is refused
+        const struct workload_class *classes = serve->config->workload.classes;
+        sched_group_search(group, request->asked.beam_key,
+                           classes[request->asked.class_index].beam_switch);
+    }
     for (uint32_t i = 0; i < request->asked.sequence_count; i++) {
         struct workload_request asked = asked_of(request, i);
         struct serve_request *sequence = serve_request_new(serve, &asked);
@@ -88,8 +94,14 @@ static uint32_t number_of(const struct serve_request *sequence)
     return number;
 }
 
-static void add_delivered(struct serve_delivered *delivered, uint32_t number, int64_t outputs)
+// Where more is generated than returned, what is returned is chosen at the end: by number, which tells nothing of its length.
+static void add_delivered(const struct serve_request *request, uint32_t number, int64_t outputs)
 {
+    struct serve_delivered *delivered = &request->sequences->delivered;
+    delivered->generated += outputs;
+    if (request->asked.answer_count > 0 && number >= request->asked.answer_count) {
+        return;
+    }
     delivered->all += outputs;
     delivered->longest = outputs > delivered->longest ? outputs : delivered->longest;
     delivered->first = number == 0 ? outputs : delivered->first;
@@ -114,7 +126,7 @@ static void add_to_client(struct serve_request *sequence, uint32_t number, int64
     for (size_t i = 0; i < RECORD_CAUSE_COUNT; i++) {
         request->cause_ns[i] = sequence->cause_ns[i];
     }
-    add_delivered(&request->sequences->delivered, number, outputs);
+    add_delivered(request, number, outputs);
     request->sequences->at[number].request = NULL;
     request->sequences->left--;
     sequence->parent = NULL;
@@ -134,6 +146,15 @@ void serve_sequences_note_completed(struct serve *serve, struct serve_request *s
     serve_request_free(serve, request);
 }
 
+// What its client has got that goes before the end: nothing, where answers are chosen only then.
+static struct serve_delivered delivered_early(const struct serve_request *request)
+{
+    const struct serve_delivered *delivered = &request->sequences->delivered;
+    return request->asked.answer_count > 0
+               ? (struct serve_delivered){.generated = delivered->generated}
+               : *delivered;
+}
+
 void serve_sequences_give_up(struct serve_request *request, base_i128 now,
                              struct serve_delivered *out)
 {
@@ -145,7 +166,7 @@ void serve_sequences_give_up(struct serve_request *request, base_i128 now,
             add_to_client(sequence, i, outputs);
         }
     }
-    *out = sequences->delivered;
+    *out = delivered_early(request);
 }
 
 uint32_t serve_sequences_left(const struct serve_request *request)
@@ -161,7 +182,8 @@ double serve_seats_each(const struct serve_config *config)
         return 1;
     for (size_t i = 0; i < workload->class_count; i++) {
         const struct workload_class *class = &workload->classes[i];
-        sum += class->weight * (class->has_sequences ? rng_dist_mean(&class->sequences) : 1);
+        double answers = class->has_sequences ? rng_dist_mean(&class->sequences) : 1;
+        sum += class->weight * (class->candidates > 0 ? (double)class->candidates : answers);
         weights += class->weight;
     }
     return weights > 0 ? sum / weights : 1;

@@ -341,7 +341,7 @@ static void end_early(struct serve *serve, struct serve_request *request, base_i
         serve_sequences_give_up(request, now, &delivered);
     } else {
         int64_t outputs = serve_replica_give_up(replica, request, now);
-        delivered = (struct serve_delivered){outputs, outputs, outputs};
+        delivered = serve_delivered_one(outputs);
     }
     replica->in_flight--;
     serve_request_ended(serve, request, now, outcome, &delivered);

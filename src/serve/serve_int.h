@@ -51,10 +51,17 @@ struct serve {
 
 /* Tokens that a client has got. */
 struct serve_delivered {
-    int64_t all;     /* of all its answers */
-    int64_t longest; /* of the one that has most */
-    int64_t first;   /* of the first: a session goes on with that one */
+    int64_t all;       /* of all its answers */
+    int64_t longest;   /* of the one that has most */
+    int64_t first;     /* of the first: a session goes on with that one */
+    int64_t generated; /* by the engine: with those of answers that are not returned */
 };
+
+/* Of a request for one answer. */
+static inline struct serve_delivered serve_delivered_one(int64_t tokens)
+{
+    return (struct serve_delivered){tokens, tokens, tokens, tokens};
+}
 
 /* Called by replicas. */
 void serve_first_token(struct serve *serve, struct serve_request *request);

@@ -170,6 +170,7 @@ FIGURE(duration_s, study_seconds(r->end_ticks))
 FIGURE(window_s, study_window_s(r))
 FIGURE(prompt_tokens, (double)r->prompt_tokens)
 FIGURE(output_tokens, (double)r->output_tokens)
+FIGURE(generated_tokens, (double)r->generated_tokens)
 FIGURE(recomputed_tokens, (double)r->recomputed_tokens)
 FIGURE(offered_rate, per_window_s(r, (double)r->window_arrived))
 FIGURE(request_throughput, per_window_s(r, (double)r->window_completed))
@@ -435,6 +436,7 @@ static const struct figure figures[] = {
     {.column = RECORD_PREFIX_PENDING_BLOCKS, .of = pending_blocks},
     {.column = RECORD_PREFIX_RECOMPUTED_BLOCKS, .of = recomputed_blocks},
     {.column = RECORD_UNFINISHED, .of = unfinished},
+    {.column = RECORD_GENERATED_TOKENS, .of = generated_tokens},
 };
 
 /* ---- from replications to a value with an interval ---- */

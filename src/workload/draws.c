@@ -73,8 +73,8 @@ static uint64_t sequence_key(const struct workload_draws *draws, uint32_t class_
                    (uint64_t)class_index * WORKLOAD_SEQUENCES_MAX + sequence);
 }
 
-uint32_t workload_draws_sequence_count(const struct workload_draws *draws, uint64_t address,
-                                       uint32_t class_index)
+uint32_t workload_draws_answer_count(const struct workload_draws *draws, uint64_t address,
+                                     uint32_t class_index)
 {
     const struct workload_class *class = &draws->spec->classes[class_index];
     double count;
@@ -101,4 +101,20 @@ void workload_draws_sequence_outputs(const struct workload_draws *draws, uint64_
             rng_correlate(class->correlation, u_prompt, u_output, &ignored, &u_output);
         out[i] = (int64_t)rng_dist_value(&class->output, u_output);
     }
+}
+
+void workload_draws_sequences(const struct workload_draws *draws, uint64_t address,
+                              struct workload_request *request)
+{
+    const struct workload_class *class = &draws->spec->classes[request->class_index];
+    uint32_t answers = request->sequence_count; /* a trace may have said it */
+
+    if (answers == 0)
+        answers = workload_draws_answer_count(draws, address, request->class_index);
+    request->sequence_count = class->candidates > 0 ? class->candidates : answers;
+    if (class->candidates > 1)
+        request->answer_count = answers;
+    request->is_beam = class->is_beam && class->candidates > 1;
+    if (request->is_beam)
+        request->beam_key = rng_key(draws->seed, draws->replication, RNG_BEAM, address);
 }

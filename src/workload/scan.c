@@ -131,14 +131,10 @@ struct sample {
     uint64_t turn_count;
 };
 
-static void draw_sequence_count(struct sample *sample, uint64_t address)
+static void draw_sequences(struct sample *sample, uint64_t address)
 {
-    struct workload_request *request = &sample->request;
-
-    request->sequence_count = 1;
-    if (sample->draws.spec->classes[request->class_index].has_sequences)
-        request->sequence_count =
-            workload_draws_sequence_count(&sample->draws, address, request->class_index);
+    sample->request.sequence_count = 0; /* of the former turn */
+    workload_draws_sequences(&sample->draws, address, &sample->request);
 }
 
 static void sample_begin(struct sample *sample)
@@ -152,7 +148,7 @@ static void sample_begin(struct sample *sample)
     request->class_index = workload_draws_class(&sample->draws, address);
     workload_draws_lengths(&sample->draws, address, request);
     workload_draws_beginning(&sample->draws, address, request, sample->runs);
-    draw_sequence_count(sample, address);
+    draw_sequences(sample, address);
     sample->turn_count = 1;
     if (sample->draws.spec->classes[request->class_index].sessions != NULL)
         sample->turn_count =
@@ -181,7 +177,7 @@ static bool sample_turn(struct sample *sample)
     request->session_turn++;
     workload_draws_lengths(&sample->draws, address, request);
     workload_draws_turn(&sample->draws, address, &ended, request, sample->runs);
-    draw_sequence_count(sample, address);
+    draw_sequences(sample, address);
     return spec->max_context_tokens == 0 || request->prompt_tokens < spec->max_context_tokens;
 }
 

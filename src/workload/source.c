@@ -12,7 +12,7 @@ struct workload_source {
     uint64_t beginnings;   /* requests that follow no other */
     int64_t *text_lengths; /* the longest part of each shared text that was sent */
     bool has_sessions;
-    bool has_sequences; /* some class asks for several answers */
+    bool has_sequences; /* some class has several sequences a request */
     bool is_finished;
     struct spec_token_run runs[WORKLOAD_RUNS]; /* content of the request that was given last */
     struct {
@@ -38,7 +38,7 @@ static bool has_sessions(const struct workload_spec *spec)
 static bool has_sequences(const struct workload_spec *spec)
 {
     for (size_t i = 0; i < spec->class_count; i++) {
-        if (spec->classes[i].has_sequences)
+        if (spec->classes[i].has_sequences || spec->classes[i].candidates > 1)
             return true;
     }
     return false;
@@ -160,10 +160,8 @@ static struct workload_request blank_request(const struct workload_source *sourc
 static void draw_sequences(struct workload_source *source, struct workload_request *request,
                            uint64_t address, bool is_drawn)
 {
-    if (request->sequence_count == 0)
-        request->sequence_count =
-            workload_draws_sequence_count(&source->draws, address, request->class_index);
-    if (request->sequence_count == 1 || !is_drawn || source->spec->ignore_eos)
+    workload_draws_sequences(&source->draws, address, request);
+    if (request->sequence_count == 1 || request->is_beam || !is_drawn || source->spec->ignore_eos)
         return;
     source->outputs.count = 0;
     while (source->outputs.count < request->sequence_count)

@@ -27,12 +27,15 @@ enum { WORKLOAD_ID_BYTES = 40, WORKLOAD_CLASSES_MAX = 64, WORKLOAD_SEQUENCES_MAX
 struct workload_request {
     uint64_t index; /* 0, 1, ... in order of arrival */
     int64_t arrival_ns;
-    int64_t prompt_tokens; /* 0 is possible in a trace: the engine rejects it */
-    int64_t output_tokens; /* what the model would write before it stops by itself */
-    int64_t max_tokens;    /* what the client allows; == output_tokens by default */
-    int32_t priority;      /* low first */
+    int64_t prompt_tokens;   /* 0 is possible in a trace: the engine rejects it */
+    int64_t output_tokens;   /* what the model would write before it stops by itself */
+    int64_t max_tokens;      /* what the client allows; == output_tokens by default */
+    int32_t priority;        /* low first */
+    uint32_t sequence_count; /* answers to the one prompt, each a sequence of its own; 0 is 1 */
     uint32_t
-        sequence_count; /* `n`: answers to the one prompt, each a sequence of its own; 0 is 1 */
+        answer_count; /* `n`: of them, by number, those that the client is given; 0: all, as they come */
+    bool is_beam;      /* its sequences are the beams of a search, all of one length */
+    uint64_t beam_key; /* its stream: which beams go on from which */
     uint32_t class_index;
     uint32_t client;       /* closed loop: which client; open sessions: which session; else 0 */
     uint64_t turn;         /* closed loop: its how-manieth request; open sessions: session_turn */
@@ -97,7 +100,12 @@ struct workload_class {
     struct rng_dist prompt, output, max_tokens, sequences;
     bool has_max_tokens; /* false: same as output */
     bool has_sequences;  /* false: one answer each */
-    double correlation;  /* Gaussian copula between prompt and output */
+    uint32_t
+        candidates; /* best_of, beam_width: sequences of a request, of which `sequences` says how
+                          * many are given to the client; 0 = those */
+    bool is_beam;   /* they are beams */
+    double beam_switch; /* of beams: chance that one goes on from any of them, not from itself */
+    double correlation; /* Gaussian copula between prompt and output */
     int64_t abort_after_ns, timeout_first_ns, timeout_total_ns; /* 0 = none */
     const struct workload_shared *shared;                       /* NULL: prompts share nothing */
     const struct workload_sessions *sessions; /* NULL: every request stands alone */

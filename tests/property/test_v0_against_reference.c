@@ -4,6 +4,7 @@
  * must end like stepping. KVSIM_SCENARIOS sets how many (default 600), KVSIM_SEED the first.
  */
 #include "reference/ref_v0.h"
+#include "rng/rng.h"
 #include "sched/sched.h"
 #include "serve/serve.h"
 #include "support/service.h"
@@ -15,7 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REQUESTS_MAX = 24 };
+enum { REQUESTS_MAX = 24, LENGTH_MAX = 64 };
+
+struct scenario {
+    struct ref_v0_input in;
+    struct ref_v0_request requests[REQUESTS_MAX];
+    int64_t parents[REQUESTS_MAX][LENGTH_MAX * REF_V0_ANSWERS];
+    double beam_switch;
+};
 
 /* ---- random scenarios ---- */
 
@@ -38,10 +46,34 @@ static bool one_in(struct dice *dice, int64_t n)
     return between(dice, 1, n) == 1;
 }
 
-static void roll_requests(struct dice *dice, struct ref_v0_input *in,
-                          struct ref_v0_request *requests)
+static uint64_t beam_key(int64_t request)
 {
+    return rng_key(77, 1, RNG_BEAM, (uint64_t)request);
+}
+
+// The draws as they are documented: a uniform a token and beam; below the chance it is one of all beams, by equal parts.
+static void roll_beams(struct scenario *scenario, int64_t number)
+{
+    struct ref_v0_request *request = &scenario->requests[number];
+    int64_t answers = request->answers;
+    for (int64_t t = 1; t < LENGTH_MAX; t++) {
+        for (int64_t i = 0; i < answers; i++) {
+            double u = rng_uniform(beam_key(number), (uint64_t)((t + 1) * answers + i));
+            double share = u / scenario->beam_switch;
+            scenario->parents[number][t * answers + i] =
+                share < 1 ? (int64_t)(share * (double)answers) : i;
+        }
+    }
+    request->parents = scenario->parents[number];
+}
+
+static void roll_requests(struct dice *dice, struct scenario *scenario)
+{
+    struct ref_v0_input *in = &scenario->in;
+    struct ref_v0_request *requests = scenario->requests;
     int64_t now = 0, most = between(dice, 1, REF_V0_ANSWERS);
+    bool has_beams = one_in(dice, 2);
+    scenario->beam_switch = one_in(dice, 2) ? 1 : (double)between(dice, 1, 9) / 10;
     in->requests = requests;
     in->count = between(dice, 1, REQUESTS_MAX);
     for (int64_t i = 0; i < in->count; i++) {
@@ -56,11 +88,16 @@ static void roll_requests(struct dice *dice, struct ref_v0_input *in,
         for (int64_t s = 0; s < request->answers; s++) {
             request->outputs[s] = alike ? length : between(dice, 1, in->max_model_len);
         }
+        request->parents = NULL;
+        if (has_beams && alike && request->answers > 1) {
+            roll_beams(scenario, i);
+        }
     }
 }
 
-static void roll(uint64_t seed, struct ref_v0_input *in, struct ref_v0_request *requests)
+static void roll(uint64_t seed, struct scenario *scenario)
 {
+    struct ref_v0_input *in = &scenario->in;
     struct dice dice = {seed * UINT64_C(0x2545f4914f6cdd1d)};
     *in = (struct ref_v0_input){.block_size = between(&dice, 1, 8),
                                 .max_model_len = between(&dice, 8, 60),
@@ -77,7 +114,7 @@ static void roll(uint64_t seed, struct ref_v0_input *in, struct ref_v0_request *
     in->watermark_blocks = one_in(&dice, 3) ? between(&dice, 0, in->num_blocks / 4) : 0;
     in->budget = between(&dice, in->max_num_seqs, 2 * in->max_model_len);
     in->swap_blocks = one_in(&dice, 5) ? between(&dice, 1, 2 * one) : INT64_MAX;
-    roll_requests(&dice, in, requests);
+    roll_requests(&dice, scenario);
 }
 
 /* ---- the engine ---- */
@@ -155,7 +192,9 @@ static enum kvsim_status list_next(void *context, struct workload_request *out, 
                                          .output_tokens = in->outputs[0],
                                          .max_tokens = 1000000,
                                          .sequence_count = (uint32_t)in->answers,
-                                         .sequence_outputs = in->outputs};
+                                         .sequence_outputs = in->outputs,
+                                         .is_beam = in->parents != NULL,
+                                         .beam_key = beam_key(source->at)};
         snprintf(out->id, sizeof out->id, "%" PRId64, source->at++);
     }
     return KVSIM_OK;
@@ -170,8 +209,9 @@ static enum kvsim_status list_done(void *context, const struct workload_ended *e
     return KVSIM_OK;
 }
 
-static void fill(const struct ref_v0_input *in, struct service *service)
+static void fill(const struct scenario *scenario, struct service *service)
 {
+    const struct ref_v0_input *in = &scenario->in;
     static const enum sched_preemption modes[] = {SCHED_PREEMPT_AS_FITS, SCHED_PREEMPT_RECOMPUTE,
                                                   SCHED_PREEMPT_SWAP};
     struct serve_config *config = &service->config;
@@ -194,6 +234,7 @@ static void fill(const struct ref_v0_input *in, struct service *service)
     service->cost.affine.per_decode_seq_ns = (double)(in->c >> 20);
     service->cost.affine.per_context_token_ns = (double)(in->d >> 20);
     config->workload.process = WORKLOAD_TRACE;
+    config->workload.classes[0].beam_switch = scenario->beam_switch;
     config->warmup.kind = SERVE_WARMUP_REQUESTS;
 }
 
@@ -253,24 +294,24 @@ static void check_totals(uint64_t seed, const struct ref_v0_output *expected,
 
 /* What the scenarios had: a comparison of nothing proves nothing. */
 struct seen {
-    int64_t done, stuck, died, swapped, copied, ignored, preempted;
+    int64_t done, stuck, died, swapped, copied, ignored, preempted, beams;
 };
 
 static void check_seed(uint64_t seed, struct seen *seen)
 {
-    struct ref_v0_request requests[REQUESTS_MAX];
-    struct ref_v0_input in;
+    struct scenario scenario;
+    const struct ref_v0_input *in = &scenario.in;
     struct ref_v0_output expected;
     struct service service;
     struct lines lines;
     struct serve_result stepped, jumped;
-    roll(seed, &in, requests);
-    ref_v0_run(&in, &expected);
-    fill(&in, &service);
-    run_engine(&service.config, &in, &lines, &stepped);
+    roll(seed, &scenario);
+    ref_v0_run(in, &expected);
+    fill(&scenario, &service);
+    run_engine(&service.config, in, &lines, &stepped);
     check_lines(seed, expected.steps, lines.text, expected.end == REF_V0_STUCK);
     check_totals(seed, &expected, &stepped);
-    run_engine(&service.config, &in, NULL, &jumped);
+    run_engine(&service.config, in, NULL, &jumped);
     check_totals(seed, &expected, &jumped);
     ck_assert_msg(stepped.end_ticks == jumped.end_ticks, "seed %" PRIu64 ": jumping ends elsewhere",
                   seed);
@@ -281,6 +322,9 @@ static void check_seed(uint64_t seed, struct seen *seen)
     seen->copied += expected.copied_blocks;
     seen->ignored += expected.ignored;
     seen->preempted += expected.preemptions;
+    for (int64_t i = 0; i < in->count; i++) {
+        seen->beams += scenario.requests[i].parents != NULL ? 1 : 0;
+    }
     free(expected.steps);
     free(lines.text);
     serve_result_release(&stepped);
@@ -309,6 +353,7 @@ START_TEST(every_step_agrees)
         ck_assert_int_gt(seen.copied, 800);
         ck_assert_int_gt(seen.ignored, 200);
         ck_assert_int_gt(seen.preempted, 800);
+        ck_assert_int_gt(seen.beams, 300);
     }
 }
 END_TEST

@@ -576,6 +576,51 @@ static void end_seq(struct sim *sim, struct group *group, struct seq *seq)
     }
 }
 
+// As the engine does it: a beam with continuations goes on as itself; for its others, places of beams without any are taken.
+static int64_t place_after(const int64_t *parents, int64_t answers, int64_t place)
+{
+    int64_t children[REF_V0_ANSWERS] = {0}, lost = 0;
+    for (int64_t i = 0; i < answers; i++) {
+        children[parents[i]]++;
+    }
+    for (int64_t i = 0; i < place; i++) {
+        lost += children[i] == 0 ? 1 : 0;
+    }
+    for (int64_t i = 0; i < answers && children[place] == 0; i++) {
+        int64_t others = children[i] > 1 ? children[i] - 1 : 0;
+        if (lost < others) {
+            return i;
+        }
+        lost -= others;
+    }
+    return place;
+}
+
+// New tables first; the old ones are given up once all are copied.
+static void choose_beams(struct sim *sim, struct group *group)
+{
+    const int64_t *parents = group->in->parents;
+    int64_t token = group->seqs[0].outputs - 1, answers = group->in->answers;
+    struct seq old[REF_V0_ANSWERS];
+    if (parents == NULL || living(group) == 0 || token == 0) {
+        return;
+    }
+    memcpy(old, group->seqs, sizeof old);
+    for (int64_t i = 0; i < answers; i++) {
+        struct seq *seq = &group->seqs[i];
+        const struct seq *parent = &old[place_after(&parents[token * answers], answers, i)];
+        seq->table = grow(NULL, (size_t)parent->blocks * sizeof *seq->table);
+        memcpy(seq->table, parent->table, (size_t)parent->blocks * sizeof *seq->table);
+        for (int64_t b = 0; b < parent->blocks; b++) {
+            sim->holders[seq->table[b]]++;
+        }
+    }
+    for (int64_t i = 0; i < answers; i++) {
+        free_table(sim, &old[i]);
+        free(old[i].table);
+    }
+}
+
 static void deliver(struct sim *sim, struct group *group)
 {
     if (group->is_prompt && remaining(group) > 0) {
@@ -603,6 +648,7 @@ static void deliver(struct sim *sim, struct group *group)
             end_seq(sim, group, seq);
         }
     }
+    choose_beams(sim, group);
     if (living(group) == 0) {
         group->status = DONE;
         sim->out->completed++;

@@ -23,6 +23,8 @@ enum ref_v0_mode { REF_V0_AS_FITS, REF_V0_RECOMPUTE, REF_V0_SWAP };
 struct ref_v0_request {
     int64_t arrival_ticks; /* rising */
     int64_t prompt, answers, outputs[REF_V0_ANSWERS];
+    /* Beams: at [t * answers + i], for t > 0, the beam from which beam i goes on once token t + 1 has come. NULL: none. */
+    const int64_t *parents;
 };
 
 struct ref_v0_input {

@@ -237,6 +237,19 @@ static void roll_sequences(struct dice *dice, struct service *service)
     }
 }
 
+// More sequences than answers, under a scheduler that forks also the beams of a search.
+static void roll_candidates(struct dice *dice, struct service *service)
+{
+    struct workload_spec *workload = &service->config.workload;
+    bool forks = service->config.scheduler != NULL && service->config.scheduler->forks;
+    for (size_t i = 0; i < workload->class_count; i++) {
+        struct workload_class *class = &workload->classes[i];
+        class->candidates = one_in(dice, 2) ? (uint32_t)between(dice, 5, 7) : 0;
+        class->is_beam = class->candidates > 0 && forks && one_in(dice, 2);
+        class->beam_switch = one_in(dice, 2) ? 1 : (double)between(dice, 0, 10) / 10;
+    }
+}
+
 static void roll_workload(struct dice *dice, struct random_service *random)
 {
     struct workload_spec *workload = &random->service.config.workload;
@@ -471,6 +484,9 @@ void random_service_init(struct random_service *random, uint64_t seed)
     if (one_in(&dice, 3)) {
         roll_sequences(&dice, &random->service);
     }
+    if (one_in(&dice, 8)) {
+        roll_candidates(&dice, &random->service);
+    }
     roll_window(&dice, random);
 }
 
@@ -512,6 +528,9 @@ void random_service_init_v0(struct random_service *random, uint64_t seed)
     roll_v0(&dice, &random->service);
     if (!one_in(&dice, 3)) {
         roll_sequences(&dice, &random->service);
+    }
+    if (one_in(&dice, 2)) {
+        roll_candidates(&dice, &random->service);
     }
     roll_window(&dice, random);
 }

@@ -206,6 +206,7 @@ void result_compare(const struct serve_result *a, const struct serve_result *b, 
     same(&check, "in flight", a->in_flight_ticks, b->in_flight_ticks);
     same(&check, "prompt tokens", a->prompt_tokens, b->prompt_tokens);
     same(&check, "output tokens", a->output_tokens, b->output_tokens);
+    same(&check, "generated tokens", a->generated_tokens, b->generated_tokens);
     same(&check, "recomputed tokens", a->recomputed_tokens, b->recomputed_tokens);
     same(&check, "window", a->window_ticks, b->window_ticks);
     same(&check, "in flight in the window", a->window_in_flight_ticks, b->window_in_flight_ticks);
@@ -339,7 +340,8 @@ void result_check_identities(const struct serve_config *config, const struct ser
     at_most(&check, "requests in the system and in lists", result->in_flight_ticks, listed);
     bool have_one_answer = true;
     for (size_t i = 0; i < config->workload.class_count; i++) {
-        have_one_answer = have_one_answer && !config->workload.classes[i].has_sequences;
+        const struct workload_class *class = &config->workload.classes[i];
+        have_one_answer = have_one_answer && !class->has_sequences && class->candidates <= 1;
     }
     if (have_one_answer &&
         result->outcomes[RECORD_OUTCOME_TIMED_OUT] + result->outcomes[RECORD_OUTCOME_ABORTED] ==

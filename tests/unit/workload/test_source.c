@@ -240,6 +240,40 @@ START_TEST(answers_without_an_end_are_all_as_long_as_allowed)
 }
 END_TEST
 
+/* More sequences than answers: lengths as for so many answers; beams have one length, and a stream that is theirs alone. */
+START_TEST(candidates_are_sequences_of_which_some_are_returned)
+{
+    struct workload_spec answers = chat(WORKLOAD_POISSON), best = chat(WORKLOAD_POISSON), beams;
+    struct workload_source *sources[3];
+    struct workload_request x, y, z;
+    uint64_t last_key = 0;
+
+    answers.classes[0].has_sequences = true;
+    answers.classes[0].sequences = (struct rng_dist){.kind = RNG_FIXED, .a = 4, .whole = true};
+    best.classes[0].candidates = 4;
+    beams = best;
+    beams.classes[0].is_beam = true;
+    beams.classes[0].has_sequences = true;
+    beams.classes[0].sequences = (struct rng_dist){.kind = RNG_FIXED, .a = 2, .whole = true};
+    sources[0] = open_source(&answers, 1, 1);
+    sources[1] = open_source(&best, 1, 1);
+    sources[2] = open_source(&beams, 1, 1);
+    while (take(sources[0], &x) && take(sources[1], &y) && take(sources[2], &z)) {
+        ck_assert(x.sequence_count == 4 && y.sequence_count == 4 && z.sequence_count == 4);
+        ck_assert(x.answer_count == 0 && y.answer_count == 1 && z.answer_count == 2);
+        for (int i = 0; i < 4; i++)
+            ck_assert_int_eq(x.sequence_outputs[i], y.sequence_outputs[i]);
+        ck_assert(!x.is_beam && !y.is_beam && z.is_beam);
+        ck_assert_ptr_null(z.sequence_outputs);
+        ck_assert_int_eq(z.output_tokens, x.output_tokens);
+        ck_assert_uint_ne(z.beam_key, last_key);
+        last_key = z.beam_key;
+    }
+    for (int i = 0; i < 3; i++)
+        workload_source_close(sources[i]);
+}
+END_TEST
+
 START_TEST(correlation_leaves_prompts_alone)
 {
     struct workload_spec plain = chat(WORKLOAD_POISSON), joint = chat(WORKLOAD_POISSON);
@@ -390,6 +424,7 @@ int main(void)
                                                  max_tokens_is_the_output_unless_stated,
                                                  answers_have_lengths_of_their_own,
                                                  answers_without_an_end_are_all_as_long_as_allowed,
+                                                 candidates_are_sequences_of_which_some_are_returned,
                                                  correlation_leaves_prompts_alone,
                                                  closed_loops_are_addressed_by_client_and_turn,
                                                  think_times_are_addressed_by_client_and_turn,
