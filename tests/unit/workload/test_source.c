@@ -415,23 +415,24 @@ END_TEST
 int main(void)
 {
     base_arena_init(&arena);
-    int result = unit_run("workload.source", (const TTest *const[]){
-                                                 limits_end_the_run,
-                                                 the_end_is_final,
-                                                 the_same_request_in_every_sweep_point,
-                                                 lengths_have_their_means,
-                                                 classes_come_by_weight_with_what_is_theirs,
-                                                 max_tokens_is_the_output_unless_stated,
-                                                 answers_have_lengths_of_their_own,
-                                                 answers_without_an_end_are_all_as_long_as_allowed,
-                                                 candidates_are_sequences_of_which_some_are_returned,
-                                                 correlation_leaves_prompts_alone,
-                                                 closed_loops_are_addressed_by_client_and_turn,
-                                                 think_times_are_addressed_by_client_and_turn,
-                                                 closed_loops_end_with_the_run,
-                                                 only_closed_loops_have_more_after_an_answer,
-                                                 NULL,
-                                             });
+    int result =
+        unit_run("workload.source", (const TTest *const[]){
+                                        limits_end_the_run,
+                                        the_end_is_final,
+                                        the_same_request_in_every_sweep_point,
+                                        lengths_have_their_means,
+                                        classes_come_by_weight_with_what_is_theirs,
+                                        max_tokens_is_the_output_unless_stated,
+                                        answers_have_lengths_of_their_own,
+                                        answers_without_an_end_are_all_as_long_as_allowed,
+                                        candidates_are_sequences_of_which_some_are_returned,
+                                        correlation_leaves_prompts_alone,
+                                        closed_loops_are_addressed_by_client_and_turn,
+                                        think_times_are_addressed_by_client_and_turn,
+                                        closed_loops_end_with_the_run,
+                                        only_closed_loops_have_more_after_an_answer,
+                                        NULL,
+                                    });
     base_arena_release(&arena);
     return result;
 }
