@@ -8,6 +8,7 @@
 #ifndef KVSIM_KV_HOLD_H
 #define KVSIM_KV_HOLD_H
 
+#include "base/i128.h"
 #include "kv/ledger.h"
 #include "kv/pages.h"
 #include "spec/kv.h"
@@ -18,8 +19,16 @@
 int64_t kv_hold_table_blocks(const struct kv_pages *pages, const struct kv_pages_kind *kind,
                              int64_t tokens);
 
-/* Blocks over all tables. At most kv_pages_sequence_blocks(), which is what admission counts. */
+/* Blocks over all tables. At most kv_pages_asked_blocks(), which is what admission counts. */
 int64_t kv_hold_blocks(const struct kv_pages *pages, int64_t tokens);
+
+/* The sum of them over sequences of `first` to `last` tokens; first >= 1. */
+base_i128 kv_hold_blocks_sum(const struct kv_pages *pages, int64_t first, int64_t last);
+
+/* What is set aside for a sequence, with tokens in it or not; pages of one table only. Zeroed: nothing is. */
+struct kv_hold_share {
+    int64_t tokens, blocks;
+};
 
 /*
  * The lines up to `allocated` for `sequences` alike sequences; nothing shared, cached or free is known here. Recurrent
@@ -27,5 +36,10 @@ int64_t kv_hold_blocks(const struct kv_pages *pages, int64_t tokens);
  */
 void kv_hold_ledger(const struct spec_kv_layout *layout, const struct kv_pages *pages,
                     int64_t tokens, int64_t sequences, struct kv_ledger *out);
+
+/* The same where each has a share set aside; tokens >= 1. */
+void kv_hold_share_ledger(const struct spec_kv_layout *layout, const struct kv_pages *pages,
+                          const struct kv_hold_share *share, int64_t tokens, int64_t sequences,
+                          struct kv_ledger *out);
 
 #endif

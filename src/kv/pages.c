@@ -221,6 +221,7 @@ enum kvsim_status kv_pages_make(const struct spec_kv_layout *layout,
     *out = (struct kv_pages){
         .state_blocks_per_sequence =
             options->state_blocks_per_sequence != 0 ? options->state_blocks_per_sequence : 1,
+        .caches_states = options->caches_states && options->state_blocks_per_sequence >= 2,
         .window_extra_tokens = options->window_extra_tokens,
         .lookahead_tokens = options->lookahead_tokens,
         .longest_tokens = options->longest_tokens,
@@ -285,6 +286,23 @@ int64_t kv_pages_sequence_blocks(const struct kv_pages *pages, int64_t tokens)
     uint64_t blocks = 0;
     for (size_t i = 0; i < pages->kind_count && tokens > 0; i++)
         blocks += pages->kinds[i].table_count * table_blocks(pages, &pages->kinds[i], tokens);
+    return (int64_t)blocks;
+}
+
+int64_t kv_pages_asked_blocks(const struct kv_pages *pages, int64_t tokens)
+{
+    base_require(tokens >= 0);
+    uint64_t blocks = 0;
+    for (size_t i = 0; i < pages->kind_count && tokens > 0; i++) {
+        const struct kv_pages_kind *kind = &pages->kinds[i];
+        uint64_t most = table_blocks(pages, kind, tokens);
+        if (kind->kind != SPEC_KV_STATE) {
+            uint64_t filled = div_up((uint64_t)(tokens + kv_pages_lookahead(pages, tokens)),
+                                     kind->block_tokens);
+            most = filled < most ? filled : most;
+        }
+        blocks += kind->table_count * most;
+    }
     return (int64_t)blocks;
 }
 

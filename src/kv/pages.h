@@ -33,6 +33,7 @@ struct kv_pages_options {
     bool hybrid; /* tables per kind of layer; has no effect on a model of one kind */
     uint32_t
         state_blocks_per_sequence; /* hybrid: blocks that one state takes in each of its tables; 0 = 1 */
+    bool caches_states; /* hybrid: the last of a state's blocks is the next checkpoint, held around a block's border alone */
     uint32_t state_align_tokens; /* hybrid: attention blocks grow in steps of this; 0 = 16 */
     int64_t
         window_extra_tokens; /* tokens a step may add before a window lets blocks go: depth x batched tokens */
@@ -64,7 +65,8 @@ struct kv_pages {
     size_t kind_count;
     struct kv_pages_kind kinds[SPEC_KV_GROUPS_MAX];
     uint64_t state_bytes_per_gpu; /* plain: states of one sequence, outside the pool */
-    uint32_t state_blocks_per_sequence;
+    uint32_t state_blocks_per_sequence; /* at most */
+    bool caches_states;
     int64_t window_extra_tokens;
     int64_t lookahead_tokens, longest_tokens;
     uint64_t transient_bytes_per_token; /* in block_bytes */
@@ -84,6 +86,10 @@ int64_t kv_pages_lookahead(const struct kv_pages *pages, int64_t tokens);
 
 /* The most blocks that one sequence of `tokens` holds at once, over all its tables. Rises with tokens. */
 int64_t kv_pages_sequence_blocks(const struct kv_pages *pages, int64_t tokens);
+
+/* The same as admission asks for it: no table has more blocks than its tokens fill. At most kv_pages_sequence_blocks(), which
+ * is what the engine prints. */
+int64_t kv_pages_asked_blocks(const struct kv_pages *pages, int64_t tokens);
 
 /* Entries of one sequence's block tables when it may get `tokens` long: what a window has given back keeps its place. */
 int64_t kv_pages_table_entries(const struct kv_pages *pages, int64_t tokens);

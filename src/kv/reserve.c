@@ -57,6 +57,34 @@ int64_t kv_reserve_tokens(const struct kv_paged *pool, int64_t prompt_tokens, in
     return prompt_tokens + (answer < room ? answer : room);
 }
 
+// The answer's length is just above a power of two, and the prompt what is left.
+static int64_t most_by_powers(const struct kv_paged *pool, int64_t tokens)
+{
+    int64_t most = tokens, longest_answer = tokens - 1;
+    for (int64_t power = 1; power < longest_answer; power *= 2) {
+        int64_t promised = kv_reserve_tokens(pool, tokens - (power + 1), power + 1);
+        most = promised > most ? promised : most;
+    }
+    return most;
+}
+
+int64_t kv_reserve_most_tokens(const struct kv_paged *pool, int64_t tokens)
+{
+    if (tokens > pool->longest_tokens) {
+        return tokens; // nobody is admitted
+    }
+    switch (pool->policy) {
+    case KV_RESERVED_MAX:
+        return pool->longest_tokens;
+    case KV_RESERVED_POW2:
+        return most_by_powers(pool, tokens);
+    case KV_CONCAT_DOUBLING:
+        return kv_reserve_held_blocks(pool, tokens);
+    default:
+        return tokens;
+    }
+}
+
 int64_t kv_reserve_held_blocks(const struct kv_paged *pool, int64_t tokens)
 {
     if (pool->policy == KV_CONCAT_DOUBLING && tokens > 0) {

@@ -52,6 +52,8 @@ int64_t kv_reserve_held_blocks(const struct kv_paged *pool, int64_t tokens);
  * paper know it, pow2 to a factor of two. */
 int64_t kv_reserve_tokens(const struct kv_paged *pool, int64_t prompt_tokens,
                           int64_t answer_tokens);
+/* The most that a sequence of `tokens` holds or is promised, however it is divided into prompt and answer. */
+int64_t kv_reserve_most_tokens(const struct kv_paged *pool, int64_t tokens);
 /* Blocks that such a promise takes: whole ones, a power of two under buddy. */
 int64_t kv_reserve_blocks(const struct kv_paged *pool, int64_t tokens);
 /* True when it has a place now, `spare_blocks` staying free. */

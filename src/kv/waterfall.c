@@ -52,13 +52,6 @@ const struct kv_waterfall_row *kv_waterfall_find(const struct kv_waterfall *wate
     return NULL;
 }
 
-double kv_waterfall_expected_concurrency(const struct kv_waterfall *waterfall,
-                                         double mean_held_blocks)
-{
-    base_require(mean_held_blocks > 0);
-    return (double)waterfall->kv_usable_blocks / mean_held_blocks;
-}
-
 static void add_row(struct kv_waterfall *out, enum kv_waterfall_line line, int64_t bytes,
                     enum spec_claim claim, const char *source)
 {

@@ -247,9 +247,8 @@ enum kvsim_status kv_waterfall_make(const struct kv_waterfall_inputs *inputs,
                                     struct kv_waterfall *out,
                                     struct kvsim_error *err) KVSIM_MUST_CHECK;
 
-/* Expected concurrency: usable blocks over the time-weighted mean number of blocks that a sequence holds. */
-double kv_waterfall_expected_concurrency(const struct kv_waterfall *waterfall,
-                                         double mean_held_blocks);
+/* Sequences of `tokens` that the windowed layers' own pool holds; kv_window_tokens > 0. */
+int64_t kv_window_pool_sequences(const struct kv_waterfall *out, int64_t tokens);
 
 /* The row of a line, or NULL when it isn't there. */
 const struct kv_waterfall_row *kv_waterfall_find(const struct kv_waterfall *waterfall,

@@ -53,6 +53,5 @@ int64_t kv_window_pool_split(const struct kv_waterfall_inputs *inputs,
 void kv_window_pool_set(const struct kv_waterfall_inputs *inputs, struct kv_waterfall *out,
                         int64_t blocks);
 /* Sequences of `tokens` in the windowed layers' pool: each takes its window, and all of it while it is shorter. */
-int64_t kv_window_pool_sequences(const struct kv_waterfall *out, int64_t tokens);
 
 #endif

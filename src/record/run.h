@@ -143,8 +143,9 @@ struct record_value {
     X(SPARE_SHARE, "spare_share", RECORD_REAL, "",                                                 \
       "left of the fullest limit: seats, KV pool, tokens of a step; time mean")                    \
     X(CONCURRENCY_GUARANTEED, "concurrency_guaranteed", RECORD_REAL, "",                           \
-      "pool / one full max_model_len, at most the slots")                                          \
-    X(CONCURRENCY_EXPECTED, "concurrency_expected", RECORD_REAL, "", "pool / mean blocks held")    \
+      "sequences of max_model_len that are admitted at once, all replicas")                                          \
+    X(CONCURRENCY_EXPECTED, "concurrency_expected", RECORD_REAL, "",                               \
+      "pool / mean blocks held, at most the seats")                                                \
     X(CONCURRENCY_WITHIN_SLO, "concurrency_within_slo", RECORD_REAL, "",                           \
       "mean in flight, if the SLOs are met")                                                       \
     X(USD_PER_MTOK_INPUT, "usd_per_mtok_input", RECORD_REAL, "usd",                                \

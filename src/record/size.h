@@ -35,8 +35,8 @@ struct record_size_context {
     int64_t lower_bound_bytes, allocated_bytes, allocated_blocks;
     double kv_usage; /* NaN without a pool */
     bool fits;
-    int64_t
-        concurrency_guaranteed; /* sequences of this length that the usable blocks hold, as admission counts */
+    int64_t concurrency_guaranteed; /* sequences of this length that are admitted at once */
+    const char *concurrency_limit;  /* what ends that: kv_pool, slots, max_num_seqs ... */
     const struct record_size_line *ledger;
     size_t ledger_count;
 };
@@ -90,8 +90,10 @@ struct record_size {
     int64_t swap_blocks;
     double max_concurrency, max_concurrency_total;
     int64_t concurrency_guaranteed;
-    double concurrency_expected;   /* NaN: no workload was stated, or ... */
-    const char *expected_why_none; /* ... this is why it would be wrong; NULL: it would not */
+    int64_t concurrency_in_memory; /* the same without an end of seats; -1: memory ends nothing */
+    const char *concurrency_limit, *guaranteed_means; /* what ends it; what was divided by what */
+    double concurrency_expected;                      /* NaN: expected_means says why */
+    const char *expected_limit, *expected_means;      /* expected_limit NULL where there is none */
 
     const struct record_size_group *groups;
     size_t group_count;

@@ -451,27 +451,17 @@ static void put_ledger_table(struct report_html *html, const struct record_run *
 
 static void put_fit_table(struct report_html *html, const struct record_run *run)
 {
-    static const struct {
-        const char *name, *means, *claim;
-        enum record_summary column;
-    } rows[] = {
-        {"guaranteed", "pool over one request of max_model_len", "calculated",
-         RECORD_CONCURRENCY_GUARANTEED},
-        {"expected", "pool over the mean blocks that a request holds", "calculated",
-         RECORD_CONCURRENCY_EXPECTED},
-        {"within SLO", "in the system on average in this run, if all SLOs hold", "simulated",
-         RECORD_CONCURRENCY_WITHIN_SLO},
-    };
     static const char *const header[] = {"", "requests", "means", "kind"};
     report_html_table(html, "How many requests fit at once: three answers to three questions", NULL,
                       NULL, "lrlk");
     put_cells(html, header, COUNT_OF(header));
     report_html_table_body(html);
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        report_html_cell(html, rows[i].name);
-        put_figure_cell(html, run, rows[i].column);
-        report_html_cell(html, rows[i].means);
-        report_html_cell(html, rows[i].claim);
+    for (size_t i = 0; i < REPORT_FITS; i++) {
+        struct report_fit fit = report_run_fit(run, i);
+        report_html_cell(html, fit.name);
+        put_figure_cell(html, run, fit.column);
+        report_html_cell(html, fit.means);
+        report_html_cell(html, fit.claim);
     }
     report_html_table_end(html);
     char pool[REPORT_NUMBER_BYTES], bound[REPORT_NUMBER_BYTES];

@@ -302,21 +302,14 @@ static void print_fit(struct report_page *page, const struct record_run *run)
     report_page_table_begin(page, "lrl");
     static const char *const header[] = {"", "requests", "means"};
     print_cells(page, header, COUNT_OF(header));
-    static const struct {
-        const char *name, *means;
-        enum record_summary column;
-    } rows[] = {
-        {"guaranteed", "pool / one request of max_model_len (calculated)",
-         RECORD_CONCURRENCY_GUARANTEED},
-        {"expected", "pool / mean blocks that a request holds (calculated)",
-         RECORD_CONCURRENCY_EXPECTED},
-        {"within SLO", "in the system on average while all SLOs hold (simulated)",
-         RECORD_CONCURRENCY_WITHIN_SLO},
-    };
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        report_page_cell(page, rows[i].name);
-        report_page_cell(page, report_run_figure(run, rows[i].column, text, sizeof text));
-        report_page_cell(page, rows[i].means);
+    for (size_t i = 0; i < REPORT_FITS; i++) {
+        struct report_fit fit = report_run_fit(run, i);
+        struct base_text means = {0};
+        base_text_printf(&means, "%s (%s)", fit.means, fit.claim);
+        report_page_cell(page, fit.name);
+        report_page_cell(page, report_run_figure(run, fit.column, text, sizeof text));
+        report_page_cell(page, means.at);
+        base_text_free(&means);
     }
     report_page_table_end(page);
     report_page_line(

@@ -53,6 +53,28 @@ const char *report_run_warning(const struct record_run *run)
     return NULL;
 }
 
+// Runs stored before the words were have the usual ones.
+static const char *param_or(const struct record_run *run, const char *key, const char *usual)
+{
+    const struct record_param_row *row = report_run_param(run, key);
+    return row != NULL ? row->value : usual;
+}
+
+struct report_fit report_run_fit(const struct record_run *run, size_t answer)
+{
+    struct report_fit fits[REPORT_FITS] = {
+        {"guaranteed",
+         param_or(run, "concurrency_guaranteed.means", "pool / one request of max_model_len"),
+         "calculated", RECORD_CONCURRENCY_GUARANTEED},
+        {"expected",
+         param_or(run, "concurrency_expected.means", "pool / mean blocks that a request holds"),
+         "calculated", RECORD_CONCURRENCY_EXPECTED},
+        {"within SLO", "in the system on average while all SLOs hold", "simulated",
+         RECORD_CONCURRENCY_WITHIN_SLO},
+    };
+    return fits[answer];
+}
+
 const struct record_param_row *report_run_param(const struct record_run *run, const char *key)
 {
     for (size_t i = 0; i < run->params.count; i++) {

@@ -29,6 +29,14 @@ const char *report_run_warning(const struct record_run *run);
 /* The value of a parameter, or NULL. */
 const struct record_param_row *report_run_param(const struct record_run *run, const char *key);
 
+/* One of three answers to "how many requests fit": what its figure is made of, or why there is none. */
+struct report_fit {
+    const char *name, *means, *claim;
+    enum record_summary column;
+};
+enum { REPORT_FITS = 3 };
+struct report_fit report_run_fit(const struct record_run *run, size_t answer);
+
 /* "=", "−" or " ": what a line of the waterfall does to the memory. */
 const char *report_waterfall_sign(const char *line);
 

@@ -117,7 +117,14 @@ static void put_pool(struct report_json *json, const struct record_size *size)
     report_json_real(json, "max_concurrency", size->max_concurrency);
     report_json_real(json, "max_concurrency_total", size->max_concurrency_total);
     report_json_integer(json, "concurrency_guaranteed", size->concurrency_guaranteed);
+    report_json_text(json, "concurrency_limit", size->concurrency_limit);
+    if (size->concurrency_in_memory >= 0)
+        report_json_integer(json, "concurrency_in_memory", size->concurrency_in_memory);
+    report_json_text(json, "concurrency_guaranteed_means", size->guaranteed_means);
     report_json_real(json, "concurrency_expected", size->concurrency_expected);
+    if (size->expected_limit != NULL)
+        report_json_text(json, "concurrency_expected_limit", size->expected_limit);
+    report_json_text(json, "concurrency_expected_means", size->expected_means);
 }
 
 static void put_context(struct report_json *json, const struct record_size_context *row)
@@ -131,6 +138,7 @@ static void put_context(struct report_json *json, const struct record_size_conte
     report_json_real(json, "kv_usage", row->kv_usage);
     report_json_bool(json, "fits", row->fits);
     report_json_integer(json, "concurrency_guaranteed", row->concurrency_guaranteed);
+    report_json_text(json, "concurrency_limit", row->concurrency_limit);
     report_json_begin_object(json, "ledger");
     for (size_t i = 0; i < row->ledger_count; i++)
         report_json_integer(json, row->ledger[i].name, row->ledger[i].bytes);

@@ -116,6 +116,24 @@ static void print_waterfall(struct report_page *page, const struct record_size *
     report_page_table_end(page);
 }
 
+static void print_fit(struct report_page *page, const struct record_size *size)
+{
+    char memory[64] = "";
+    if (size->concurrency_in_memory > size->concurrency_guaranteed)
+        snprintf(memory, sizeof memory, "; memory alone holds %lld",
+                 (long long)size->concurrency_in_memory);
+    report_page_line(page,
+                     "guaranteed concurrency: %lld sequences of max_model_len (%.2fx of the pool): "
+                     "%s%s",
+                     (long long)size->concurrency_guaranteed, size->max_concurrency,
+                     size->guaranteed_means, memory);
+    if (isfinite(size->concurrency_expected))
+        report_page_line(page, "expected concurrency: %.1f requests of the stated workload: %s",
+                         size->concurrency_expected, size->expected_means);
+    else
+        report_page_line(page, "expected concurrency: %s", size->expected_means);
+}
+
 static void print_pool(struct report_page *page, const struct record_size *size)
 {
     char blocks[REPORT_NUMBER_BYTES], tokens[REPORT_NUMBER_BYTES], usable[REPORT_NUMBER_BYTES];
@@ -137,16 +155,9 @@ static void print_pool(struct report_page *page, const struct record_size *size)
     if (size->kv_slots != 0)
         report_page_line(page, "%lld slots, the longest sequence has %lld tokens",
                          (long long)size->kv_slots, (long long)size->kv_slot_tokens);
-    report_page_line(page,
-                     "guaranteed concurrency: %lld sequences of max_model_len (%.2fx of the pool)",
-                     (long long)size->concurrency_guaranteed, size->max_concurrency);
+    print_fit(page, size);
     if (size->max_concurrency_total > size->max_concurrency)
         report_page_line(page, "over all ranks and replicas: %.2fx", size->max_concurrency_total);
-    if (isfinite(size->concurrency_expected))
-        report_page_line(
-            page,
-            "expected concurrency: %.1f requests of the stated workload (pool over the mean held)",
-            size->concurrency_expected);
     if (size->swap_blocks > 0)
         report_page_line(page, "%lld blocks of swap space on the host",
                          (long long)size->swap_blocks);
@@ -156,9 +167,10 @@ static void print_contexts(struct report_page *page, const struct record_size *s
 {
     static const char *const names[] = {"context",     "sequences", "lower bound B",
                                         "allocated B", "over",      "blocks",
-                                        "of pool",     "fits",      "at most"};
+                                        "of pool",     "fits",      "at most",
+                                        "ended by"};
     report_page_heading(page, "BY CONTEXT");
-    report_page_table_begin(page, "rrrrrrrlr");
+    report_page_table_begin(page, "rrrrrrrlrl");
     HEADER(page, names);
     for (size_t i = 0; i < size->context_count; i++) {
         const struct record_size_context *row = &size->by_context[i];
@@ -175,9 +187,11 @@ static void print_contexts(struct report_page *page, const struct record_size *s
         report_page_cell(page, report_print_share(row->kv_usage, text, sizeof text));
         report_page_cell(page, row->fits ? "yes" : "NO");
         cell_integer(page, row->concurrency_guaranteed);
+        report_page_cell(page, row->concurrency_limit);
     }
     report_page_table_end(page);
-    report_page_line(page, "at most: sequences of that length that the engine admits at once");
+    report_page_line(page, "at most: sequences that are as long in the end and that the engine "
+                           "admits at once, however they are divided into prompt and answer");
 }
 
 static void print_ledger(struct report_page *page, const struct record_size *size)

@@ -518,6 +518,16 @@ static bool make_slots(struct scenario_load *load)
     return true;
 }
 
+/* For kvsim size: what a run would cut, where it could. */
+static void size_slots(struct scenario_load *load)
+{
+    struct serve_config *config = &load->scenario->config;
+    bool is_cut = config->waterfall.cells.group_count == 0 && !has_states(&config->layout) &&
+                  config->pool_blocks > config->reserved_blocks;
+    if (is_cut)
+        cut_into_slots(load);
+}
+
 bool scenario_kv_policy_pool(struct scenario_load *load)
 {
     struct serve_config *config = &load->scenario->config;
@@ -536,5 +546,7 @@ bool scenario_kv_policy_pool(struct scenario_load *load)
     bool runs = load->purpose == SCENARIO_FOR_RUN || load->purpose == SCENARIO_FOR_CHECK;
     if (kv_policy_has_slots(config->kv_policy) && runs && !make_slots(load))
         return false;
+    if (kv_policy_has_slots(config->kv_policy) && load->purpose == SCENARIO_FOR_SIZE)
+        size_slots(load);
     return check_buddies(load);
 }

@@ -340,6 +340,7 @@ void scenario_sizing_fill(struct scenario_load *load, struct kv_waterfall_inputs
     inputs->pages.state_blocks_per_sequence =
         (uint32_t)(opts->enable_prefix_caching ? sizing->state_blocks_cached
                                                : sizing->state_blocks);
+    inputs->pages.caches_states = scenario_states_are_cached(load);
     if (kv_policy_concatenates((enum kv_policy)opts->kv_policy))
         inputs->pages.transient_bytes_per_token = transient_bytes(load);
     inputs->sizing = load->sizing_rule;

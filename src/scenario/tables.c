@@ -75,18 +75,23 @@ static bool cache_states(struct scenario_load *load)
     return true;
 }
 
+bool scenario_states_are_cached(const struct scenario_load *load)
+{
+    const struct conf_node *stated = scenario_stated(load->engine, "enable_prefix_caching");
+    int mode = load->opts.switch_opts.state_caching;
+    return load->opts.enable_prefix_caching &&
+           (mode == SCENARIO_STATES_DEFAULT || (mode == SCENARIO_STATES_ASKED && stated != NULL));
+}
+
 static bool resolve_states(struct scenario_load *load)
 {
     const struct serve_config *config = &load->scenario->config;
     const struct conf_node *stated = scenario_stated(load->engine, "enable_prefix_caching");
-    int mode = load->opts.switch_opts.state_caching;
     if (!check_idle_state_caching(load))
         return false;
     if (!config->tables.holds_states || !config->sched.enable_prefix_caching)
         return true;
-    bool is_on =
-        mode == SCENARIO_STATES_DEFAULT || (mode == SCENARIO_STATES_ASKED && stated != NULL);
-    return is_on ? cache_states(load) : leave_states_out(load, stated);
+    return scenario_states_are_cached(load) ? cache_states(load) : leave_states_out(load, stated);
 }
 
 /* ---- windows ---- */

@@ -528,66 +528,6 @@ static void warn_long_prompts(struct scenario_load *load)
     }
 }
 
-static bool find_held_blocks(struct scenario_load *load)
-{
-    struct serve_config *config = &load->scenario->config;
-    struct kvsim_error err;
-    if (config->sched.block_size == 0 || config->sched.max_model_len == 0)
-        return true;
-    load->scenario->held_is_open = load->held_unwanted;
-    if (load->held_unwanted)
-        return true;
-    if (workload_mean_held_blocks(&config->workload, config->seed,
-                                  (uint32_t)config->sched.block_size, config->sched.max_model_len,
-                                  &config->mean_held_blocks, &err) == KVSIM_OK)
-        return true;
-    return scenario_fail_error(load->reader, conf_get(load->root, "workload"), "workload", &err);
-}
-
-void scenario_complete(struct scenario *scenario)
-{
-    struct serve_config *config = &scenario->config;
-    struct kvsim_error ignored;
-    if (!scenario->held_is_open)
-        return;
-    scenario->held_is_open = false;
-    if (workload_mean_held_blocks(&config->workload, config->seed,
-                                  (uint32_t)config->sched.block_size, config->sched.max_model_len,
-                                  &config->mean_held_blocks, &ignored) != KVSIM_OK)
-        config->mean_held_blocks = 0;
-}
-
-bool scenario_held_key(const struct scenario *scenario, char key[33])
-{
-    const struct workload_spec *workload = &scenario->config.workload;
-    const struct scenario_params *params = &scenario->params;
-    struct base_hash hash;
-    if (!scenario->held_is_open || workload->process == WORKLOAD_TRACE)
-        return false;
-    const int64_t others[] = {
-        (int64_t)scenario->config.seed, (int64_t)scenario->config.sched.block_size,
-        scenario->config.sched.max_model_len, workload_has_follow_ups(workload)};
-    base_hash_init(&hash);
-    base_hash_bytes(&hash, others, sizeof others);
-    // Of the arrivals only whether one request follows another, above.
-    for (size_t i = 0; i < params->count; i++) {
-        if (!base_starts_with(params->at[i].key, "workload.") ||
-            base_starts_with(params->at[i].key, "workload.arrival."))
-            continue;
-        base_hash_text(&hash, params->at[i].key);
-        base_hash_text(&hash, params->at[i].value);
-    }
-    base_hash_hex(&hash, key);
-    return true;
-}
-
-void scenario_give_held(struct scenario *scenario, double mean_held_blocks)
-{
-    base_require(scenario->held_is_open);
-    scenario->held_is_open = false;
-    scenario->config.mean_held_blocks = mean_held_blocks;
-}
-
 bool scenario_workload_resolve(struct scenario_load *load)
 {
     if (!load->scenario->has_workload)
@@ -603,5 +543,5 @@ bool scenario_workload_resolve(struct scenario_load *load)
         warn_long_prompts(load);
     }
     sequences_caveat(load);
-    return scenario_candidates_check(load) && find_held_blocks(load);
+    return scenario_candidates_check(load) && scenario_held_find(load);
 }

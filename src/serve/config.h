@@ -129,6 +129,7 @@ struct serve_config {
     int64_t record_sample_ns; /* see record_sink.sample_ns */
 
     double mean_held_blocks; /* for "expected" concurrency; 0 = unknown */
+    bool held_by_end;        /* it is what a request ends with: the scheduler admits by that */
     double prompt_mean,
         output_mean; /* resulting means after truncation, for the report; 0 = unknown */
 
@@ -149,6 +150,9 @@ static inline void serve_config_pool(const struct serve_config *config, struct k
         pool->cells = &config->cells;
     }
 }
+
+/* Blocks that admission keeps free once `running` sequences are there. */
+int64_t serve_watermark_blocks(const struct serve_config *config, int64_t running);
 
 /* Seats that one of the running takes, on average: a group that forks has one for each of its sequences. */
 double serve_seats_each(const struct serve_config *config);

@@ -4,91 +4,285 @@
 #include "kv/space.h"
 
 #include <math.h>
+#include <string.h>
+
+static const char by_pool[] = "kv_pool", by_seats[] = "max_num_seqs", by_slots[] = "slots";
 
 static int64_t lesser(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-/* A pool that is cells from the start has them cut; another one is cut by the run, as many slots as fit. */
-static int64_t guaranteed_by_slots(const struct serve_config *config,
-                                   const struct study_fit_pool *pool)
+static int64_t usable_blocks(const struct serve_config *config)
+{
+    int64_t blocks = config->pool_blocks - config->reserved_blocks;
+    return blocks > 0 ? blocks : 0;
+}
+
+/* ---- what one sequence takes ---- */
+
+/* A pool of the policy, as far as lengths are asked of it; `space` is one of buddies. */
+static void init_pool(const struct serve_config *config, struct kv_space *space,
+                      struct kv_paged *out)
+{
+    *out = (struct kv_paged){.block_tokens = config->waterfall.pages.block_tokens,
+                             .policy = config->kv_policy,
+                             .longest_tokens = config->sched.max_model_len};
+    if (kv_policy_reserves(config->kv_policy) && config->kv_placement == KV_BUDDY) {
+        *space = (struct kv_space){.placement = KV_BUDDY};
+        out->space = space;
+    }
+}
+
+static bool sets_aside(enum kv_policy policy)
+{
+    return kv_policy_reserves(policy) || policy == KV_CONCAT_DOUBLING;
+}
+
+void study_fit_share(const struct serve_config *config, int64_t tokens, struct kv_hold_share *out)
+{
+    struct kv_paged pool;
+    struct kv_space space;
+    *out = (struct kv_hold_share){0};
+    if (!sets_aside(config->kv_policy) || tokens == 0)
+        return;
+    init_pool(config, &space, &pool);
+    out->tokens = kv_reserve_most_tokens(&pool, tokens);
+    out->blocks = kv_reserve_blocks(&pool, out->tokens);
+}
+
+static int64_t sequence_blocks(const struct serve_config *config, int64_t tokens)
+{
+    struct kv_hold_share share;
+    study_fit_share(config, tokens, &share);
+    return share.blocks > 0 ? share.blocks
+                            : kv_pages_asked_blocks(&config->waterfall.pages, tokens);
+}
+
+/* ---- slots ---- */
+
+const struct kv_cells *study_fit_cells(const struct serve_config *config)
 {
     const struct kv_cells *cells =
         config->cells.group_count > 0 ? &config->cells : &config->waterfall.cells;
+    return kv_policy_has_slots(config->kv_policy) && cells->group_count > 0 ? cells : NULL;
+}
+
+static void fit_slots(const struct kv_cells *cells, int64_t tokens, struct study_fit *out)
+{
+    bool is_shared = cells->streams == 1 && cells->slots > 1;
+    int64_t in_cells = tokens > cells->slot_tokens ? 0
+                       : is_shared                 ? cells->stream_cells / tokens
+                                                   : cells->slots;
+    out->in_memory = in_cells;
+    out->sequences = lesser(in_cells, cells->slots);
+    out->limit = in_cells < cells->slots ? by_pool : by_slots;
+}
+
+/* ---- the pool ---- */
+
+/* The last one admitted must leave the watermark; all of them are of one size, so contiguous ones have no holes between them. */
+static int64_t fitting_blocks(const struct serve_config *config, int64_t blocks)
+{
+    int64_t usable = usable_blocks(config);
+    if (blocks == 0 || usable - serve_watermark_blocks(config, 0) < blocks)
+        return 0;
+    int64_t fitting = (usable - serve_watermark_blocks(config, 1)) / blocks;
+    return fitting > 1 ? fitting : 1;
+}
+
+static void end_by(int64_t sequences, const char *limit, struct study_fit *out)
+{
+    if (sequences >= out->sequences)
+        return;
+    out->sequences = sequences;
+    out->limit = limit;
+}
+
+static void fit_pool(const struct serve_config *config, int64_t tokens, struct study_fit *out)
+{
+    const struct kv_waterfall *waterfall = &config->waterfall;
+    out->sequences = fitting_blocks(config, sequence_blocks(config, tokens));
+    out->limit = by_pool;
+    if (waterfall->has_state_slots)
+        end_by(waterfall->state_sequences, "state_pool", out);
+    if (waterfall->kv_window_tokens > 0)
+        end_by(kv_window_pool_sequences(waterfall, tokens), "window_pool", out);
+    out->in_memory = out->sequences;
+}
+
+/* Seats alone do. */
+static bool ends_nothing(const struct serve_config *config)
+{
+    return config->kv_policy == KV_NO_CACHE || config->kv_policy == KV_UNLIMITED;
+}
+
+void study_fit_of_length(const struct serve_config *config, int64_t tokens, struct study_fit *out)
+{
+    const struct kv_cells *cells = study_fit_cells(config);
+    *out = (struct study_fit){
+        .sequences = config->sched.max_num_seqs, .in_memory = -1, .limit = by_seats};
+    if (tokens < 1 || ends_nothing(config))
+        return;
+    if (cells != NULL) {
+        fit_slots(cells, tokens, out);
+        return;
+    }
+    fit_pool(config, tokens, out);
+    end_by(config->sched.max_num_seqs, by_seats, out);
+}
+
+void study_fit_of_longest(const struct serve_config *config, struct study_fit *out)
+{
+    const struct kv_cells *cells = study_fit_cells(config);
     int64_t longest = config->sched.max_model_len;
-    if (cells->group_count == 0)
-        return lesser(pool->fitting, config->sched.max_num_seqs);
-    if (cells->streams > 1)
-        return cells->slots;
-    return lesser(cells->slots, cells->stream_cells / lesser(longest, cells->slot_tokens));
+    study_fit_of_length(config, cells != NULL ? lesser(longest, cells->slot_tokens) : longest, out);
 }
 
-/* Buddies are powers of two. */
-static int64_t guaranteed_by_buddies(const struct study_fit_pool *pool)
+/* ---- the workload ---- */
+
+static const char *why_none(const struct serve_config *config)
 {
-    struct kv_space space;
-    kv_space_init(&space, KV_BUDDY, pool->usable_blocks);
-    int64_t blocks = pool->longest_blocks > 0
-                         ? pool->usable_blocks / kv_space_units_for(&space, pool->longest_blocks)
-                         : 0;
-    kv_space_release(&space);
-    return lesser(pool->fitting, blocks);
+    if (config->workload.class_count == 0 && config->workload.process != WORKLOAD_TRACE)
+        return "no workload is stated";
+    if (config->mean_held_blocks <= 0)
+        return "no request of the workload fits max_model_len";
+    return NULL;
 }
 
-static int64_t guaranteed(const struct serve_config *config, const struct study_fit_pool *pool)
+static double in_pool(const struct serve_config *config, const char **limit)
 {
-    if (kv_policy_has_slots(config->kv_policy))
-        return guaranteed_by_slots(config, pool);
-    if (kv_policy_reserves(config->kv_policy) && config->kv_placement == KV_BUDDY)
-        return guaranteed_by_buddies(pool);
-    return pool->fitting;
+    const struct kv_waterfall *waterfall = &config->waterfall;
+    double fitting = (double)usable_blocks(config) / config->mean_held_blocks;
+    *limit = by_pool;
+    if (waterfall->has_state_slots && (double)waterfall->state_sequences < fitting) {
+        *limit = "state_pool";
+        fitting = (double)waterfall->state_sequences;
+    }
+    return fitting;
 }
 
-static const char *why_none(enum kv_policy policy)
+/* Whoever comes has room for the longest one. */
+static double all_alike(const struct serve_config *config, const char **limit)
+{
+    struct study_fit fit;
+    study_fit_of_longest(config, &fit);
+    *limit = fit.limit;
+    return (double)fit.sequences;
+}
+
+static double in_cells(const struct serve_config *config, const struct kv_cells *cells)
+{
+    bool is_shared = cells->streams == 1 && cells->slots > 1;
+    return is_shared ? (double)cells->stream_cells / config->mean_held_blocks
+                     : (double)cells->slots;
+}
+
+void study_fit_of_workload(const struct serve_config *config, struct study_fit_expected *out)
+{
+    const struct kv_cells *cells = study_fit_cells(config);
+    double seats = cells != NULL ? (double)cells->slots : (double)config->sched.max_num_seqs;
+    *out = (struct study_fit_expected){.requests = (double)NAN, .why_none = why_none(config)};
+    if (out->why_none != NULL)
+        return;
+    if (ends_nothing(config))
+        out->requests = INFINITY;
+    else if (config->kv_policy == KV_RESERVED_MAX)
+        out->requests = all_alike(config, &out->limit);
+    else if (cells != NULL)
+        out->requests = in_cells(config, cells);
+    else
+        out->requests = in_pool(config, &out->limit);
+    if (cells != NULL)
+        out->limit = out->requests < seats ? by_pool : by_slots;
+    else if (out->requests > seats)
+        out->limit = by_seats;
+    out->requests = fmin(out->requests, seats);
+}
+
+/* ---- in words ---- */
+
+static const char *guaranteed_of_policy(enum kv_policy policy)
 {
     switch (policy) {
+    case KV_RESERVED_MAX:
     case KV_RESERVED_POW2:
     case KV_RESERVED_EXACT:
-        return "a request holds what it reserved for an answer of its own length, which the mean "
-               "of what it has used so far does not tell";
+        return "pool / room reserved for one request of max_model_len";
+    case KV_CONCAT:
     case KV_CONCAT_DOUBLING:
-        return "a tensor is up to twice as long as its sequence";
+        return "pool / one tensor of max_model_len";
     case KV_NO_CACHE:
-        return "no request holds anything between steps";
+        return "seats: nothing is kept between steps";
     case KV_UNLIMITED:
-        return "the pool is made for every seat at its longest, it limits nothing";
-    default:
-        return NULL;
+        return "seats: the pool is made to hold all of them";
+    case KV_SLOTS:
+        return "slots: each has room for max_model_len";
+    case KV_CELLS:
+        return "cells / one request of max_model_len";
+    case KV_PAGED:
+    case KV_RADIX:
+        break;
     }
+    return "pool / one request of max_model_len";
 }
 
-static double expected(const struct serve_config *config, const struct study_fit_pool *pool,
-                       int64_t guaranteed)
+/* Holes stay between contiguous reservations of different lengths, and only a run shows how large they are. */
+static bool has_holes(const struct serve_config *config)
 {
-    double fitting = (double)pool->usable_blocks / config->mean_held_blocks;
+    return config->kv_placement != KV_ANY_BLOCKS && !config->kv_compaction &&
+           (config->kv_policy == KV_RESERVED_POW2 || config->kv_policy == KV_RESERVED_EXACT);
+}
+
+static const char *expected_of_policy(const struct serve_config *config)
+{
     switch (config->kv_policy) {
+    case KV_RESERVED_POW2:
+    case KV_RESERVED_EXACT:
+        return has_holes(config) ? "pool / mean reservation; holes between them leave room for fewer"
+                                 : "pool / mean blocks that a request reserves";
+    case KV_CONCAT:
+    case KV_CONCAT_DOUBLING:
+        return config->held_by_end ? "pool / mean tensor that a request ends with"
+                                   : "pool / mean tensor of a request";
+    case KV_CELLS:
+        return "cells / mean tokens that a request holds";
     case KV_RESERVED_MAX:
-    case KV_SLOTS: // whoever is there has room for the longest
-        return (double)guaranteed;
-    case KV_CELLS: {
-        const struct kv_cells *cells =
-            config->cells.group_count > 0 ? &config->cells : &config->waterfall.cells;
-        int64_t slots = cells->group_count > 0 ? cells->slots : config->sched.max_num_seqs;
-        return fmin(fitting, (double)slots);
+    case KV_NO_CACHE:
+    case KV_UNLIMITED:
+    case KV_SLOTS:
+        return guaranteed_of_policy(config->kv_policy);
+    case KV_PAGED:
+    case KV_RADIX:
+        break;
     }
-    default:
-        return fitting;
-    }
+    return config->held_by_end ? "pool / mean blocks that a request ends with"
+                               : "pool / mean blocks that a request holds";
 }
 
-void study_fit_make(const struct serve_config *config, const struct study_fit_pool *pool,
-                    struct study_fit *out)
+/* The pool of blocks is what the words speak of; another end is named. */
+static const char *with_limit(const struct serve_config *config, const char *words,
+                              const char *limit, struct base_arena *arena)
 {
-    *out = (struct study_fit){.guaranteed = guaranteed(config, pool), .expected = (double)NAN};
-    if (config->mean_held_blocks <= 0)
-        return;
-    out->why_none = why_none(config->kv_policy);
-    if (out->why_none == NULL)
-        out->expected = expected(config, pool, out->guaranteed);
+    bool is_told = limit == by_pool || ends_nothing(config) ||
+                   (limit == by_slots && config->kv_policy == KV_SLOTS);
+    return is_told ? words : base_arena_printf(arena, "%s, at most %s", words, limit);
+}
+
+const char *study_fit_guaranteed_means(const struct serve_config *config,
+                                       const struct study_fit *fit, struct base_arena *arena)
+{
+    return with_limit(config, guaranteed_of_policy(config->kv_policy), fit->limit, arena);
+}
+
+const char *study_fit_expected_means(const struct serve_config *config,
+                                     const struct study_fit_expected *fit,
+                                     struct base_arena *arena)
+{
+    if (fit->why_none != NULL)
+        return base_arena_printf(arena, "none: %s", fit->why_none);
+    const char *words = with_limit(config, expected_of_policy(config), fit->limit, arena);
+    return config->sched.static_batch
+               ? base_arena_printf(arena, "%s, of a batch as it begins", words)
+               : words;
 }

@@ -1,27 +1,51 @@
 /*
- * fit.h - how many requests fit one replica's memory at once: all at their longest, and those of the stated workload.
+ * fit.h - how many requests fit one replica at once: all of them of one length, and those of the stated workload; what ends
+ * the number, and what was divided by what.
  *
- * Slots are an end of their own. Where a request holds what it reserved at admission, its mean length says little: only room
- * for the longest sequence is as well known as what grows. A figure that would be wrong is left out, with the reason.
+ * Each way of allocating memory is asked as its scheduler asks it at admission (kv/reserve.h, sched): blocks of a sequence,
+ * what is reserved for it, slots, or nothing at all. Seats are an end of their own. A figure that does not exist is left out,
+ * with the reason. tests/property/test_fit_against_engine.c lets the engine admit as many.
  */
 #ifndef KVSIM_STUDY_FIT_H
 #define KVSIM_STUDY_FIT_H
 
+#include "base/mem.h"
+#include "kv/hold.h"
 #include "serve/config.h"
 
-struct study_fit_pool {
-    int64_t usable_blocks;
-    int64_t longest_blocks; /* of one sequence of max_model_len */
-    int64_t fitting;        /* such sequences, as the blocks count */
-};
-
+/* What ends the number: "kv_pool", "state_pool", "window_pool", "slots" or "max_num_seqs". */
 struct study_fit {
-    int64_t guaranteed;
-    double expected;      /* NaN: no workload, or `why_none` */
-    const char *why_none; /* NULL: nothing is wrong with `expected` */
+    int64_t sequences;
+    int64_t in_memory; /* that the memory alone holds; -1: it ends nothing */
+    const char *limit;
 };
 
-void study_fit_make(const struct serve_config *config, const struct study_fit_pool *pool,
-                    struct study_fit *out);
+/* Sequences of `tokens` tokens at their end, however they are divided into prompt and answer. */
+void study_fit_of_length(const struct serve_config *config, int64_t tokens, struct study_fit *out);
+
+/* The same of max_model_len, or of a whole slot where that is shorter. */
+void study_fit_of_longest(const struct serve_config *config, struct study_fit *out);
+
+struct study_fit_expected {
+    double requests; /* NaN: see why_none */
+    const char *limit;
+    const char *why_none;
+};
+
+/* Requests of the workload. */
+void study_fit_of_workload(const struct serve_config *config, struct study_fit_expected *out);
+
+/* What was divided by what: "pool / one request of max_model_len". */
+const char *study_fit_guaranteed_means(const struct serve_config *config,
+                                       const struct study_fit *fit, struct base_arena *arena);
+const char *study_fit_expected_means(const struct serve_config *config,
+                                     const struct study_fit_expected *fit,
+                                     struct base_arena *arena);
+
+/* What is set aside for a sequence of `tokens` so far, at most; zeroed where its memory grows with it. */
+void study_fit_share(const struct serve_config *config, int64_t tokens, struct kv_hold_share *out);
+
+/* The cells that slots share or have; NULL: no slots. */
+const struct kv_cells *study_fit_cells(const struct serve_config *config);
 
 #endif

@@ -57,13 +57,30 @@ static int64_t tables_of(const struct kv_paged *pool)
            pool->tables.spare_state_blocks;
 }
 
-// Of one sequence at its longest, as admission counts it.
-static int64_t longest_blocks(const struct serve_config *config, const struct kv_paged *pool)
+static void add_means(struct record_run *out, const char *key, const char *means)
 {
-    if (config->tables.growing_tables > 0) {
-        return kv_pages_sequence_blocks(&config->waterfall.pages, config->sched.max_model_len);
+    struct record_param_row row = {copy(out, key), means, copy(out, ""), copy(out, "derived"),
+                                   copy(out, spec_claim_name(SPEC_CALCULATED)),
+                                   copy(out, "what was divided by what")};
+    base_vec_push(&out->params, row);
+}
+
+static void gather_fit(const struct serve_config *config, struct record_run *out)
+{
+    struct study_fit fit;
+    struct study_fit_expected expected;
+    study_fit_of_longest(config, &fit);
+    study_fit_of_workload(config, &expected);
+    record_set_real(out, RECORD_CONCURRENCY_GUARANTEED,
+                    (double)(fit.sequences * config->replica_count));
+    if (isfinite(expected.requests)) {
+        record_set_real(out, RECORD_CONCURRENCY_EXPECTED,
+                        expected.requests * config->replica_count);
     }
-    return kv_paged_blocks_for(pool, config->sched.max_model_len);
+    add_means(out, "concurrency_guaranteed.means",
+              study_fit_guaranteed_means(config, &fit, &out->arena));
+    add_means(out, "concurrency_expected.means",
+              study_fit_expected_means(config, &expected, &out->arena));
 }
 
 // As the engine prints them, where the pool is the one that the engine would make (it is not where memory has no end).
@@ -85,7 +102,6 @@ static void gather_pool_tokens(const struct serve_config *config, const struct k
 static void gather_pool(const struct serve_config *config, struct record_run *out)
 {
     const struct kv_waterfall *waterfall = &config->waterfall;
-    int64_t usable = config->pool_blocks - config->reserved_blocks;
     struct kv_paged pool;
     serve_config_pool(config, &pool);
     record_set_integer(out, RECORD_KV_POOL_BLOCKS, config->pool_blocks);
@@ -95,21 +111,7 @@ static void gather_pool(const struct serve_config *config, struct record_run *ou
     record_set_integer(out, RECORD_KV_REPLICATION, config->layout.kv_replication);
     record_set_integer(out, RECORD_LOWER_BOUND_BYTES_PER_TOKEN,
                        (int64_t)config->layout.lower_bound_bytes_per_token);
-    int64_t longest = longest_blocks(config, &pool);
-    struct study_fit_pool fit_pool = {usable, longest, usable / longest};
-    struct study_fit fit;
-    study_fit_make(config, &fit_pool, &fit);
-    record_set_real(out, RECORD_CONCURRENCY_GUARANTEED,
-                    (double)(fit.guaranteed * config->replica_count));
-    if (isfinite(fit.expected) && tables_of(&pool) == 1 && pool.tables.window_count == 0) {
-        record_set_real(out, RECORD_CONCURRENCY_EXPECTED, fit.expected * config->replica_count);
-    }
-    if (fit.why_none != NULL) {
-        record_run_add_caveat(out, "expected_unknown",
-                              base_arena_printf(&out->arena,
-                                                "how many requests fit on average is left out: %s",
-                                                fit.why_none));
-    }
+    gather_fit(config, out);
     for (size_t i = 0; i < waterfall->row_count; i++) {
         const struct kv_waterfall_row *from = &waterfall->rows[i];
         struct record_waterfall_row row = {kv_waterfall_line_name(from->line), from->bytes_per_gpu,

@@ -174,8 +174,8 @@ static void add_groups(const struct serve_config *config, struct base_arena *are
 
 // So many slots are served, each with so many tokens; nobody has been there before. Beyond what fits the lines are what the
 // tokens would take.
-static void fill_cells_ledger(const struct serve_config *config, int64_t tokens, int64_t sequences,
-                              struct kv_ledger *ledger)
+static int64_t fill_cells_ledger(const struct serve_config *config, const struct kv_cells *cells,
+                                 int64_t tokens, int64_t sequences, struct kv_ledger *ledger)
 {
     const struct spec_kv_layout *layout = &config->waterfall.layout;
     struct kv_cells_content content = {.live_tokens = (long double)tokens * sequences,
@@ -188,9 +188,10 @@ static void fill_cells_ledger(const struct serve_config *config, int64_t tokens,
         content.seen_tokens[i] = (long double)seen * sequences;
     }
     long double lines[KV_LEDGER_LINE_COUNT];
-    kv_cells_lines(&config->waterfall.cells, layout, &content, lines);
+    kv_cells_lines(cells, layout, &content, lines);
     for (size_t line = 0; line < KV_LEDGER_LINE_COUNT; line++)
         kv_ledger_set_line(ledger, line, llroundl(fmaxl(0, lines[line])));
+    return cells->stream_cells * cells->streams;
 }
 
 static int64_t state_pool_bytes(const struct kv_waterfall *waterfall)
@@ -211,52 +212,64 @@ static const struct record_size_line *copy_ledger(struct base_arena *arena,
     return out;
 }
 
-static int64_t guaranteed(const struct kv_waterfall *waterfall, int64_t tokens)
-{
-    const struct kv_cells *cells = &waterfall->cells;
-    if (cells->group_count != 0) {
-        int64_t fitting = tokens > cells->slot_tokens ? 0
-                          : cells->streams > 1        ? cells->slots
-                                                      : cells->stream_cells / tokens;
-        return fitting < cells->slots ? fitting : cells->slots;
-    }
-    int64_t blocks = kv_pages_sequence_blocks(&waterfall->pages, tokens);
-    int64_t fitting = blocks == 0 ? 0 : waterfall->kv_usable_blocks / blocks;
-    bool states_are_fewer = waterfall->has_state_slots && waterfall->state_sequences < fitting;
-    return states_are_fewer ? waterfall->state_sequences : fitting;
-}
-
-static void fill_context(const struct serve_config *config, int64_t tokens, int64_t sequences,
-                         struct base_arena *arena, struct record_size_context *out)
+/* Memory that grows with a sequence, or what is set aside for it. */
+static int64_t fill_blocks_ledger(const struct serve_config *config, int64_t tokens,
+                                  int64_t sequences, struct kv_ledger *ledger)
 {
     const struct kv_waterfall *waterfall = &config->waterfall;
-    const struct kv_pages *pages = &waterfall->pages;
-    bool is_cells = waterfall->cells.group_count != 0;
+    struct kv_hold_share share;
+    *ledger = (struct kv_ledger){0};
+    if (config->kv_policy == KV_NO_CACHE)
+        return 0;
+    study_fit_share(config, tokens, &share);
+    kv_hold_share_ledger(&waterfall->layout, &waterfall->pages, &share, tokens, sequences, ledger);
+    int64_t blocks = share.blocks > 0 ? share.blocks : kv_hold_blocks(&waterfall->pages, tokens);
+    return sequences * blocks;
+}
+
+static int64_t held_back_bytes(const struct serve_config *config)
+{
+    return config->reserved_blocks * (int64_t)config->waterfall.pages.block_bytes;
+}
+
+static void fill_context(const struct serve_config *config, const struct record_size *size,
+                         int64_t tokens, int64_t sequences, struct base_arena *arena,
+                         struct record_size_context *out)
+{
+    const struct kv_waterfall *waterfall = &config->waterfall;
+    const struct kv_cells *cells = study_fit_cells(config);
     struct kv_ledger ledger;
-    if (is_cells)
-        fill_cells_ledger(config, tokens, sequences, &ledger);
+    struct study_fit fit;
+    int64_t blocks;
+    if (cells != NULL)
+        blocks = fill_cells_ledger(config, cells, tokens, sequences, &ledger);
     else
-        kv_hold_ledger(&config->waterfall.layout, pages, tokens, sequences, &ledger);
+        blocks = fill_blocks_ledger(config, tokens, sequences, &ledger);
+    study_fit_of_length(config, tokens, &fit);
     int64_t allocated = kv_ledger_allocated_bytes(&ledger);
-    int64_t usable = is_cells ? waterfall->kv_pool_bytes
-                              : waterfall->kv_usable_blocks * (int64_t)pages->block_bytes +
-                                    state_pool_bytes(waterfall);
+    int64_t usable = size->kv_usable_blocks * (int64_t)waterfall->pages.block_bytes +
+                     state_pool_bytes(waterfall);
+    if (cells != NULL)
+        usable = cells->bytes;
     *out = (struct record_size_context){
         .context_tokens = tokens,
         .sequences = sequences,
         .lower_bound_bytes = ledger.lower_bound_bytes,
         .allocated_bytes = allocated,
-        .allocated_blocks =
-            is_cells ? waterfall->kv_pool_blocks : sequences * kv_hold_blocks(pages, tokens),
+        .allocated_blocks = blocks,
         .kv_usage = usable > 0 ? (double)allocated / (double)usable : (double)NAN,
-        .concurrency_guaranteed = guaranteed(waterfall, tokens),
+        .concurrency_guaranteed = fit.sequences,
+        .concurrency_limit = fit.limit,
     };
-    out->fits = is_cells ? sequences <= out->concurrency_guaranteed : allocated <= usable;
+    out->fits = cells != NULL ? sequences <= fit.sequences : blocks <= size->kv_usable_blocks;
     if (waterfall->has_state_slots && sequences > waterfall->state_sequences)
         out->fits = false;
-    if (out->fits && !is_cells) {
-        ledger.held_back_bytes = config->reserved_blocks * (int64_t)pages->block_bytes;
+    if (out->fits && cells == NULL) {
+        ledger.held_back_bytes = held_back_bytes(config);
         ledger.free_bytes = usable - allocated;
+    } else if (cells != NULL && cells == &config->cells) {
+        ledger.held_back_bytes = held_back_bytes(config); // a pool that was cut into cells
+        ledger.free_bytes = size->kv_pool_bytes - allocated - ledger.held_back_bytes;
     }
     out->ledger = copy_ledger(arena, &ledger, &out->ledger_count);
 }
@@ -276,8 +289,8 @@ static void add_contexts(const struct serve_config *config,
     count = options->context_count != 0 ? options->context_count : count;
     struct record_size_context *rows = base_arena_array(arena, count, sizeof *rows);
     for (size_t i = 0; i < count; i++)
-        fill_context(config, contexts[i], options->sequences != 0 ? options->sequences : 1, arena,
-                     &rows[i]);
+        fill_context(config, out, contexts[i], options->sequences != 0 ? options->sequences : 1,
+                     arena, &rows[i]);
     out->by_context = rows;
     out->context_count = count;
 }
@@ -305,6 +318,20 @@ static void add_waterfall(const struct kv_waterfall *waterfall, struct base_aren
     out->weights_bytes = waterfall->weights_bytes;
 }
 
+/* The pool of an engine without an end of memory, in place of the card's. */
+static void set_made_pool(const struct serve_config *config, struct record_size *out)
+{
+    const struct kv_pages *pages = &config->waterfall.pages;
+    out->kv_pool_blocks = config->pool_blocks;
+    out->kv_usable_blocks = config->pool_blocks - config->reserved_blocks;
+    out->kv_pool_tokens = out->kv_pool_blocks / pages->table_count * pages->block_tokens;
+    out->kv_usable_tokens = out->kv_usable_blocks / pages->table_count * pages->block_tokens;
+    out->kv_pool_bytes = out->kv_pool_blocks * (int64_t)pages->block_bytes;
+    out->kv_pool_bytes_per_gpu = out->kv_pool_blocks * (int64_t)pages->block_bytes_per_gpu;
+    out->max_concurrency =
+        (double)out->kv_pool_blocks / (double)config->waterfall.sequence_blocks;
+}
+
 static void add_pool(const struct serve_config *config, struct record_size *out)
 {
     const struct kv_waterfall *waterfall = &config->waterfall;
@@ -321,19 +348,33 @@ static void add_pool(const struct serve_config *config, struct record_size *out)
     out->kv_window_tokens = waterfall->kv_window_tokens;
     out->kv_pool_blocks_low = waterfall->kv_pool_blocks_low;
     out->kv_pool_blocks_high = waterfall->kv_pool_blocks_high;
-    out->kv_slots = waterfall->cells.slots;
-    out->kv_slot_tokens = waterfall->cells.slot_tokens;
+    const struct kv_cells *cells = study_fit_cells(config);
+    if (cells != NULL) {
+        out->kv_slots = cells->slots;
+        out->kv_slot_tokens = cells->slot_tokens;
+    }
     out->swap_blocks = waterfall->swap_blocks;
     out->max_concurrency = waterfall->max_concurrency;
-    out->max_concurrency_total = waterfall->max_concurrency * config->data_parallel *
+    if (config->kv_policy == KV_UNLIMITED)
+        set_made_pool(config, out);
+    out->max_concurrency_total = out->max_concurrency * config->data_parallel *
                                  (config->replica_count != 0 ? config->replica_count : 1);
-    struct study_fit_pool fit_pool = {waterfall->kv_usable_blocks, waterfall->sequence_blocks,
-                                      waterfall->concurrency_guaranteed};
+}
+
+static void add_fit(const struct serve_config *config, struct base_arena *arena,
+                    struct record_size *out)
+{
     struct study_fit fit;
-    study_fit_make(config, &fit_pool, &fit);
-    out->concurrency_guaranteed = fit.guaranteed;
-    out->concurrency_expected = fit.expected;
-    out->expected_why_none = fit.why_none;
+    struct study_fit_expected expected;
+    study_fit_of_longest(config, &fit);
+    study_fit_of_workload(config, &expected);
+    out->concurrency_guaranteed = fit.sequences;
+    out->concurrency_in_memory = fit.in_memory;
+    out->concurrency_limit = fit.limit;
+    out->guaranteed_means = study_fit_guaranteed_means(config, &fit, arena);
+    out->concurrency_expected = expected.requests;
+    out->expected_limit = expected.limit;
+    out->expected_means = study_fit_expected_means(config, &expected, arena);
 }
 
 static void add_refusal(const struct kv_waterfall *waterfall, struct base_arena *arena,
@@ -398,6 +439,7 @@ void study_size_make(const struct serve_config *config, const struct study_size_
     add_groups(config, arena, out);
     add_waterfall(waterfall, arena, out);
     add_pool(config, out);
+    add_fit(config, arena, out);
     add_contexts(config, options, arena, out);
     add_refusal(waterfall, arena, out);
     study_size_add_log(config, arena, out);

@@ -218,11 +218,16 @@ static void note_pool(const struct serve_config *config, const struct record_siz
                      waterfall->pages.page_layer_count, waterfall->pages.padded_layer_count));
 }
 
-static void note_expected(const struct record_size *size, struct lines *lines)
+static void note_made_pool(const struct serve_config *config, const struct record_size *size,
+                           struct lines *lines)
 {
-    if (size->expected_why_none != NULL && lines->count < LINES_MAX)
-        add_line(lines, base_arena_printf(lines->arena, "expected concurrency is left out: %s",
-                                          size->expected_why_none));
+    if (config->kv_policy == KV_UNLIMITED && lines->count < LINES_MAX)
+        add_line(lines, base_arena_printf(
+                            lines->arena,
+                            "kv_policy unlimited: a pool of %s blocks is made, for every seat at "
+                            "its longest; the card has %s",
+                            grouped(lines->arena, size->kv_pool_blocks),
+                            grouped(lines->arena, config->waterfall.kv_pool_blocks)));
 }
 
 static void note_contexts(const struct record_size *size, const struct study_size_options *options,
@@ -257,7 +262,7 @@ void study_size_add_words(const struct serve_config *config,
     struct lines notes = {arena, base_arena_array(arena, LINES_MAX, sizeof *notes.at), 0};
     note_demand(out, options, &notes);
     note_pool(config, out, &notes);
-    note_expected(out, &notes);
+    note_made_pool(config, out, &notes);
     note_contexts(out, options, &notes);
     out->notes = notes.at;
     out->note_count = notes.count;

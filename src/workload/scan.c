@@ -70,43 +70,43 @@ enum kvsim_status workload_trace_scan(const char *path, int64_t hash_block_token
     return status;
 }
 
-/* ceil(1/B) + ceil(2/B) + ... + ceil(n/B). */
-static base_i128 ceil_sum(int64_t n, int64_t block_tokens)
-{
-    base_i128 whole = n / block_tokens, rest = n % block_tokens;
-
-    return block_tokens * whole * (whole + 1) / 2 + rest * (whole + 1);
-}
-
 struct held {
-    base_i128 block_tokens_held, outputs;
+    base_i128 sum, outputs; /* by request: each counts as one output */
+    double mean_sum;        /* by request */
 };
 
-/* While the answer grows, token j of it (from 1) is computed with P + j - 1 tokens in the cache. */
-static void add_held(struct held *held, const struct workload_request *request,
-                     uint32_t block_tokens, int64_t max_model_tokens)
+static uint32_t request_sequences(const struct workload_request *request)
 {
-    int64_t prompt = request->prompt_tokens, output = request->output_tokens;
-    base_i128 blocks;
+    return request->sequence_count > 1 ? request->sequence_count : 1;
+}
 
-    if (request->max_tokens > 0 && output > request->max_tokens)
-        output = request->max_tokens;
-    if (max_model_tokens > 0 && output > max_model_tokens - prompt)
-        output = max_model_tokens - prompt;
+static void add_held(struct held *held, const struct workload_request *request,
+                     const struct workload_hold *hold, int64_t max_model_tokens)
+{
+    int64_t prompt = request->prompt_tokens, output = request->output_tokens, most = output;
+    base_i128 sum;
+
+    if (request->max_tokens > 0)
+        most = request->max_tokens;
+    if (max_model_tokens > 0 && most > max_model_tokens - prompt)
+        most = max_model_tokens - prompt;
+    output = output < most ? output : most;
     if (prompt <= 0 || output <= 0) /* refused on arrival */
         return;
-    blocks = ceil_sum(prompt + output - 1, block_tokens) - ceil_sum(prompt - 1, block_tokens);
-    if (request->sequence_count > 1) {
-        blocks *= request->sequence_count;
-        output *= request->sequence_count;
+    sum = hold->sum(hold->context, prompt, output, most);
+    if (hold->is_by_request) {
+        held->mean_sum += base_i128_to_double(sum) / (double)output * request_sequences(request);
+        held->outputs += request_sequences(request);
+        return;
     }
-    held->block_tokens_held += blocks;
-    held->outputs += output;
+    held->sum += sum * request_sequences(request);
+    held->outputs += output * request_sequences(request);
 }
 
 static enum kvsim_status held_of_trace(const struct workload_spec *spec, uint64_t seed,
-                                       uint32_t block_tokens, int64_t max_model_tokens,
-                                       struct held *held, struct kvsim_error *err)
+                                       const struct workload_hold *hold,
+                                       int64_t max_model_tokens, struct held *held,
+                                       struct kvsim_error *err)
 {
     struct workload_source *source;
     struct workload_request request;
@@ -117,7 +117,7 @@ static enum kvsim_status held_of_trace(const struct workload_spec *spec, uint64_
         status = workload_next(source, &request, &more, err);
         if (status != KVSIM_OK || !more)
             break;
-        add_held(held, &request, block_tokens, max_model_tokens);
+        add_held(held, &request, hold, max_model_tokens);
     }
     workload_source_close(source);
     return status;
@@ -196,8 +196,9 @@ static void sample_open(struct sample *sample, const struct workload_spec *spec,
     sample_begin(sample);
 }
 
-static void held_of_draws(const struct workload_spec *spec, uint64_t seed, uint32_t block_tokens,
-                          int64_t max_model_tokens, struct held *held)
+static void held_of_draws(const struct workload_spec *spec, uint64_t seed,
+                          const struct workload_hold *hold, int64_t max_model_tokens,
+                          struct held *held)
 {
     struct sample sample;
 
@@ -207,7 +208,7 @@ static void held_of_draws(const struct workload_spec *spec, uint64_t seed, uint3
 
         if (spec->ignore_eos)
             request.output_tokens = request.max_tokens;
-        add_held(held, &request, block_tokens, max_model_tokens);
+        add_held(held, &request, hold, max_model_tokens);
     }
 }
 
@@ -226,23 +227,23 @@ void workload_mean_lengths(const struct workload_spec *spec, uint64_t seed, doub
     *output_tokens = base_i128_to_double(outputs) / HELD_SAMPLES;
 }
 
-enum kvsim_status workload_mean_held_blocks(const struct workload_spec *spec, uint64_t seed,
-                                            uint32_t block_tokens, int64_t max_model_tokens,
-                                            double *out, struct kvsim_error *err)
+enum kvsim_status workload_mean_held(const struct workload_spec *spec, uint64_t seed,
+                                     const struct workload_hold *hold, int64_t max_model_tokens,
+                                     double *out, struct kvsim_error *err)
 {
     struct held held = {0};
     enum kvsim_status status = KVSIM_OK;
 
-    base_require(block_tokens > 0);
     if (spec->process == WORKLOAD_TRACE)
-        status = held_of_trace(spec, seed, block_tokens, max_model_tokens, &held, err);
+        status = held_of_trace(spec, seed, hold, max_model_tokens, &held, err);
     else
-        held_of_draws(spec, seed, block_tokens, max_model_tokens, &held);
+        held_of_draws(spec, seed, hold, max_model_tokens, &held);
     if (status != KVSIM_OK)
         return status;
     if (held.outputs == 0)
         return base_fail(err, KVSIM_ERR_SCENARIO,
                          "no request of the workload fits into the model's length limit");
-    *out = base_i128_to_double(held.block_tokens_held) / base_i128_to_double(held.outputs);
+    *out = (hold->is_by_request ? held.mean_sum : base_i128_to_double(held.sum)) /
+           base_i128_to_double(held.outputs);
     return KVSIM_OK;
 }

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/field.h"
+#include "base/i128.h"
 #include "base/mem.h"
 #include "base/policy.h"
 #include "rng/rng.h"
@@ -215,15 +216,23 @@ enum kvsim_status workload_trace_scan(const char *path, int64_t hash_block_token
                                       struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 /*
- * Mean held blocks for "expected" concurrency: E[sum_j ceil((P + j) / B)] / E[O], j = 0 ... O - 1
- * (token j + 1 of the answer is computed with P + j tokens in the cache), over the joint
- * distribution from 262,144 addressed draws; a trace: over its rows. O is cut by max_tokens and
- * max_model_tokens - P (max_model_tokens 0 = no limit); what is refused on arrival is left out. An
- * error when no request is left.
+ * What a request holds while its answer of `answer` tokens grows behind `prompt` tokens, summed over the steps: token j + 1 of
+ * the answer is computed with prompt + j tokens in the cache, j = 0 ... answer - 1. `most` is how long the answer may get.
  */
-enum kvsim_status workload_mean_held_blocks(const struct workload_spec *spec, uint64_t seed,
-                                            uint32_t block_tokens, int64_t max_model_tokens,
-                                            double *out, struct kvsim_error *err) KVSIM_MUST_CHECK;
+struct workload_hold {
+    base_i128 (*sum)(const void *context, int64_t prompt, int64_t answer, int64_t most);
+    const void *context;
+    bool is_by_request; /* the mean over requests, not over the time that they are there */
+};
+
+/*
+ * The mean of that for "expected" concurrency: E[sum] / E[O] over the joint distribution from 262,144 addressed draws; a trace:
+ * over its rows. O is cut by max_tokens and max_model_tokens - P (max_model_tokens 0 = no limit); what is refused on arrival is
+ * left out. An error when no request is left.
+ */
+enum kvsim_status workload_mean_held(const struct workload_spec *spec, uint64_t seed,
+                                     const struct workload_hold *hold, int64_t max_model_tokens,
+                                     double *out, struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 /* Means over the requests of an undisturbed run (every answer complete), from 262,144 addressed draws: with sessions and
  * shared texts lengths follow from several distributions. */

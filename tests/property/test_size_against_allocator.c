@@ -143,6 +143,8 @@ static void check_pool(const struct spec_kv_layout *layout, const struct kv_page
     struct kvsim_error err = {0};
     struct kv_ledger ledger;
     ck_assert(kv_tables_make(layout, pages, &tables, &err) == KVSIM_OK);
+    if (pages->caches_states)
+        ck_assert(kv_tables_cache_states(&tables, &err) == KVSIM_OK);
     kv_paged_init(&pool, layout, 1 << 20, 1);
     kv_paged_set_tables(&pool, &tables);
     struct kv_paged_state state = {.live_tokens = tokens,
@@ -175,10 +177,21 @@ static int64_t drafted_tokens(const struct kv_pages *pages, int64_t tokens, int6
     return room < pages->lookahead_tokens ? room : pages->lookahead_tokens;
 }
 
+// Cached states lie at the ends of blocks: the step of the last token reads one and writes one.
+static int64_t states_held(const struct kv_pages *pages, int64_t tokens)
+{
+    if (!pages->caches_states)
+        return pages->state_blocks_per_sequence;
+    int64_t written = (tokens - 1) / pages->block_tokens;
+    int64_t read = tokens > 1 ? (tokens - 2) / pages->block_tokens : written;
+    return pages->state_blocks_per_sequence - (read == written ? 1 : 0);
+}
+
 static void check_tables(const struct spec_kv_layout *layout, const struct kv_pages *pages,
                          int64_t longest)
 {
     struct table tables[SPEC_KV_GROUPS_MAX];
+    base_i128 sum = 0;
     memset(tables, 0, sizeof tables);
     for (int64_t tokens = 1; tokens <= longest; tokens++) {
         int64_t held = 0;
@@ -187,7 +200,7 @@ static void check_tables(const struct spec_kv_layout *layout, const struct kv_pa
             if (kind->kind != SPEC_KV_STATE)
                 step_table(&tables[i], kind, tokens, drafted_tokens(pages, tokens, longest));
             else
-                tables[i].held_count = pages->state_blocks_per_sequence;
+                tables[i].held_count = states_held(pages, tokens);
             held += kind->table_count * tables[i].held_count;
         }
         struct kv_ledger ledger;
@@ -195,7 +208,12 @@ static void check_tables(const struct spec_kv_layout *layout, const struct kv_pa
         if (is_simulated(pages))
             check_pool(layout, pages, tokens, &ledger);
         ck_assert_int_eq(kv_hold_blocks(pages, tokens), held);
-        ck_assert_int_le(held, kv_pages_sequence_blocks(pages, tokens));
+        ck_assert_int_le(held, kv_pages_asked_blocks(pages, tokens));
+        ck_assert_int_le(kv_pages_asked_blocks(pages, tokens),
+                         kv_pages_sequence_blocks(pages, tokens));
+        sum += held;
+        ck_assert(kv_hold_blocks_sum(pages, 1, tokens) == sum);
+        ck_assert(kv_hold_blocks_sum(pages, tokens, tokens) == held);
         ck_assert_int_eq(kv_ledger_allocated_bytes(&ledger), held * (int64_t)pages->block_bytes);
         ck_assert_int_eq(ledger.lower_bound_bytes,
                          (int64_t)spec_kv_lower_bound_bytes(layout, (uint64_t)tokens));
@@ -233,6 +251,8 @@ START_TEST(agrees_with_block_tables_of_states)
     for (uint32_t state_blocks = 1; state_blocks <= 2; state_blocks++) {
         struct spec_kv_layout layout = layout_of(&model_qwen35_27b, 16, 1, "fp8");
         struct kv_pages pages = pages_of(&layout, true, state_blocks);
+        check_tables(&layout, &pages, 4000);
+        pages.caches_states = state_blocks == 2;
         check_tables(&layout, &pages, 4000);
     }
 }

@@ -41,13 +41,39 @@ static double held_by_counting(int64_t prompt, int64_t output, int64_t block)
     return sum;
 }
 
+enum { TOKENS_MAX = 4096 };
+
+/* Blocks of all lengths below, added up one token at a time. */
+struct counted {
+    int64_t below[TOKENS_MAX];
+};
+
+static void count_all(struct counted *counted, uint32_t block)
+{
+    counted->below[0] = 0;
+    for (int64_t tokens = 1; tokens < TOKENS_MAX; tokens++)
+        counted->below[tokens] = counted->below[tokens - 1] + (tokens - 1 + block - 1) / block;
+}
+
+static base_i128 count_blocks(const void *context, int64_t prompt, int64_t answer, int64_t most)
+{
+    const struct counted *counted = context;
+
+    if (most < answer || prompt + answer >= TOKENS_MAX) // an assertion writes a file each time
+        ck_abort();
+    return counted->below[prompt + answer] - counted->below[prompt];
+}
+
 static double held(const struct workload_spec *spec, uint32_t block, int64_t max_model_tokens)
 {
     double value = -1.0;
     struct kvsim_error err = {0};
 
-    ck_assert_msg(workload_mean_held_blocks(spec, 1, block, max_model_tokens, &value, &err) ==
-                      KVSIM_OK,
+    struct counted counted;
+    const struct workload_hold hold = {.sum = count_blocks, .context = &counted};
+
+    count_all(&counted, block);
+    ck_assert_msg(workload_mean_held(spec, 1, &hold, max_model_tokens, &value, &err) == KVSIM_OK,
                   "%s", err.message);
     return value;
 }
@@ -73,13 +99,44 @@ START_TEST(limits_cut_the_answer)
 {
     struct workload_spec spec = simple_spec(WORKLOAD_POISSON); /* 100 in, 10 out */
     double value;
+    struct counted counted;
+    const struct workload_hold hold = {.sum = count_blocks, .context = &counted};
 
     ck_assert_double_eq_tol(held(&spec, 16, 104), held_by_counting(100, 4, 16) / 4.0, 1e-12);
     spec.classes[0].has_max_tokens = true;
     spec.classes[0].max_tokens = (struct rng_dist){.kind = RNG_FIXED, .a = 3, .whole = true};
     ck_assert_double_eq_tol(held(&spec, 16, 104), held_by_counting(100, 3, 16) / 3.0, 1e-12);
-    ck_assert_int_eq(workload_mean_held_blocks(&spec, 1, 16, 100, &value, NULL),
-                     KVSIM_ERR_SCENARIO);
+    count_all(&counted, 16);
+    ck_assert_int_eq(workload_mean_held(&spec, 1, &hold, 100, &value, NULL), KVSIM_ERR_SCENARIO);
+}
+END_TEST
+
+/* What is reserved for a whole batch does not weigh by how long it is held. */
+static base_i128 answer_blocks(const void *context, int64_t prompt, int64_t answer, int64_t most)
+{
+    (void)context;
+    (void)most;
+    return (base_i128)(prompt + answer) * answer;
+}
+
+START_TEST(by_request_or_by_time)
+{
+    struct workload_spec spec = simple_spec(WORKLOAD_POISSON);
+    struct rng_dist_options options = {
+        .kind = RNG_UNIFORM, .has_min = true, .min = 1, .has_max = true, .max = 9};
+    struct workload_hold hold = {.sum = answer_blocks};
+    struct base_arena arena;
+    double by_time, by_request;
+
+    base_arena_init(&arena);
+    ck_assert_int_eq(rng_dist_init(&spec.classes[0].output, &options, true, &arena, NULL),
+                     KVSIM_OK);
+    ck_assert_int_eq(workload_mean_held(&spec, 1, &hold, 0, &by_time, NULL), KVSIM_OK);
+    hold.is_by_request = true;
+    ck_assert_int_eq(workload_mean_held(&spec, 1, &hold, 0, &by_request, NULL), KVSIM_OK);
+    ck_assert_double_eq_tol(by_request, 100 + 5, 0.05);
+    ck_assert_double_eq_tol(by_time, 100 + 285.0 / 45.0, 0.05); /* sum of squares over sum */
+    base_arena_release(&arena);
 }
 END_TEST
 
@@ -132,6 +189,7 @@ int main(void)
                                          a_scan_sees_every_row,
                                          held_blocks_of_fixed_lengths,
                                          limits_cut_the_answer,
+                                         by_request_or_by_time,
                                          long_answers_are_held_longer,
                                          held_blocks_of_a_trace_are_those_of_its_rows,
                                          held_blocks_weigh_by_answers,
