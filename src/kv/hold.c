@@ -126,8 +126,8 @@ base_i128 kv_hold_blocks_sum(const struct kv_pages *pages, int64_t first, int64_
     base_i128 sum = 0;
     for (size_t i = 0; i < pages->kind_count; i++) {
         const struct kv_pages_kind *kind = &pages->kinds[i];
-        sum += kind->table_count *
-               (table_sum(pages, kind, last) - table_sum(pages, kind, first - 1));
+        sum +=
+            kind->table_count * (table_sum(pages, kind, last) - table_sum(pages, kind, first - 1));
     }
     return sum;
 }
@@ -138,8 +138,7 @@ static void add_tokens(const struct kv_pages *pages, const struct spec_kv_slot *
                        const struct kv_hold_share *share, int64_t tokens, struct kv_ledger *out)
 {
     const struct kv_pages_kind *kind = kv_pages_kind_of(pages, slot);
-    int64_t blocks =
-        share->blocks > 0 ? share->blocks : kv_hold_table_blocks(pages, kind, tokens);
+    int64_t blocks = share->blocks > 0 ? share->blocks : kv_hold_table_blocks(pages, kind, tokens);
     int64_t held_slots = blocks * kind->block_tokens;
     int64_t held_tokens = tokens - first_block(kind, tokens) * kind->block_tokens;
     int64_t promised =

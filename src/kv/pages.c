@@ -297,8 +297,8 @@ int64_t kv_pages_asked_blocks(const struct kv_pages *pages, int64_t tokens)
         const struct kv_pages_kind *kind = &pages->kinds[i];
         uint64_t most = table_blocks(pages, kind, tokens);
         if (kind->kind != SPEC_KV_STATE) {
-            uint64_t filled = div_up((uint64_t)(tokens + kv_pages_lookahead(pages, tokens)),
-                                     kind->block_tokens);
+            uint64_t filled =
+                div_up((uint64_t)(tokens + kv_pages_lookahead(pages, tokens)), kind->block_tokens);
             most = filled < most ? filled : most;
         }
         blocks += kind->table_count * most;

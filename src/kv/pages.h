@@ -33,7 +33,8 @@ struct kv_pages_options {
     bool hybrid; /* tables per kind of layer; has no effect on a model of one kind */
     uint32_t
         state_blocks_per_sequence; /* hybrid: blocks that one state takes in each of its tables; 0 = 1 */
-    bool caches_states; /* hybrid: the last of a state's blocks is the next checkpoint, held around a block's border alone */
+    bool
+        caches_states; /* hybrid: the last of a state's blocks is the next checkpoint, held around a block's border alone */
     uint32_t state_align_tokens; /* hybrid: attention blocks grow in steps of this; 0 = 16 */
     int64_t
         window_extra_tokens; /* tokens a step may add before a window lets blocks go: depth x batched tokens */
@@ -64,7 +65,7 @@ struct kv_pages {
     uint32_t padded_layer_count; /* empty places in tables */
     size_t kind_count;
     struct kv_pages_kind kinds[SPEC_KV_GROUPS_MAX];
-    uint64_t state_bytes_per_gpu; /* plain: states of one sequence, outside the pool */
+    uint64_t state_bytes_per_gpu;       /* plain: states of one sequence, outside the pool */
     uint32_t state_blocks_per_sequence; /* at most */
     bool caches_states;
     int64_t window_extra_tokens;

@@ -143,7 +143,7 @@ struct record_value {
     X(SPARE_SHARE, "spare_share", RECORD_REAL, "",                                                 \
       "left of the fullest limit: seats, KV pool, tokens of a step; time mean")                    \
     X(CONCURRENCY_GUARANTEED, "concurrency_guaranteed", RECORD_REAL, "",                           \
-      "sequences of max_model_len that are admitted at once, all replicas")                                          \
+      "sequences of max_model_len that are admitted at once, all replicas")                        \
     X(CONCURRENCY_EXPECTED, "concurrency_expected", RECORD_REAL, "",                               \
       "pool / mean blocks held, at most the seats")                                                \
     X(CONCURRENCY_WITHIN_SLO, "concurrency_within_slo", RECORD_REAL, "",                           \

@@ -165,10 +165,9 @@ static void print_pool(struct report_page *page, const struct record_size *size)
 
 static void print_contexts(struct report_page *page, const struct record_size *size)
 {
-    static const char *const names[] = {"context",     "sequences", "lower bound B",
-                                        "allocated B", "over",      "blocks",
-                                        "of pool",     "fits",      "at most",
-                                        "ended by"};
+    static const char *const names[] = {"context", "sequences", "lower bound B", "allocated B",
+                                        "over",    "blocks",    "of pool",       "fits",
+                                        "at most", "ended by"};
     report_page_heading(page, "BY CONTEXT");
     report_page_table_begin(page, "rrrrrrrlrl");
     HEADER(page, names);

@@ -80,9 +80,8 @@ static enum kvsim_status find_mean(struct serve_config *config, struct kvsim_err
 {
     struct holder holder;
     init_holder(config, &holder);
-    const struct workload_hold hold = {.sum = sum_held,
-                                       .context = &holder,
-                                       .is_by_request = config->sched.static_batch};
+    const struct workload_hold hold = {
+        .sum = sum_held, .context = &holder, .is_by_request = config->sched.static_batch};
     return workload_mean_held(&config->workload, config->seed, &hold, config->sched.max_model_len,
                               &config->mean_held_blocks, err);
 }

@@ -245,7 +245,8 @@ bool scenario_cost_table_read(struct scenario_load *load, struct scenario_cost_o
 /* workload_part.c, lengths.c */
 bool scenario_workload_read(struct scenario_load *load);
 bool scenario_workload_resolve(struct scenario_load *load);
-bool scenario_states_are_cached(const struct scenario_load *load); /* in the pool, by the prefix cache */
+bool scenario_states_are_cached(
+    const struct scenario_load *load);               /* in the pool, by the prefix cache */
 bool scenario_held_find(struct scenario_load *load); /* last of it */
 /* The most answers that a request asks for. */
 double scenario_most_sequences(const struct scenario_load *load);

@@ -195,8 +195,8 @@ int64_t serve_watermark_blocks(const struct serve_config *config, int64_t runnin
 {
     const struct base_rational *share = &config->sched.watermark;
     bool counts_when_idle = config->scheduler == &sched_vllm_v0;
-    bool counts_at_all = counts_when_idle || config->scheduler == NULL ||
-                         config->scheduler == &sched_vllm_v1;
+    bool counts_at_all =
+        counts_when_idle || config->scheduler == NULL || config->scheduler == &sched_vllm_v1;
     if (!counts_at_all || share->den == 0 || (running == 0 && !counts_when_idle))
         return 0;
     return (int64_t)((base_i128)share->num * config->pool_blocks / share->den);

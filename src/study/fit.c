@@ -239,8 +239,9 @@ static const char *expected_of_policy(const struct serve_config *config)
     switch (config->kv_policy) {
     case KV_RESERVED_POW2:
     case KV_RESERVED_EXACT:
-        return has_holes(config) ? "pool / mean reservation; holes between them leave room for fewer"
-                                 : "pool / mean blocks that a request reserves";
+        return has_holes(config)
+                   ? "pool / mean reservation; holes between them leave room for fewer"
+                   : "pool / mean blocks that a request reserves";
     case KV_CONCAT:
     case KV_CONCAT_DOUBLING:
         return config->held_by_end ? "pool / mean tensor that a request ends with"
@@ -276,8 +277,7 @@ const char *study_fit_guaranteed_means(const struct serve_config *config,
 }
 
 const char *study_fit_expected_means(const struct serve_config *config,
-                                     const struct study_fit_expected *fit,
-                                     struct base_arena *arena)
+                                     const struct study_fit_expected *fit, struct base_arena *arena)
 {
     if (fit->why_none != NULL)
         return base_arena_printf(arena, "none: %s", fit->why_none);

@@ -59,7 +59,10 @@ static int64_t tables_of(const struct kv_paged *pool)
 
 static void add_means(struct record_run *out, const char *key, const char *means)
 {
-    struct record_param_row row = {copy(out, key), means, copy(out, ""), copy(out, "derived"),
+    struct record_param_row row = {copy(out, key),
+                                   means,
+                                   copy(out, ""),
+                                   copy(out, "derived"),
                                    copy(out, spec_claim_name(SPEC_CALCULATED)),
                                    copy(out, "what was divided by what")};
     base_vec_push(&out->params, row);

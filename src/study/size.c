@@ -328,8 +328,7 @@ static void set_made_pool(const struct serve_config *config, struct record_size 
     out->kv_usable_tokens = out->kv_usable_blocks / pages->table_count * pages->block_tokens;
     out->kv_pool_bytes = out->kv_pool_blocks * (int64_t)pages->block_bytes;
     out->kv_pool_bytes_per_gpu = out->kv_pool_blocks * (int64_t)pages->block_bytes_per_gpu;
-    out->max_concurrency =
-        (double)out->kv_pool_blocks / (double)config->waterfall.sequence_blocks;
+    out->max_concurrency = (double)out->kv_pool_blocks / (double)config->waterfall.sequence_blocks;
 }
 
 static void add_pool(const struct serve_config *config, struct record_size *out)

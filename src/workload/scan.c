@@ -104,9 +104,8 @@ static void add_held(struct held *held, const struct workload_request *request,
 }
 
 static enum kvsim_status held_of_trace(const struct workload_spec *spec, uint64_t seed,
-                                       const struct workload_hold *hold,
-                                       int64_t max_model_tokens, struct held *held,
-                                       struct kvsim_error *err)
+                                       const struct workload_hold *hold, int64_t max_model_tokens,
+                                       struct held *held, struct kvsim_error *err)
 {
     struct workload_source *source;
     struct workload_request request;

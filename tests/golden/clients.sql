@@ -442,6 +442,8 @@ INSERT INTO param VALUES(1,94,'workload.prompt_tokens.max','2000','tokens','scen
 INSERT INTO param VALUES(1,95,'workload.prompt_tokens.mean','700','tokens','scenario','assumed','');
 INSERT INTO param VALUES(1,96,'workload.prompt_tokens.min','16','tokens','scenario','assumed','');
 INSERT INTO param VALUES(1,97,'workload.prompt_tokens.resulting_mean','631.7119523411131','tokens','default','calculated','mean of the distribution after min and max');
+INSERT INTO param VALUES(1,98,'concurrency_guaranteed.means','pool / one request of max_model_len','','derived','calculated','what was divided by what');
+INSERT INTO param VALUES(1,99,'concurrency_expected.means','pool / mean blocks that a request holds','','derived','calculated','what was divided by what');
 INSERT INTO slo VALUES(1,1,'ttft p99 <= 2 s: met (102.9 ms)');
 INSERT INTO slo VALUES(1,2,'tpot p99 <= 50 ms: met (10.16 ms)');
 INSERT INTO request VALUES(1,1,0,'0','',0,0,891129932,1353,91,0,0,1443,0,0,37021374,9490095,891129932,0,'completed','length',0,1,0,0,0,0,0,37021374,0,452694600,0,401413957,0,0,0);

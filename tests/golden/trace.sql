@@ -433,6 +433,8 @@ INSERT INTO param VALUES(1,75,'workload.correlation','0','','default','assumed',
 INSERT INTO param VALUES(1,76,'workload.ignore_eos','false','','default','assumed','');
 INSERT INTO param VALUES(1,77,'workload.output_tokens.resulting_mean','13.333333333333334','tokens','default','calculated','mean of the distribution after min and max');
 INSERT INTO param VALUES(1,78,'workload.prompt_tokens.resulting_mean','16.444444444444443','tokens','default','calculated','mean of the distribution after min and max');
+INSERT INTO param VALUES(1,79,'concurrency_guaranteed.means','pool / one request of max_model_len','','derived','calculated','what was divided by what');
+INSERT INTO param VALUES(1,80,'concurrency_expected.means','pool / mean blocks that a request holds','','derived','calculated','what was divided by what');
 INSERT INTO request VALUES(1,1,0,'first','a',0,1000000,121000000,9,12,0,0,20,0,0,10000000,10000000,120000000,0,'completed','length',1,1,0,0,0,0,0,10000000,0,40000000,70000000,0,0,0,0);
 INSERT INTO request VALUES(1,1,1,'second','a',0,1000000,101000000,14,9,0,0,22,0,0,20000000,10000000,100000000,0,'completed','length',1,1,0,0,0,0,0,20000000,0,10000000,70000000,0,0,0,0);
 INSERT INTO request VALUES(1,1,2,'third','b',0,12500000,162500000,5,12,0,0,27,10,8500000,18500000,11954545,150000000,1,'timed_out','abort',1,0,0,0,0,0,8500000,10000000,30000000,20000000,81500000,0,0,0,0);

@@ -244,9 +244,8 @@ START_TEST(grows_with_its_tokens)
                                       {"vllm-0.6", "paged", NULL},
                                       {"vllm-0.19", "radix", NULL},
                                       {"orca-max", "paged", NULL}};
-    static const struct pool pools[] = {{"llama-3.1-8b", 301, 100},
-                                        {"llama-3.1-8b", 160, 4},
-                                        {"deepseek-v3", 97, 30}};
+    static const struct pool pools[] = {
+        {"llama-3.1-8b", 301, 100}, {"llama-3.1-8b", 160, 4}, {"deepseek-v3", 97, 30}};
     for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
         for (size_t p = 0; p < sizeof pools / sizeof pools[0]; p++)
             check_way(&ways[w], &pools[p]);
@@ -279,12 +278,10 @@ END_TEST
 
 START_TEST(is_copied_or_not_kept)
 {
-    static const struct way ways[] = {{"hf-concat", "concat", NULL},
-                                      {"hf-concat", "concat_doubling", NULL},
-                                      {"orca-max", "no_cache", NULL},
-                                      {"vllm-0.19", "no_cache", NULL},
-                                      {"orca-max", "unlimited", NULL},
-                                      {"vllm-0.19", "unlimited", NULL}};
+    static const struct way ways[] = {
+        {"hf-concat", "concat", NULL},   {"hf-concat", "concat_doubling", NULL},
+        {"orca-max", "no_cache", NULL},  {"vllm-0.19", "no_cache", NULL},
+        {"orca-max", "unlimited", NULL}, {"vllm-0.19", "unlimited", NULL}};
     static const struct pool pools[] = {{"llama-3.1-8b", 5000, 100}, {"llama-3.1-8b", 3001, 5}};
     for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
         for (size_t p = 0; p < 2; p++)
