@@ -116,7 +116,7 @@ static const struct kv_window *window_of(const struct scene *scene, int64_t tabl
 static int64_t passed(const struct scene *scene, int64_t table, int64_t tokens)
 {
     const struct kv_window *window = window_of(scene, table);
-    return window != NULL ? kv_window_passed_blocks(window, tokens, scene->size) : 0;
+    return window != NULL ? kv_window_passed_blocks(window, tokens) : 0;
 }
 
 static void unqueue(struct scene *scene, int64_t block)
@@ -171,7 +171,7 @@ static bool can_start(const struct scene *scene, int64_t content, int64_t count)
 {
     for (int64_t table = 0; table < scene->table_count; table++) {
         const struct kv_window *window = window_of(scene, table);
-        int64_t needed = window != NULL ? kv_window_blocks_to_start(window, scene->size) : count;
+        int64_t needed = window != NULL ? kv_window_blocks_to_start(window) : count;
         needed = needed > 0 ? needed : 1;
         for (int64_t i = count > needed ? count - needed : 0; i < count; i++) {
             if (find(scene, table, scene->keys[content][i]) == NONE) {
@@ -273,8 +273,11 @@ static void make_tables(struct scene *scene)
     tables->window_count = (size_t)roll(&scene->dice, 1, 2);
     tables->growing_tables = tables->full_tables;
     for (size_t w = 0; w < tables->window_count; w++) {
-        tables->windows[w] = (struct kv_window){SPEC_KV_SLIDING, roll(&scene->dice, 2, 14),
-                                                roll(&scene->dice, 1, 2)};
+        int64_t tokens = roll(&scene->dice, 2, 14), count = roll(&scene->dice, 1, 2);
+        tables->windows[w] = (struct kv_window){.kind = SPEC_KV_SLIDING,
+                                                .tokens = tokens,
+                                                .table_count = count,
+                                                .block_tokens = scene->size};
         tables->growing_tables += tables->windows[w].table_count;
     }
     scene->table_count = tables->growing_tables;
@@ -430,7 +433,7 @@ static void leave_behind(struct scene *scene, struct member *member)
     int64_t first = scene->tables.full_tables;
     for (size_t w = 0; w < scene->tables.window_count; w++) {
         const struct kv_window *window = &scene->tables.windows[w];
-        int64_t until = kv_window_passed_blocks(window, member->computed, scene->size);
+        int64_t until = kv_window_passed_blocks(window, member->computed);
         note_slides(scene, member, window, until);
         kv_prefix_drop(&scene->prefix, &member->cache, window, until);
         for (int64_t table = first; table < first + window->table_count; table++) {
