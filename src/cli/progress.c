@@ -10,7 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BAR_WIDTH = 24 };
+/* Reading fewer points takes no time that anybody would wonder about. */
+enum { BAR_WIDTH = 24, MANY_POINTS = 1000 };
 
 double cli_clock_s(void)
 {
@@ -70,7 +71,9 @@ static const int enders[] = {SIGTERM, SIGHUP};
 
 void cli_progress_begin(struct cli_progress *progress, bool is_wanted)
 {
-    *progress = (struct cli_progress){.is_shown = is_wanted && isatty(STDERR_FILENO)};
+    bool is_terminal = isatty(STDERR_FILENO) != 0;
+    *progress = (struct cli_progress){.is_shown = is_wanted && is_terminal,
+                                      .is_logged = is_wanted && !is_terminal};
     sigset_t held;
     sigemptyset(&held);
     sigaddset(&held, SIGINT);
@@ -144,12 +147,24 @@ static void draw_points(struct cli_progress *progress, const struct study_sweep_
     fflush(stderr);
 }
 
+/* Where there is no bar to look at, a log tells what takes so long. */
+static void log_stage(const struct cli_progress *progress, const struct study_sweep_progress *state)
+{
+    if (!progress->is_logged || state->total < MANY_POINTS)
+        return;
+    fprintf(stderr, "kvsim: %s %zu points%s\n", state->stage, state->total,
+            state->is_ahead ? ", all of them before the first is simulated" : "");
+    fflush(stderr);
+}
+
 void cli_progress_show_points(void *context, const struct study_sweep_progress *state)
 {
     struct cli_progress *progress = context;
     end_if_interrupted(progress);
-    if (progress->what != state->stage) // each stage has a rate of its own
+    if (progress->what != state->stage) { // each stage has a rate of its own
         cli_progress_start(progress, state->stage);
+        log_stage(progress, state);
+    }
     if (!progress->is_shown)
         return;
     draw_points(progress, state);

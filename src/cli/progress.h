@@ -1,7 +1,8 @@
 /*
  * progress.h - a bar on the terminal while a study runs, and the answer to Ctrl-C, SIGTERM and SIGHUP.
  *
- * The bar is drawn on stderr when that is a terminal, with share, rate and time left, and erased at the end. The signals
+ * The bar is drawn on stderr when that is a terminal, with share, rate and time left, and erased at the end; elsewhere a grid of
+ * many points has a line when a stage begins. The signals
  * are held back from cli_progress_begin() to cli_progress_end() and looked for at each report of progress: while a study
  * runs nothing has been stored yet, so the process can simply end with exit status 128 + signal; while a run is being
  * stored the signal waits.
@@ -17,7 +18,8 @@
 struct study_progress;
 
 struct cli_progress {
-    bool is_shown, is_drawn;
+    bool is_shown, is_drawn;             /* the bar */
+    bool is_logged;                      /* no terminal: a line for each long stage of a grid */
     double start_s;                      /* monotonic clock */
     const char *what;                    /* before the bar */
     const char *after_interrupt;         /* what stays then; NULL: nothing was stored */

@@ -311,6 +311,7 @@ static enum kvsim_status store_tasks(void *context, size_t first, size_t count,
 static enum kvsim_status run_tasks(struct study_sweep_work *work, struct kvsim_error *err)
 {
     work->stage = "simulating";
+    work->is_reading = false;
     work->stage_done = 0;
     work->stage_total = work->task_count;
     struct study_team_work team = {.count = work->task_count,

@@ -16,6 +16,7 @@
 #include "scenario/scenario.h"
 #include "study/axes.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct store;
@@ -23,6 +24,7 @@ struct study_executor;
 
 struct study_sweep_progress {
     const char *stage;     /* "reading", "simulating" */
+    bool is_ahead;         /* no point is simulated before this stage is over */
     size_t decided, total; /* points of this call */
     size_t detail;         /* runs asked of a plan; 0: not said */
 };

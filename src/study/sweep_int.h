@@ -39,6 +39,7 @@ struct study_sweep_work {
     size_t task_count;
     unsigned jobs, jobs_per_point;
     const char *stage;
+    bool is_reading;
     size_t stage_done, stage_total;
 };
 

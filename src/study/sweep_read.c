@@ -18,8 +18,10 @@ void study_sweep_show(void *context)
     const struct study_sweep_work *work = context;
     if (work->request->progress == NULL)
         return;
-    struct study_sweep_progress progress = {
-        .stage = work->stage, .decided = work->stage_done, .total = work->stage_total};
+    struct study_sweep_progress progress = {.stage = work->stage,
+                                            .is_ahead = work->is_reading,
+                                            .decided = work->stage_done,
+                                            .total = work->stage_total};
     work->request->progress(work->request->progress_context, &progress);
 }
 
@@ -79,6 +81,7 @@ static enum kvsim_status resolve_all(struct study_sweep_work *work, size_t count
                                      struct kvsim_error *err)
 {
     work->stage = "reading";
+    work->is_reading = true;
     work->stage_done = 0;
     work->stage_total = count;
     struct study_team_work team = {.count = count,

@@ -60,7 +60,7 @@ static inline void must_make(const char *arrival, const char *rest,
 }
 
 static const char poisson[] = "{process: poisson, rate: 0.5/s}";
-static const char targets[] = "run: {requests: 200, replications: 3, seed: 1}\n"
+static const char targets[] = "run: {requests: 120, replications: 3, seed: 1}\n"
                               "slo: [\"queue mean <= 200 ms\"]\n";
 
 static inline const struct record_candidate *best(void)

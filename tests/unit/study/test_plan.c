@@ -155,7 +155,7 @@ END_TEST
 START_TEST(the_run_that_is_shown_is_the_one_behind_the_answer)
 {
     struct study_plan_request request = usual();
-    request.half_width = 0.1; // more replications than the scenario has
+    request.half_width = 0.15; // more replications than the scenario has
     request.run_wanted = true;
     request.demand = 40; // too much to be simulated whole
     request.demand_is_rate = true;
@@ -192,7 +192,7 @@ START_TEST(longer_runs_show_what_the_scenarios_are_too_short_for)
     struct study_plan_request request = usual();
     request.half_width = 0.045;
     must_make(poisson,
-              "run: {requests: 150, replications: 12, seed: 1}\n"
+              "run: {requests: 150, replications: 10, seed: 1}\n"
               "slo: [\"queue mean <= 200 ms\"]\n",
               &request);
     ck_assert_int_eq(best()->status, RECORD_CANDIDATE_OK);
@@ -230,7 +230,7 @@ START_TEST(a_precision_out_of_reach_is_not_claimed)
 {
     struct study_plan_request request = usual();
     request.half_width = 0.001;
-    must_make(poisson, "run: {requests: 150, replications: 2}\nslo: [\"queue mean <= 200 ms\"]\n",
+    must_make(poisson, "run: {requests: 60, replications: 2}\nslo: [\"queue mean <= 200 ms\"]\n",
               &request);
     ck_assert_int_eq(best()->replications, 16); // eight times the scenario's
     ck_assert_double_gt(best()->half_width, 0.001);
@@ -248,7 +248,9 @@ START_TEST(sessions_are_counted_as_such)
     struct study_plan_request request = usual();
     must_make("{process: poisson, rate: 0.1/s}\n"
               "  sessions: {turns: 3, prompt_growth: 1}",
-              targets, &request);
+              "run: {requests: 120, replications: 2, seed: 1}\n"
+              "slo: [\"queue mean <= 200 ms\"]\n",
+              &request);
     ck_assert_int_eq(plan.load, RECORD_LOAD_SESSION_RATE);
     ck_assert_str_eq(record_load_unit(plan.load), "sessions/s");
     ck_assert_int_eq(best()->status, RECORD_CANDIDATE_OK);
