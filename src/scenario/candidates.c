@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 /* By what sharing among beams is reported to save: docs/prefix-caching.md has the figures that it is fitted to. */
-static const char default_switch[] = "0.06";
+static const char default_switch[] = "0.08";
 
 bool scenario_candidates_read(struct scenario_load *load, struct conf_node *map, const char *path,
                               const struct scenario_candidate_opts *opts,

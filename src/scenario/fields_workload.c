@@ -35,7 +35,7 @@
         .key = "beam_switch", .type = BASE_REAL, at(candidates.beam_switch),                  \
         has(candidates.has_beam_switch), .max = 1,                                            \
         .help = "chance, at each token, that a beam goes on from one drawn among all "        \
-                "instead of from itself (with beam_width, absent: 0.06)" absent               \
+                "instead of from itself (with beam_width, absent: 0.08)" absent               \
     }
 
 static const struct base_field workload_fields[] = {

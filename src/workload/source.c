@@ -168,6 +168,13 @@ static void draw_sequences(struct workload_source *source, struct workload_reque
         base_vec_push(&source->outputs, 0);
     workload_draws_sequence_outputs(&source->draws, address, request, source->outputs.at);
     request->sequence_outputs = source->outputs.at;
+    /* Where nothing is said of max_tokens no answer is cut: the client allows the longest. */
+    if (!source->spec->classes[request->class_index].has_max_tokens) {
+        for (size_t i = 0; i < source->outputs.count; i++) {
+            if (source->outputs.at[i] > request->max_tokens)
+                request->max_tokens = source->outputs.at[i];
+        }
+    }
 }
 
 static void fill_sequences(struct workload_source *source, struct workload_request *request,

@@ -198,6 +198,8 @@ START_TEST(answers_have_lengths_of_their_own)
         if (y.sequence_count == 1)
             continue;
         ck_assert_int_eq(y.sequence_outputs[0], y.output_tokens);
+        for (uint32_t i = 0; i < y.sequence_count; i++)
+            ck_assert_int_le(y.sequence_outputs[i], y.max_tokens); /* none is cut */
         for (uint32_t i = 1; i < y.sequence_count; i++, pairs++) {
             double u = (double)y.output_tokens - 260, v = (double)y.sequence_outputs[i] - 260;
 
