@@ -52,13 +52,28 @@ static bool check_idle(struct scenario_load *load)
 
 /* ---- V0 ---- */
 
+/* Who gives way to somebody more urgent goes to the queue, whatever became of it. */
+static bool check_priority(struct scenario_load *load)
+{
+    bool swaps_all = load->opts.preemption == SCHED_PREEMPT_SWAP;
+    if (load->opts.enable_chunked_prefill)
+        return fail_engine(load, "scheduling_policy", "conflict",
+                           "fcfs, or engine.enable_chunked_prefill false",
+                           "priority has no effect in vLLM V0 while prompts are chunked");
+    if (swaps_all || scenario_most_sequences(load) > 1)
+        return fail_engine(load, "scheduling_policy", "conflict",
+                           swaps_all ? "fcfs, or engine.preemption auto" : "fcfs",
+                           "priority stops vLLM V0 when a request gives way that it swaps: it "
+                           "stands in the queue then as if it were to be computed again");
+    return true;
+}
+
 static bool check_v0(struct scenario_load *load)
 {
     const struct serve_config *config = &load->scenario->config;
     bool ok = true;
-    if (config->sched.order != SCHED_FCFS)
-        ok = fail_engine(load, "scheduling_policy", "unsupported-key", "fcfs",
-                         "priority is not simulated for vLLM V0 by this version");
+    if (config->sched.order == SCHED_PRIORITY)
+        ok = check_priority(load);
     if (config->sched.enable_prefix_caching && config->kv_policy != KV_RADIX)
         ok = fail_engine(load, "enable_prefix_caching", "unsupported-key",
                          "false; what the answers to one prompt share needs no prefix cache",

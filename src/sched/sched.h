@@ -82,6 +82,7 @@ struct sched_ops {
     bool dies_of_swapping; /* where the host has no room for what it must swap out */
     bool
         gives_up_unservable; /* whom it gives up could never run; else there is no room for it now */
+    bool sorts_its_queue;    /* by itself, when it likes, where it goes by priority */
     bool ignores_prompts;    /* that are too long: at their turn, not on arrival */
     int64_t beyond_longest;  /* tokens by which a sequence may pass max_model_len */
     void (*enqueue)(struct sched *sched, struct sched_seq *seq);
@@ -146,6 +147,7 @@ struct sched {
         size_t count, capacity;
     } children;            /* scratch: continuations of each beam of one */
     int64_t extra_members; /* running sequences beyond one for each group */
+    bool is_unsorted;      /* vllm_v0 by priority: somebody came, or has yet to be looked at */
     int64_t
         fragmented_blocks; /* as of the last turn: free, but no place for the head of the queue */
 };

@@ -30,7 +30,7 @@ void sched_init(struct sched *sched, const struct sched_ops *ops,
                 struct base_arena *arena, size_t class_count)
 {
     *sched = (struct sched){.ops = ops, .options = options, .pool = pool, .next_number = 1};
-    sched->waiting.order = options->order;
+    sched->waiting.order = ops->sorts_its_queue ? SCHED_FCFS : options->order;
     base_pool_init(&sched->groups, sizeof(struct sched_group));
     base_pool_init(&sched->forks, sizeof(struct kv_fork));
     sched_front_init(&sched->front, arena, &pool->tables, options->async_scheduling,

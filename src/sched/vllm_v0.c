@@ -169,7 +169,7 @@ static int64_t tokens_back(const struct sched_seq *first)
 }
 
 // Those computed again wait until the turn is over: nobody is admitted twice in it.
-static void throw_out(struct sched *sched, struct v0_turn *turn, struct sched_seq *first)
+void sched_v0_throw_out(struct sched *sched, struct v0_turn *turn, struct sched_seq *first)
 {
     turn->someone_went = true;
     if (is_swapped_when_short(sched, first)) {
@@ -182,7 +182,7 @@ static void throw_out(struct sched *sched, struct v0_turn *turn, struct sched_se
 
 static void put_back_thrown_out(struct sched *sched, const struct v0_turn *turn)
 {
-    for (size_t i = 0; i < turn->plan->victims.count; i++) {
+    for (size_t i = turn->put_back; i < turn->plan->victims.count; i++) {
         sched_queue_put_back(&sched->waiting, turn->plan->victims.at[i]);
     }
 }
@@ -192,7 +192,7 @@ static bool make_room(struct sched *sched, struct v0_turn *turn, struct sched_se
 {
     while (touched_blocks(sched, first) > sched->pool->free_blocks) {
         struct sched_seq *victim = sched_group_first(sched->running.tail);
-        throw_out(sched, turn, victim);
+        sched_v0_throw_out(sched, turn, victim);
         if (victim == first || turn->plan->engine_died) {
             return false;
         }
@@ -363,6 +363,28 @@ static void admit(struct sched *sched, struct v0_turn *turn, struct sched_seq *s
     prefill(sched, turn, seq, tokens, SCHED_NEWCOMER);
 }
 
+// The engine asks for memory first; whatever it is, the pass ends, and what stays as it is while others decode is named.
+static enum sched_wait why_not(const struct sched *sched, const struct v0_turn *turn,
+                               const struct sched_seq *seq, int64_t tokens, int64_t blocks)
+{
+    if (seats_taken(sched) + seat_count(seq) > sched->options->max_num_seqs) {
+        return SCHED_WAIT_SEATS;
+    }
+    if (tokens <= 0 || tokens > turn->budget) {
+        return SCHED_WAIT_BUDGET;
+    }
+    bool fits = sched->pool->free_blocks - blocks >= sched->watermark_blocks;
+    return fits ? SCHED_WAIT_NONE : SCHED_WAIT_KV_POOL;
+}
+
+bool sched_v0_fits(const struct sched *sched, const struct v0_turn *turn,
+                   const struct sched_seq *seq)
+{
+    int64_t known = sched_seq_known_tokens(seq);
+    return why_not(sched, turn, seq, known, kv_paged_blocks_for(sched->pool, known)) ==
+           SCHED_WAIT_NONE;
+}
+
 // One look at the head: taken, given up, or left with the reason for which the pass ends.
 static enum sched_wait try_head(struct sched *sched, struct v0_turn *turn, struct sched_seq *seq)
 {
@@ -379,18 +401,11 @@ static enum sched_wait try_head(struct sched *sched, struct v0_turn *turn, struc
         ignore(sched, turn, seq);
         return SCHED_WAIT_NONE;
     }
-    // The engine asks for memory first; whatever it is, the pass ends, and what stays as it is while others decode is named.
-    if (seats_taken(sched) + seat_count(seq) > options->max_num_seqs) {
-        return SCHED_WAIT_SEATS;
+    enum sched_wait wait = why_not(sched, turn, seq, tokens, blocks);
+    if (wait == SCHED_WAIT_NONE) {
+        admit(sched, turn, seq, blocks, tokens);
     }
-    if (tokens <= 0 || tokens > turn->budget) {
-        return SCHED_WAIT_BUDGET;
-    }
-    if (sched->pool->free_blocks - blocks < sched->watermark_blocks) {
-        return SCHED_WAIT_KV_POOL;
-    }
-    admit(sched, turn, seq, blocks, tokens);
-    return SCHED_WAIT_NONE;
+    return wait;
 }
 
 static enum sched_wait admit_from_queue(struct sched *sched, struct v0_turn *turn)
@@ -433,6 +448,9 @@ static void plan_prompts_first(struct sched *sched, struct v0_turn *turn)
     if (plan->admitted.count > 0) {
         plan->skips_front = true;
         return;
+    }
+    if (sched->options->order == SCHED_PRIORITY) {
+        sched_v0_by_priority(sched, turn);
     }
     run_all(sched, turn);
     if (!turn->someone_went) {
@@ -520,6 +538,9 @@ static void plan_next(struct sched *sched, struct sched_plan *plan)
     add_first_tokens(&turn);
     bool is_front_only = !had_loose && plan->token_count == 0;
     sched_close_plan(sched, plan, is_front_only);
+    if (turn.has_new_head) {
+        plan->valid_steps = 0; // the next turn looks at that one
+    }
     if (plan->token_count > 0) {
         plan->swapped_blocks = sched->moved_blocks;
         sched->moved_blocks = 0;
@@ -529,6 +550,7 @@ static void plan_next(struct sched *sched, struct sched_plan *plan)
 static void enqueue(struct sched *sched, struct sched_seq *seq)
 {
     sched->circle = (struct sched_circle){0};
+    sched->is_unsorted = true;
     sched_enqueue_as_asked(sched, seq);
 }
 
@@ -539,6 +561,7 @@ const struct sched_ops sched_vllm_v0 = {
     .forks = true,
     .dies_of_swapping = true,
     .gives_up_unservable = true,
+    .sorts_its_queue = true,
     .ignores_prompts = true,
     .beyond_longest = 1,
     .enqueue = enqueue,

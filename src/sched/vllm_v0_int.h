@@ -11,6 +11,8 @@ struct v0_turn {
     int64_t budget; /* tokens that are left; decodes of whole prompts' engine may take it below 0 */
     bool someone_went;    /* to the queue or to the host */
     bool someone_is_left; /* the budget did not reach the end of the list */
+    bool has_new_head;    /* the queue was sorted: another one stands first */
+    size_t put_back;      /* leading victims of the plan that wait again already */
 };
 
 /* ---- requests of one sequence and groups alike ---- */
@@ -73,6 +75,15 @@ int64_t sched_v0_front_copies(const struct sched *sched);
 void sched_v0_front_writes(struct sched *sched, struct sched_plan *plan);
 /* The tokens of `plan` have come: which beams go on. */
 void sched_v0_choose_beams(struct sched *sched, const struct sched_plan *plan);
+/* To the queue or to the host; those computed again wait when the turn is over. */
+void sched_v0_throw_out(struct sched *sched, struct v0_turn *turn, struct sched_seq *first);
+/* A waiting request, its whole prompt, could be admitted now. */
+bool sched_v0_fits(const struct sched *sched, const struct v0_turn *turn,
+                   const struct sched_seq *seq);
+/* By priority, in a turn that admits nobody: both lists are sorted, and the less urgent make way for the head of the queue. */
+void sched_v0_by_priority(struct sched *sched, struct v0_turn *turn);
+/* The running list has another order: its members' places follow. */
+void sched_v0_renumber(struct sched *sched);
 /* With chunked prefill, after everybody has been given tokens: the running list as the engine makes it anew, by roles. */
 void sched_v0_reorder(struct sched *sched, const struct v0_turn *turn);
 

@@ -45,6 +45,17 @@ static void append(struct sched_list *to, const struct sched_list *part)
     to->count += part->count;
 }
 
+void sched_v0_renumber(struct sched *sched)
+{
+    sched->loose.count = 0;
+    for (struct sched_seq *seq = sched->running.head; seq != NULL; seq = seq->next) {
+        seq->place = sched->next_place++;
+        if (seq->state == SCHED_LOOSE) {
+            base_vec_push(&sched->loose, seq);
+        }
+    }
+}
+
 void sched_v0_reorder(struct sched *sched, const struct v0_turn *turn)
 {
     if (is_in_order(sched, turn)) {
@@ -59,11 +70,5 @@ void sched_v0_reorder(struct sched *sched, const struct v0_turn *turn)
     for (size_t role = 0; role < SCHED_ROLE_COUNT; role++) {
         append(&sched->running, &parts[role]);
     }
-    sched->loose.count = 0;
-    for (struct sched_seq *seq = sched->running.head; seq != NULL; seq = seq->next) {
-        seq->place = sched->next_place++;
-        if (seq->state == SCHED_LOOSE) {
-            base_vec_push(&sched->loose, seq);
-        }
-    }
+    sched_v0_renumber(sched);
 }

@@ -1,6 +1,6 @@
 /*
  * vLLM V0 held against its naive reference, step by step, on random scenarios: requests for one to six answers, tight pools,
- * whole prompts and chunks, both ways of preemption, a host that is full. Every column of every step must agree, and jumping
+ * whole prompts and chunks, both ways of preemption, a host that is full, priorities. Every column of every step must agree, and jumping
  * must end like stepping. KVSIM_SCENARIOS sets how many (default 600), KVSIM_SEED the first.
  */
 #include "reference/ref_v0.h"
@@ -89,9 +89,22 @@ static void roll_requests(struct dice *dice, struct scenario *scenario)
             request->outputs[s] = alike ? length : between(dice, 1, in->max_model_len);
         }
         request->parents = NULL;
+        request->priority = 0;
         if (has_beams && alike && request->answers > 1) {
             roll_beams(scenario, i);
         }
+    }
+}
+
+// Under that order the engine has one answer each, and computes again.
+static void roll_priorities(struct dice *dice, struct scenario *scenario)
+{
+    scenario->in.by_priority = true;
+    scenario->in.mode = REF_V0_AS_FITS;
+    for (int64_t i = 0; i < scenario->in.count; i++) {
+        scenario->requests[i].answers = 1;
+        scenario->requests[i].parents = NULL;
+        scenario->requests[i].priority = between(dice, -1, 2);
     }
 }
 
@@ -115,6 +128,9 @@ static void roll(uint64_t seed, struct scenario *scenario)
     in->budget = between(&dice, in->max_num_seqs, 2 * in->max_model_len);
     in->swap_blocks = one_in(&dice, 5) ? between(&dice, 1, 2 * one) : INT64_MAX;
     roll_requests(&dice, scenario);
+    if (!in->is_chunked && one_in(&dice, 3)) {
+        roll_priorities(&dice, scenario);
+    }
 }
 
 /* ---- the engine ---- */
@@ -189,6 +205,7 @@ static enum kvsim_status list_next(void *context, struct workload_request *out, 
         const struct ref_v0_request *in = &source->in->requests[source->at];
         *out = (struct workload_request){.arrival_ns = in->arrival_ticks >> 20,
                                          .prompt_tokens = in->prompt,
+                                         .priority = (int32_t)in->priority,
                                          .output_tokens = in->outputs[0],
                                          .max_tokens = 1000000,
                                          .sequence_count = (uint32_t)in->answers,
@@ -223,6 +240,7 @@ static void fill(const struct scenario *scenario, struct service *service)
     config->sched.max_num_seqs = in->max_num_seqs;
     config->sched.max_num_batched_tokens = in->budget;
     config->sched.enable_chunked_prefill = in->is_chunked;
+    config->sched.order = in->by_priority ? SCHED_PRIORITY : SCHED_FCFS;
     config->sched.preemption = modes[in->mode];
     config->sched.swap_blocks = in->swap_blocks;
     config->sched.watermark = (struct base_rational){in->watermark_blocks, in->num_blocks};
@@ -294,7 +312,7 @@ static void check_totals(uint64_t seed, const struct ref_v0_output *expected,
 
 /* What the scenarios had: a comparison of nothing proves nothing. */
 struct seen {
-    int64_t done, stuck, died, swapped, copied, ignored, preempted, beams;
+    int64_t done, stuck, died, swapped, copied, ignored, preempted, made_way, beams;
 };
 
 static void check_seed(uint64_t seed, struct seen *seen)
@@ -321,6 +339,7 @@ static void check_seed(uint64_t seed, struct seen *seen)
     seen->swapped += expected.swapped_blocks;
     seen->copied += expected.copied_blocks;
     seen->ignored += expected.ignored;
+    seen->made_way += expected.made_way;
     seen->preempted += expected.preemptions;
     for (int64_t i = 0; i < in->count; i++) {
         seen->beams += scenario.requests[i].parents != NULL ? 1 : 0;
@@ -353,8 +372,49 @@ START_TEST(every_step_agrees)
         ck_assert_int_gt(seen.copied, 800);
         ck_assert_int_gt(seen.ignored, 200);
         ck_assert_int_gt(seen.preempted, 800);
+        ck_assert_int_gt(seen.made_way, 80);
         ck_assert_int_gt(seen.beams, 300);
     }
+}
+END_TEST
+
+// One seat. The one who has it goes as soon as somebody more urgent is there: in the turn at 2100 both of them wait, and 1 is
+// taken; 0 computes its four tokens and its three answers again.
+START_TEST(the_more_urgent_one_first)
+{
+    static const char steps[] = "0 700 0:4 | 0 | | | | 1 0 9 1 | 4 0 0 0 | 1 9\n"
+                                "700 1400 0:1 | | | | | 1 0 8 2 | 5 3 0 0 | 1 8\n"
+                                "1400 2100 0:1 | | | | | 1 0 8 2 | 6 2 0 0 | 1 8\n"
+                                "2100 2800 1:4 | 1 | 0 | | | 1 1 9 1 | 4 0 0 0 | 1 9\n"
+                                "2800 3500 1:1 | | | | | 1 1 8 2 | 5 3 0 0 | 0 10\n"
+                                "3500 4200 0:7 | 0 | | | | 1 0 8 2 | 7 1 0 0 | 0 10\n";
+    static struct scenario scenario = {
+        .in = {.block_size = 4,
+               .num_blocks = 10,
+               .max_model_len = 40,
+               .max_num_seqs = 1,
+               .budget = 40,
+               .by_priority = true,
+               .swap_blocks = INT64_MAX,
+               .a = INT64_C(700) << 20,
+               .count = 2},
+        .requests = {
+            {.prompt = 4, .answers = 1, .outputs = {4}, .priority = 1},
+            {.arrival_ticks = INT64_C(1500) << 20, .prompt = 4, .answers = 1, .outputs = {2}}}};
+    scenario.in.requests = scenario.requests;
+    struct ref_v0_output expected;
+    struct service service;
+    struct lines lines;
+    struct serve_result result;
+    fill(&scenario, &service);
+    run_engine(&service.config, &scenario.in, &lines, &result);
+    ck_assert_str_eq(lines.text, steps);
+    ref_v0_run(&scenario.in, &expected);
+    ck_assert_str_eq(expected.steps, steps);
+    free(expected.steps);
+    free(lines.text);
+    serve_result_release(&result);
+    service_release(&service);
 }
 END_TEST
 
@@ -363,6 +423,7 @@ int main(void)
     Suite *suite = suite_create("vLLM V0");
     TCase *tcase = tcase_create("against the reference");
     tcase_set_timeout(tcase, 300);
+    tcase_add_test(tcase, the_more_urgent_one_first);
     tcase_add_test(tcase, every_step_agrees);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

@@ -432,6 +432,58 @@ static bool schedule_prompts(struct sim *sim)
     return changed;
 }
 
+// Key of one request above that of another: less urgent.
+static bool is_above(const struct sim *sim, int64_t a, int64_t b)
+{
+    const struct ref_v0_request *x = sim->groups[a].in, *y = sim->groups[b].in;
+    return x->priority != y->priority ? x->priority > y->priority
+                                      : x->arrival_ticks > y->arrival_ticks;
+}
+
+// Neighbours in the wrong order change places until there are none: equals stay as they are.
+static void sort(const struct sim *sim, struct list *list)
+{
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int64_t i = 0; i + 1 < list->count; i++) {
+            if (is_above(sim, list->at[i], list->at[i + 1])) {
+                int64_t other = list->at[i];
+                list->at[i] = list->at[i + 1];
+                list->at[i + 1] = other;
+                changed = true;
+            }
+        }
+    }
+}
+
+static bool head_fits(const struct sim *sim)
+{
+    struct group *group = &sim->groups[sim->waiting.at[0]];
+    int64_t known = group->in->prompt + first_living(group)->outputs;
+    return free_blocks(sim) - cdiv(known, sim->in->block_size) >= sim->in->watermark_blocks &&
+           known <= sim->budget && sim->seats + seats_of(group) <= sim->in->max_num_seqs;
+}
+
+// The head of the queue, as the queue is, makes the least urgent go; then the queue is sorted.
+static void make_way(struct sim *sim)
+{
+    struct list *running = &sim->running, went = {0};
+    sort(sim, running);
+    while (sim->waiting.count > 0 && running->count > 0 &&
+           is_above(sim, running->at[running->count - 1], sim->waiting.at[0]) && !head_fits(sim)) {
+        int64_t victim = running->at[--running->count];
+        sim->seats -= seats_of(&sim->groups[victim]);
+        preempt(sim, victim);
+        sim->out->made_way++;
+        add(&went, victim);
+    }
+    for (int64_t i = 0; i < went.count; i++) {
+        add_first(&sim->waiting, went.at[i]);
+    }
+    free(went.at);
+    sort(sim, &sim->waiting);
+}
+
 // The running list anew: by kind of what everyone did, in the order in which it was done.
 static void make_running(struct sim *sim)
 {
@@ -466,6 +518,11 @@ static enum turn take_turn(struct sim *sim)
     }
     if (!sim->in->is_chunked && sim->swapped.count == 0) {
         changed = schedule_prompts(sim);
+    }
+    if (sim->admitted.count == 0 && sim->in->by_priority) {
+        make_way(sim);
+        went = sim->preempted.count > preempted;
+        preempted = sim->preempted.count;
     }
     if (sim->admitted.count == 0) {
         if (!schedule_running(sim, &went)) {

@@ -25,11 +25,13 @@ struct ref_v0_request {
     int64_t prompt, answers, outputs[REF_V0_ANSWERS];
     /* Beams: at [t * answers + i], for t > 0, the beam from which beam i goes on once token t + 1 has come. NULL: none. */
     const int64_t *parents;
+    int64_t priority; /* lower is more urgent */
 };
 
 struct ref_v0_input {
     int64_t block_size, num_blocks, watermark_blocks, max_model_len, max_num_seqs, budget;
     bool is_chunked;
+    bool by_priority; /* whole prompts, one answer each, recomputation */
     enum ref_v0_mode mode;
     int64_t swap_blocks, swap_ticks;
     int64_t a, b, c, d;
@@ -43,6 +45,7 @@ struct ref_v0_output {
     char *steps; /* lines, free() */
     enum ref_v0_end end;
     int64_t completed, ignored, swapped_blocks, copied_blocks, preemptions, output_tokens, computed;
+    int64_t made_way; /* of the preemptions: for somebody more urgent who waited */
 };
 
 void ref_v0_run(const struct ref_v0_input *input, struct ref_v0_output *out);

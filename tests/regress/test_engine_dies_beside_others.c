@@ -23,6 +23,7 @@ static bool dies_alike(uint64_t seed)
     config->replica_count = 2 + (uint32_t)(seed % 2);
     config->sched.swap_blocks = (int64_t)(seed % 12);
     config->workload.max_concurrency = 0;
+    config->sched.order = SCHED_FCFS;
     config->workload.classes[0].has_sequences = true;
     config->workload.classes[0].sequences = service_fixed(3);
     struct engine_run stepped, jumped;

@@ -514,6 +514,18 @@ static void roll_v0(struct dice *dice, struct service *service)
     config->copy.per_cached_token = between(dice, 0, 1) * 1234567;
 }
 
+// By priority: one answer each, computed again.
+static void roll_v0_priority(struct serve_config *config)
+{
+    config->sched.order = SCHED_PRIORITY;
+    config->sched.preemption = SCHED_PREEMPT_AS_FITS;
+    for (size_t i = 0; i < config->workload.class_count; i++) {
+        config->workload.classes[i].has_sequences = false;
+        config->workload.classes[i].candidates = 0;
+        config->workload.classes[i].is_beam = false;
+    }
+}
+
 void random_service_init_v0(struct random_service *random, uint64_t seed)
 {
     struct dice dice = {seed * UINT64_C(0x9e6c63d0876a9a47)};
@@ -533,6 +545,9 @@ void random_service_init_v0(struct random_service *random, uint64_t seed)
         roll_candidates(&dice, &random->service);
     }
     roll_window(&dice, random);
+    if (!random->service.config.sched.enable_chunked_prefill && one_in(&dice, 2)) {
+        roll_v0_priority(&random->service.config);
+    }
 }
 
 void random_service_release(struct random_service *random)
