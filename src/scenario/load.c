@@ -215,9 +215,11 @@ static bool resolve(struct scenario_load *load, const char *path)
         ok = scenario_engine_resolve(load) && ok;
     if (!ok)
         return false;
-    ok = scenario_pool_make(load);
-    return ok && scenario_cost_resolve(load) && scenario_workload_resolve(load) &&
-           scenario_swap_resolve(load);
+    ok = scenario_pool_make(load) && scenario_cost_resolve(load) &&
+         scenario_workload_resolve(load) && scenario_swap_resolve(load);
+    if (ok)
+        scenario_warn_idle(load);
+    return ok;
 }
 
 /* ---- the door ---- */

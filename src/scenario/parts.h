@@ -277,6 +277,8 @@ bool scenario_run_read(struct scenario_load *load);
 bool scenario_slo_add(struct scenario_reader *reader, const struct conf_node *list,
                       const char *path, const char *class_name, struct base_list *out);
 bool scenario_figure_is_known(const char *name, const char **near);
+/* idle_keys.c: warnings of stated keys that what else is stated leaves nothing to do; after all else. */
+void scenario_warn_idle(struct scenario_load *load);
 /* fingerprint.c */
 void scenario_fingerprint(struct scenario_load *load);
 /* usage.c: a key that the row's `used_by` leaves out is an error. */
