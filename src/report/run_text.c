@@ -201,6 +201,11 @@ static void print_rates(struct report_page *page, const struct record_run *run)
         {"being computed", RECORD_PREFIX_PENDING_BLOCKS, false},
         {"own, preempted", RECORD_PREFIX_RECOMPUTED_BLOCKS, false},
     };
+    static const struct pair candidates[] = {
+        {"tokens returned", RECORD_OUTPUT_TOKENS, false},
+        {"generated", RECORD_GENERATED_TOKENS, false},
+        {"bytes copied", RECORD_COPIED_BYTES, false},
+    };
     static const char *const header[] = {"", "figure", "", "figure", "", "figure"};
     report_page_heading(page, "THROUGHPUT, COST AND LOAD (all replicas, mean of the replications)");
     report_page_table_begin(page, "lrlrlr");
@@ -209,6 +214,8 @@ static void print_rates(struct report_page *page, const struct record_run *run)
     print_pairs(page, run, pairs, COUNT_OF(pairs));
     if (record_get_real(run, RECORD_PREFIX_HIT_BLOCKS) > 0)
         print_pairs(page, run, reuse, COUNT_OF(reuse));
+    if (record_get_real(run, RECORD_GENERATED_TOKENS) > record_get_real(run, RECORD_OUTPUT_TOKENS))
+        print_pairs(page, run, candidates, COUNT_OF(candidates));
     report_page_table_end(page);
 }
 

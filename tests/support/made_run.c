@@ -43,6 +43,7 @@ static void fill_reals(struct record_run *run, int variant)
         if (record_summary_columns[i].kind == RECORD_REAL)
             record_set_real(run, (enum record_summary)i, i * 1.1 + 0.1 * variant);
     }
+    record_set_real(run, RECORD_GENERATED_TOKENS, record_get_real(run, RECORD_OUTPUT_TOKENS));
     record_set_real(run, RECORD_REQUESTS, 20000);
     record_set_real(run, RECORD_COMPLETED, 19998.8);
     record_set_real(run, RECORD_FAILED, 1.2);

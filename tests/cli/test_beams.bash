@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Beams that never leave each other are as many independent answers of one length, to the last figure, and best-of that returns
+# all is `n`. A search whose beams change parents holds less, and is the same however the engine is walked.
+set -euo pipefail
+# shellcheck source=tests/cli/lib.bash
+. "$(dirname "$0")/lib.bash"
+
+# Everything up to the caveats but the scenario's hash and the clock.
+figures() {
+    local out=$1
+    shift
+    expect 0 . "$kvsim" run scenarios/beam-search.yaml --no-store --format json --set run.requests=250 \
+        --set run.replications=1 --set workload.arrival.rate=1/s --set workload.output_tokens=90 \
+        --set engine.num_gpu_blocks_override=140 "$@"
+    sed '/"caveats"/,$d; /"scenario_hash"/d; /"wall_s"/d; /"created_at"/d' "$said/out" >"$out"
+}
+
+same() {
+    cmp -s "$1" "$2" || fault "$1 and $2 differ: $(diff "$1" "$2" | head -4)"
+}
+
+mean_bytes() {
+    sed -n 's/.*"kv_allocated_bytes_mean": \([0-9]*\).*/\1/p' "$1"
+}
+
+figures apart --set workload.beam_switch=0 --set workload.n=4
+figures answers --set workload.beam_width=null --set workload.n=4
+same apart answers
+figures best --set workload.beam_width=null --set workload.best_of=4 --set workload.n=4
+same best answers
+figures beams --set workload.beam_switch=0.5
+figures stepped --set workload.beam_switch=0.5 --stepping
+same beams stepped
+grep -q '"preemptions": [1-9]' answers || fault "nobody is swapped: the pool is too large for this test"
+[ "$(mean_bytes beams)" -lt "$(mean_bytes apart)" ] || fault "beams that share more hold as much"
+finish
