@@ -63,7 +63,7 @@ static long double older_states(const struct kv_tables *tables, const struct amo
 {
     return tables->caches_states
                ? short_blocks(tables, amounts) - amounts->dropped[tables->window_count - 1] -
-                     amounts->sequences
+                     amounts->sequences - amounts->kept_sequences
                : 0;
 }
 
@@ -101,7 +101,7 @@ static void fill_lines(const struct kv_paged *pool, const struct amounts *amount
             add_group(tables, slot, amounts, out);
         } else if (tables->holds_states) {
             out->of[KV_LEDGER_LOWER_BOUND] +=
-                amounts->sequences * (long double)slot->sequence_bytes;
+                (amounts->sequences + amounts->kept_sequences) * (long double)slot->sequence_bytes;
             out->of[KV_LEDGER_OUT_OF_WINDOW] +=
                 older_states(tables, amounts) * (long double)slot->sequence_bytes;
         }
@@ -218,10 +218,12 @@ void kv_paged_mean_ledger(const struct kv_paged *pool, const struct kv_paged_mea
 }
 
 base_i128 kv_paged_lower_bound_bytes(const struct kv_paged *pool, base_i128 live_tokens,
-                                     base_i128 sequences, const base_i128 *visible_tokens)
+                                     base_i128 sequences, base_i128 kept_sequences,
+                                     const base_i128 *visible_tokens)
 {
     const struct kv_tables *tables = &pool->tables;
     base_i128 bytes = 0;
+    sequences += pool->cells == NULL ? kept_sequences : 0;
     for (size_t i = 0; i < pool->layout->group_count; i++) {
         const struct spec_kv_slot *slot = &pool->layout->groups[i];
         size_t w = kv_tables_window_of(tables, slot);

@@ -145,7 +145,8 @@ struct kv_paged_state {
      * longer than others, those that one table would hold without that. */
     int64_t visible_tokens[KV_WINDOWS_MAX], dropped_blocks[KV_WINDOWS_MAX],
         table_blocks[KV_WINDOWS_MAX];
-    /* Of slots: those that wait and keep something; by window, what of it their next query would see. */
+    /* Who waits and keeps something: of slots, and by window, what of it the next query would see; with cached states, who
+     * has one that was loaded. */
     int64_t kept_sequences, kept_visible_tokens[KV_WINDOWS_MAX];
 };
 
@@ -165,6 +166,7 @@ void kv_paged_mean_ledger(const struct kv_paged *pool, const struct kv_paged_mea
                           struct kv_ledger *out);
 /* The line lower_bound alone, of numbers that may be integrals. */
 base_i128 kv_paged_lower_bound_bytes(const struct kv_paged *pool, base_i128 live_tokens,
-                                     base_i128 sequences, const base_i128 *visible_tokens);
+                                     base_i128 sequences, base_i128 kept_sequences,
+                                     const base_i128 *visible_tokens);
 
 #endif

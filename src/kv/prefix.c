@@ -306,6 +306,32 @@ static bool are_alike(const struct kv_prefix *prefix)
            prefix->on_evict == NULL;
 }
 
+// Blocks that no window of the kind sees from `tokens` on.
+static int64_t passed_blocks(const struct kv_prefix_kind *kind, int64_t tokens)
+{
+    return kind->window != NULL ? kv_window_passed_blocks(kind->window, tokens) : 0;
+}
+
+void kv_prefix_start_behind(const struct kv_prefix *prefix, struct kv_hits *hits, int64_t tokens)
+{
+    const struct kv_prefix_kind *kind = prefix->kinds;
+    size_t kept = 0;
+    hits->start_tokens = tokens;
+    for (size_t i = 0; i < hits->count; i++) {
+        struct kv_hold hold = hits->at[i];
+        while (hold.table >= kind->first + kind->count) {
+            kind++;
+        }
+        int64_t lo = lower(higher(hold.lo, passed_blocks(kind, tokens)), hold.hi);
+        hits->idle_blocks -= hold.first->holders == 0 ? (lo - hold.lo) * hold.tables : 0;
+        hold.lo = lo;
+        if (hold.lo < hold.hi) {
+            hits->at[kept++] = hold;
+        }
+    }
+    hits->count = kept;
+}
+
 // All of the path may be blank.
 static void forget_blank_path(struct kv_prefix *prefix)
 {
@@ -317,6 +343,7 @@ static void forget_blank_path(struct kv_prefix *prefix)
 void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struct kv_hits *hits)
 {
     base_require(seq->holds.count == 0);
+    base_assert(hits->start_tokens >= hits->blocks * prefix->block_tokens);
     size_t at = 0;
     // Hits are held first: a node without a copy would go when the path is made.
     for (size_t i = 0; i < hits->count; i++) {
@@ -335,7 +362,8 @@ void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struc
                 last = push_hit(prefix, seq, &hits->at[at], last);
             }
             if (!kv_kind_is_states(kind)) {
-                own_tables(prefix, seq, kind, tables, hits->blocks,
+                own_tables(prefix, seq, kind, tables,
+                           higher(hits->blocks, passed_blocks(kind, hits->start_tokens)),
                            seq->content.token_count / prefix->block_tokens);
             }
         }
@@ -355,7 +383,8 @@ static void tell_taken(struct kv_prefix *prefix, const struct kv_extent *extent,
     }
     if (prefix->on_evict != NULL) {
         const struct base_hash *keys = kv_copies_keys(prefix, extent->node);
-        prefix->on_evict(prefix->context, keys + (from - extent->node->begin), blocks);
+        prefix->on_evict(prefix->context, extent->table, keys + (from - extent->node->begin),
+                         blocks);
     }
 }
 
@@ -562,9 +591,10 @@ static size_t end_of_tables(const struct kv_prefix_seq *seq, size_t begin)
     return begin;
 }
 
-void kv_prefix_detach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks,
-                      int64_t blank_blocks)
+void kv_prefix_detach_early(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
+                            int64_t hashed_blocks, int64_t blank_blocks, int64_t start_tokens)
 {
+    const struct kv_prefix_kind *kind = prefix->kinds;
     prefix->releases++;
     follow_splits(prefix, seq);
     if (seq->is_contended) {
@@ -576,7 +606,11 @@ void kv_prefix_detach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64
     for (uint32_t table = 0; table < prefix->table_count; begin = end) {
         bool is_held = begin < seq->holds.count && seq->holds.at[begin].table == table;
         uint32_t tables = is_held ? seq->holds.at[begin].tables : 1;
-        struct release release = begin_release(prefix, tables, blank_blocks);
+        while (table >= kind->first + kind->count) {
+            kind++;
+        }
+        int64_t passed = passed_blocks(kind, start_tokens) - hashed_blocks;
+        struct release release = begin_release(prefix, tables, blank_blocks - higher(passed, 0));
         end = is_held ? end_of_tables(seq, begin) : begin;
         for (size_t i = end; i-- > begin;) {
             if (seq->holds.at[i].lo < seq->holds.at[i].hi) {
@@ -589,11 +623,35 @@ void kv_prefix_detach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64
     seq->holds.count = 0;
 }
 
-void kv_prefix_note_store(struct kv_prefix_seq *seq, int64_t lo, int64_t hi, uint64_t number,
-                          struct kv_sources *out)
+void kv_prefix_detach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks,
+                      int64_t blank_blocks)
 {
-    for (size_t i = seq->holds.count; i-- > 0 && seq->holds.at[i].hi > lo;) {
+    kv_prefix_detach_early(prefix, seq, hashed_blocks, blank_blocks, 0);
+}
+
+bool kv_prefix_holds(const struct kv_prefix_seq *seq, uint32_t table, int64_t block)
+{
+    for (size_t i = seq->holds.count; i-- > 0 && seq->holds.at[i].table >= table;) {
+        const struct kv_hold *hold = &seq->holds.at[i];
+        if (hold->table == table && hold->lo <= block && block < hold->hi) {
+            return hold->first != NULL;
+        }
+    }
+    return false;
+}
+
+int64_t kv_prefix_note_store(struct kv_prefix_seq *seq, uint32_t table, int64_t lo, int64_t hi,
+                             uint64_t number, struct kv_sources *out)
+{
+    int64_t blocks = 0;
+    for (size_t i = seq->holds.count; i-- > 0 && seq->holds.at[i].table >= table;) {
         struct kv_hold hold = seq->holds.at[i];
+        if (hold.table > table || hold.lo >= hold.hi) {
+            continue;
+        }
+        if (hold.hi <= lo) {
+            break;
+        }
         int64_t end = hold.hi < hi ? hold.hi : hi;
         for (struct kv_extent *extent = hold.first; extent != NULL && extent->lo < end;
              extent = extent->next_piece) {
@@ -605,10 +663,12 @@ void kv_prefix_note_store(struct kv_prefix_seq *seq, int64_t lo, int64_t hi, uin
                                        extent->last_store};
             if (source.lo < source.hi) {
                 extent->last_store = number;
+                blocks += source.hi - source.lo;
                 base_vec_push(out, source);
             }
         }
     }
+    return blocks;
 }
 
 // Takes the part below `until` out of a hold, as a hold of its own.

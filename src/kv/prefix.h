@@ -90,7 +90,9 @@ struct kv_hits {
     size_t count, capacity;
     int64_t
         blocks; /* hit from block 0 on, in every table; below a window there is nothing to hold */
-    int64_t idle_blocks;     /* of all tables, in the free queue */
+    int64_t idle_blocks; /* of all tables, in the free queue */
+    int64_t
+        start_tokens; /* the sequence starts behind these, more than hits: see kv_prefix_start_behind() */
     int64_t junction_blocks; /* that the first kind of tables has, if others have less; else 0 */
     bool next_is_pending;    /* a running sequence is about to hash the block behind them */
 };
@@ -140,7 +142,7 @@ struct kv_prefix {
     /* Idle blocks are taken that a later transfer may read. NULL: nobody reads. */
     void (*on_reuse)(void *context, const struct kv_source *source);
     /* Blocks with content are evicted, the last of these first; keys as kv_cursor_hash() makes them. NULL: nobody asks. */
-    void (*on_evict)(void *context, const struct base_hash *keys, int64_t count);
+    void (*on_evict)(void *context, uint32_t table, const struct base_hash *keys, int64_t count);
 };
 
 /* is_old_order: empty blocks lie in the queue among the others; lru only. `tables` stays where it is. */
@@ -159,6 +161,8 @@ static inline int64_t kv_prefix_free_blocks(const struct kv_prefix *prefix)
  */
 void kv_prefix_lookup(struct kv_prefix *prefix, const struct kv_content *content, int64_t most,
                       struct kv_hits *out);
+/* It will start behind `tokens`, what lies behind its hits coming from elsewhere: what no window sees from there is not held. */
+void kv_prefix_start_behind(const struct kv_prefix *prefix, struct kv_hits *hits, int64_t tokens);
 /* The sequence holds the hits from now on and will compute the rest of its content itself. */
 void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struct kv_hits *hits);
 /* Takes blocks from the head of the queue; what they held is evicted. blocks <= free. */
@@ -167,6 +171,10 @@ void kv_prefix_take(struct kv_prefix *prefix, int64_t blocks);
  * its hashed ones. */
 void kv_prefix_detach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks,
                       int64_t blank_blocks);
+/* The same of a sequence that was to start behind `start_tokens`, to which nothing has come of what its hits lack: it has
+ * `blank_blocks` of each table, less those that no window sees from there. */
+void kv_prefix_detach_early(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
+                            int64_t hashed_blocks, int64_t blank_blocks, int64_t start_tokens);
 /* The tables of a window give back the blocks below `until`, all of them hashed, last block first. */
 void kv_prefix_drop(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
                     const struct kv_window *window, int64_t until);
@@ -182,9 +190,11 @@ int64_t kv_prefix_drop_states(struct kv_prefix *prefix, struct kv_prefix_seq *se
                               int64_t older);
 /* The blocks of a contended sequence that are hashed by now are as old as now: called after each turn, in running order. */
 void kv_prefix_commit(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks);
-/* Transfer `number` reads blocks [lo, hi) that the sequence holds; adds them to `out`. */
-void kv_prefix_note_store(struct kv_prefix_seq *seq, int64_t lo, int64_t hi, uint64_t number,
-                          struct kv_sources *out);
+/* Where every table is by itself: whether the sequence holds a block in one. */
+bool kv_prefix_holds(const struct kv_prefix_seq *seq, uint32_t table, int64_t block);
+/* Transfer `number` reads blocks [lo, hi) of a table, as far as the sequence holds them; adds them to `out`, returns how many. */
+int64_t kv_prefix_note_store(struct kv_prefix_seq *seq, uint32_t table, int64_t lo, int64_t hi,
+                             uint64_t number, struct kv_sources *out);
 /* The walk stands at the head of the queue as it is now. */
 void kv_prefix_walk_queue(const struct kv_prefix *prefix, struct kv_queue_walk *out);
 /* The next blocks that are taken, all blank or (evicts) all with content; 0: nothing is known of the next one. */

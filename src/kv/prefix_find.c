@@ -344,4 +344,5 @@ void kv_prefix_lookup(struct kv_prefix *prefix, const struct kv_content *content
         kv_prefix_unravel(prefix, prefix->queue.head);
         look_up(prefix, content, most, out);
     }
+    out->start_tokens = out->blocks * prefix->block_tokens;
 }

@@ -449,6 +449,15 @@ static const struct base_choice caching_choices[] = {
     {0},
 };
 
+static const struct base_choice offload_choices[] = {
+    {"full", SCENARIO_OFFLOAD_FULL,
+     "those of full attention; else the hybrid manager is turned off"},
+    {"windows", SCENARIO_OFFLOAD_WINDOWS, "of sliding windows too"},
+    {"states", SCENARIO_OFFLOAD_STATES, "of sliding windows and recurrent states too"},
+    {"all", SCENARIO_OFFLOAD_ALL, "of chunked layers as well"},
+    {0},
+};
+
 static const struct base_field switch_fields[] = {
     {.key = "scheduler_reserve_full_isl",
      .type = BASE_BOOL,
@@ -500,6 +509,12 @@ static const struct base_field switch_fields[] = {
      SWITCH(reserve_for_loads),
      .def = "false",
      .help = "admission leaves out blocks of transfers in flight"},
+    {.key = "offload_tables",
+     .type = BASE_CHOICE,
+     SWITCH(offload_tables),
+     .choices = offload_choices,
+     .def = "full",
+     .help = "which block tables the connector behind kv_tiers knows"},
     {.key = "reject_over_length",
      .type = BASE_BOOL,
      SWITCH(reject_over_length),

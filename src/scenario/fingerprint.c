@@ -161,6 +161,8 @@ static void drop_idle(const struct scenario_load *load, struct conf_node *resolv
         scenario_drop(list, "state_caching");
     if (list != NULL && !scenario_tiers_exist(load))
         scenario_drop(list, "reserve_for_loads"); // transfers are behind a tier alone
+    if (list != NULL && !scenario_offload_tables_matter(load))
+        scenario_drop(list, "offload_tables");
     struct conf_node *offload = conf_get(engine, "kv_offload");
     if (offload != NULL)
         drop_idle_of_offload(offload);

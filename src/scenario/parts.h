@@ -37,10 +37,18 @@ struct scenario_activation_opts {
 /* engine.switch.state_caching */
 enum { SCENARIO_STATES_NONE, SCENARIO_STATES_ASKED, SCENARIO_STATES_DEFAULT };
 
+/* engine.switch.offload_tables: each knows those before it as well */
+enum {
+    SCENARIO_OFFLOAD_FULL,
+    SCENARIO_OFFLOAD_WINDOWS,
+    SCENARIO_OFFLOAD_STATES,
+    SCENARIO_OFFLOAD_ALL
+};
+
 struct scenario_switch_opts {
     bool reserve_full_isl, preempted_budget_returned, count_every_lookup, reserve_for_loads,
         reject_over_length, static_batch, best_of, beam_search;
-    int free_order, unchunked_misfit, priority_tie, window_retention, state_caching;
+    int free_order, unchunked_misfit, priority_tie, window_retention, state_caching, offload_tables;
 };
 
 struct scenario_engine_opts {
@@ -237,6 +245,7 @@ bool scenario_tables_make(struct scenario_load *load);
 bool scenario_retention_matters(const struct scenario_load *load);
 /* The model has recurrent states in the pool, so it matters whether a prefix cache keeps them. */
 bool scenario_state_caching_matters(const struct scenario_load *load);
+bool scenario_offload_tables_matter(const struct scenario_load *load);
 /* cost_part.c */
 bool scenario_cost_read(struct scenario_load *load);
 bool scenario_cost_resolve(struct scenario_load *load);

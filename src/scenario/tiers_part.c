@@ -5,240 +5,11 @@
 
 #include "base/error.h"
 #include "sched/sched.h"
+#include "scenario/tiers_int.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-
-enum tier_link { LINK_PER_GPU, LINK_PER_HOST };
-enum tier_load { LOAD_ASYNC, LOAD_SYNC, LOAD_LAYERWISE };
-enum tier_fetch { FETCH_ALWAYS, FETCH_BY_COST };
-enum tier_copy { COPY_THROUGH, COPY_BACK };
-
-/* ---- tables ---- */
-
-struct tier_opts {
-    const char *name;
-    int64_t capacity_bytes, latency_ns;
-    double read_bytes_per_s, write_bytes_per_s;
-    bool has_capacity, has_read, has_write, has_shared, has_store;
-    int eviction, shared, store;
-};
-
-struct offload_opts {
-    int64_t chunk_tokens, store_threshold;
-    int64_t prefetch_threshold, prefetch_base_ns, prefetch_ns_per_1024_tokens, prefetch_most_ns;
-    bool store_decode, has_chunk, has_threshold, has_decode;
-    bool has_prefetch_threshold, has_prefetch_base, has_prefetch_per_tokens, has_prefetch_most;
-    int store, load, fetch, prefetch;
-};
-
-static const struct base_choice eviction_choices[] = {
-    {"lru", KV_TIER_LRU, "the chunk that was asked for or stored longest ago"},
-    {"arc", KV_TIER_ARC, "adaptive: between those asked for once and those asked for again"},
-    {0},
-};
-static const struct base_choice shared_choices[] = {
-    {"per_gpu", LINK_PER_GPU, "each GPU has a link of its own"},
-    {"per_host", LINK_PER_HOST, "all GPUs of a replica share one"},
-    {0},
-};
-static const struct base_choice store_choices[] = {
-    {"write_through", SCHED_STORE_THROUGH, "each chunk once a step has filled it"},
-    {"selective", SCHED_STORE_LOOKUPS,
-     "so, but only chunks that the tier was asked for store_threshold times, as vLLM"},
-    {"write_through_selective", SCHED_STORE_USES,
-     "so, but only at a chunk's store_threshold-th use, found in the pool or computed, as HiCache"},
-    {"write_back", SCHED_STORE_BACK,
-     "each block that the pool drops; the step that takes its place waits for that"},
-    {0},
-};
-static const struct base_choice copy_choices[] = {
-    {"write_through", COPY_THROUGH, "each chunk once the tier above has it"},
-    {"write_back", COPY_BACK, "chunks that the tier above drops"},
-    {0},
-};
-static const struct base_choice fetch_choices[] = {
-    {"always", FETCH_ALWAYS, "whatever is found"},
-    {"by_cost", FETCH_BY_COST,
-     "what takes less time than the prefill that it saves, queues of the links included"},
-    {0},
-};
-static const struct base_choice prefetch_choices[] = {
-    {"none", SCHED_PREFETCH_NONE,
-     "read up when a request is looked at, which then waits for all of it"},
-    {"best_effort", SCHED_PREFETCH_BEST_EFFORT,
-     "read up at arrival; what is there when the request is looked at is used"},
-    {"wait_complete", SCHED_PREFETCH_WAIT,
-     "read up at arrival; the request is passed over until it is there"},
-    {"timeout", SCHED_PREFETCH_TIMEOUT, "so, but no longer than prefetch_timeout and its kin"},
-    {0},
-};
-static const struct base_choice load_choices[] = {
-    {"async", LOAD_ASYNC,
-     "between steps, as vLLM's own connector: the request waits aside, and chunks that are still "
-     "being stored put it off"},
-    {"sync", LOAD_SYNC, "within the step, as LMCache: steps wait for their loads and stores"},
-    {"layerwise", LOAD_LAYERWISE,
-     "within the step, each layer of which waits for its part, as HiCache; with kv_policy radix, "
-     "and the only way there"},
-    {0},
-};
-
-#define TIER(member) .offset = offsetof(struct tier_opts, member)
-#define HAS_TIER(member) .has_offset = offsetof(struct tier_opts, member)
-
-static const struct base_field tier_fields[] = {
-    {.key = "name", .type = BASE_TEXT, TIER(name), .def = "host", .help = "for reports"},
-    {.key = "capacity",
-     .type = BASE_INT,
-     .unit = BASE_BYTES,
-     TIER(capacity_bytes),
-     HAS_TIER(has_capacity),
-     .min = 1,
-     .max = 1e16,
-     .help = "of one replica, over all its GPUs; may be absent for host memory behind a radix "
-             "tree: twice the pool's"},
-    {.key = "read_bandwidth",
-     .type = BASE_REAL,
-     .unit = BASE_BYTES_PER_S,
-     TIER(read_bytes_per_s),
-     HAS_TIER(has_read),
-     .min = 1e6,
-     .max = 1e15,
-     .help = "to the memory above it, of one link, 1 MB/s or more; absent for the first tier: the "
-             "hardware's host link"},
-    {.key = "write_bandwidth",
-     .type = BASE_REAL,
-     .unit = BASE_BYTES_PER_S,
-     TIER(write_bytes_per_s),
-     HAS_TIER(has_write),
-     .min = 1e6,
-     .max = 1e15,
-     .help = "from the memory above it, 1 MB/s or more; absent: read_bandwidth"},
-    {.key = "latency",
-     .type = BASE_INT,
-     .unit = BASE_TIME,
-     TIER(latency_ns),
-     .min = 0,
-     .max = 1e12,
-     .def = "10us",
-     .help = "of each transfer, beside its bytes"},
-    {.key = "eviction",
-     .type = BASE_CHOICE,
-     TIER(eviction),
-     .choices = eviction_choices,
-     .def = "lru",
-     .help = "which chunk goes first; behind a radix tree host memory has the tree's order"},
-    {.key = "shared",
-     .type = BASE_CHOICE,
-     TIER(shared),
-     HAS_TIER(has_shared),
-     .choices = shared_choices,
-     .help = "who shares the link; absent: per_gpu, below the first tier per_host"},
-    {.key = "store",
-     .type = BASE_CHOICE,
-     TIER(store),
-     HAS_TIER(has_store),
-     .choices = copy_choices,
-     .help = "below the first tier: what is written to it; absent: write_through"},
-    {0},
-};
-
-#define OFFLOAD(member) .offset = offsetof(struct offload_opts, member)
-#define HAS_OFFLOAD(member) .has_offset = offsetof(struct offload_opts, member)
-
-static const struct base_field offload_fields[] = {
-    {.key = "chunk_tokens",
-     .type = BASE_INT,
-     .unit = BASE_TOKENS,
-     OFFLOAD(chunk_tokens),
-     HAS_OFFLOAD(has_chunk),
-     .min = 1,
-     .max = 1e6,
-     .help = "stored and loaded together, whole blocks; absent: block_size"},
-    {.key = "store",
-     .type = BASE_CHOICE,
-     OFFLOAD(store),
-     .choices = store_choices,
-     .def = "write_through",
-     .help = "what is stored"},
-    {.key = "store_threshold",
-     .type = BASE_INT,
-     .unit = BASE_COUNT,
-     OFFLOAD(store_threshold),
-     HAS_OFFLOAD(has_threshold),
-     .min = 2,
-     .max = 1e6,
-     .def = "2",
-     .help = "of the selective ways to store: how often a chunk must have been asked for, or used"},
-    {.key = "store_decode",
-     .type = BASE_BOOL,
-     OFFLOAD(store_decode),
-     HAS_OFFLOAD(has_decode),
-     .def = "true",
-     .help = "answers are stored as well as prompts"},
-    {.key = "load",
-     .type = BASE_CHOICE,
-     OFFLOAD(load),
-     .choices = load_choices,
-     .def = "async",
-     .help = "who waits for a load"},
-    {.key = "fetch",
-     .type = BASE_CHOICE,
-     OFFLOAD(fetch),
-     .choices = fetch_choices,
-     .def = "always",
-     .help = "what is loaded of that which is found"},
-    {.key = "prefetch",
-     .type = BASE_CHOICE,
-     OFFLOAD(prefetch),
-     .choices = prefetch_choices,
-     .def = "none",
-     .help = "when what only a second tier has is read up into the first"},
-    {.key = "prefetch_threshold",
-     .type = BASE_INT,
-     .unit = BASE_TOKENS,
-     OFFLOAD(prefetch_threshold),
-     HAS_OFFLOAD(has_prefetch_threshold),
-     .min = 1,
-     .max = 1e9,
-     .def = "256",
-     .help = "fewer tokens are not read up"},
-    {.key = "prefetch_timeout",
-     .type = BASE_INT,
-     .unit = BASE_TIME,
-     OFFLOAD(prefetch_base_ns),
-     HAS_OFFLOAD(has_prefetch_base),
-     .min = 0,
-     .max = 1e12,
-     .def = "2s",
-     .help = "prefetch: timeout; how long a request waits, and"},
-    {.key = "prefetch_timeout_per_1k",
-     .type = BASE_INT,
-     .unit = BASE_TIME,
-     OFFLOAD(prefetch_ns_per_1024_tokens),
-     HAS_OFFLOAD(has_prefetch_per_tokens),
-     .min = 0,
-     .max = 1e12,
-     .def = "100ms",
-     .help = "longer for each 1,024 tokens that are read up, and"},
-    {.key = "prefetch_timeout_max",
-     .type = BASE_INT,
-     .unit = BASE_TIME,
-     OFFLOAD(prefetch_most_ns),
-     HAS_OFFLOAD(has_prefetch_most),
-     .min = 0,
-     .max = 1e12,
-     .def = "30s",
-     .help = "at most"},
-    {0},
-};
-
-const struct scenario_section scenario_tier_section = {"engine.kv_tiers[]", tier_fields, NULL,
-                                                       "memory behind the pool"};
-const struct scenario_section scenario_offload_section = {"engine.kv_offload", offload_fields, NULL,
-                                                          "what goes to the tier and comes back"};
 
 /* ---- reading ---- */
 
@@ -392,6 +163,60 @@ static bool check_alone(struct scenario_load *load)
 
 /* ---- what goes together ---- */
 
+/* The least of engine.switch.offload_tables that these tables need. */
+static int needed_tables(const struct kv_tables *tables)
+{
+    int needed = SCENARIO_OFFLOAD_FULL;
+    for (size_t i = 0; i < tables->window_count; i++) {
+        const struct kv_window *window = &tables->windows[i];
+        int own = window->kind == SPEC_KV_CHUNKED ? SCENARIO_OFFLOAD_ALL
+                  : window->kind == SPEC_KV_STATE ? SCENARIO_OFFLOAD_STATES
+                                                  : SCENARIO_OFFLOAD_WINDOWS;
+        needed = window->table_count > 0 && own > needed ? own : needed;
+    }
+    return needed;
+}
+
+bool scenario_offload_tables_matter(const struct scenario_load *load)
+{
+    return scenario_tiers_exist(load) &&
+           needed_tables(&load->scenario->config.tables) > SCENARIO_OFFLOAD_FULL;
+}
+
+/* What the release's connector does with block tables other than those of full attention. */
+static bool check_tables(struct scenario_load *load)
+{
+    const struct kv_tables *tables = &load->scenario->config.tables;
+    int known = load->opts.switch_opts.offload_tables, needed = needed_tables(tables);
+    bool has_states = needed == SCENARIO_OFFLOAD_STATES;
+    if (tables->long_tables > 0)
+        return fail_tiers(load, "a model whose layers' tokens take equally many bytes",
+                          "is not simulated for blocks of several lengths by this version");
+    if (needed == SCENARIO_OFFLOAD_FULL)
+        return true;
+    if (known == SCENARIO_OFFLOAD_FULL)
+        return fail_tiers(
+            load,
+            has_states ? "engine.profile: vllm-0.23 or newer"
+                       : "engine.profile: vllm-0.21 or newer, or "
+                         "engine.disable_hybrid_kv_cache_manager: true, as the release does",
+            "cannot follow the model's windows or states: with a connector this release turns its "
+            "hybrid KV cache manager off");
+    if (known < needed)
+        return fail_tiers(load,
+                          has_states ? "engine.profile: vllm-0.23 or newer"
+                                     : "engine.profile: vllm-2026-08, or "
+                                       "engine.disable_hybrid_kv_cache_manager: true",
+                          has_states ? "cannot keep recurrent states: this release's connector "
+                                       "does not align what it finds to them"
+                                     : "cannot keep chunked layers: this release's connector "
+                                       "stops at them as it starts");
+    if (tables->is_sparse)
+        return fail_tiers(load, "engine.switch.window_retention: all",
+                          "is simulated where all blocks of windows and states stay cached");
+    return true;
+}
+
 static bool check_engine(struct scenario_load *load)
 {
     const struct serve_config *config = &load->scenario->config;
@@ -403,9 +228,8 @@ static bool check_engine(struct scenario_load *load)
         return fail_tiers(load,
                           can_cache ? "enable_prefix_caching: true" : "engine.kv_policy: paged",
                           "holds what the prefix cache has found, and that is off");
-    if (config->tables.window_count > 0 || config->tables.holds_states)
-        return fail_tiers(load, "a model with full attention",
-                          "is not simulated for windowed layers by this version");
+    if (!check_tables(load))
+        return false;
     if (config->sched.unchunked_misfit == SCHED_MISFIT_SKIP)
         return fail_tiers(load, "engine.profile: vllm-0.13 or newer",
                           "belongs to releases that do not pass over unchunked prompts");
@@ -428,6 +252,10 @@ static bool fail_offload(struct scenario_load *load, const char *key, const char
 static bool check_tree(struct scenario_load *load, const struct tiers *tiers,
                        const struct offload_opts *offload)
 {
+    if (offload->load == LOAD_SYNC && scenario_offload_tables_matter(load))
+        return fail_offload(
+            load, "load", "load: async, or engine.disable_hybrid_kv_cache_manager: true",
+            "'sync' is LMCache's, whose connector knows no tables of windows and states");
     if (!is_tree(load) && offload->load == LOAD_LAYERWISE)
         return fail_offload(load, "load", "load: sync, or kv_policy: radix",
                             "'layerwise' is a radix tree's");
@@ -474,7 +302,7 @@ static void derive_capacity(struct scenario_load *load, struct tiers *tiers)
     if (host->has_capacity)
         return;
     host->capacity_bytes =
-        2 * (config->pool_blocks - config->reserved_blocks) * (int64_t)config->layout.block_bytes;
+        2 * (config->pool_blocks - config->reserved_blocks) * serve_config_block_bytes(config);
     scenario_param_derived(load->reader, tier_path(load, 0, ".capacity.used"),
                            base_arena_printf(load->reader->arena, "%" PRId64, host->capacity_bytes),
                            "bytes", SPEC_CALCULATED, "twice the pool");
@@ -513,7 +341,7 @@ static bool find_bandwidths(struct scenario_load *load, struct tiers *tiers)
 static bool fill_tier(struct scenario_load *load, const struct tier_opts *opts, size_t tier)
 {
     struct serve_config *config = &load->scenario->config;
-    int64_t block_bytes = (int64_t)config->layout.block_bytes;
+    int64_t block_bytes = serve_config_block_bytes(config);
     int64_t chunk_bytes = config->sched.tier.chunk_blocks * block_bytes;
     bool is_per_gpu = opts->has_shared ? opts->shared == LINK_PER_GPU : tier == 0;
     double bytes = (double)block_bytes / (is_per_gpu ? (double)config->layout.gpu_count : 1);
@@ -581,7 +409,7 @@ static bool fill_options(struct scenario_load *load, const struct tiers *tiers,
 static void warn_of_size(struct scenario_load *load, const struct tiers *tiers)
 {
     const struct serve_config *config = &load->scenario->config;
-    int64_t above = config->pool_blocks * (int64_t)config->layout.block_bytes;
+    int64_t above = config->pool_blocks * serve_config_block_bytes(config);
     const char *name = "the pool";
     for (size_t i = 0; i < tiers->count; i++) {
         const struct tier_opts *tier = &tiers->at[i];
@@ -595,10 +423,26 @@ static void warn_of_size(struct scenario_load *load, const struct tiers *tiers)
     }
 }
 
+/* Stated where no tier has other tables than those of full attention to know. */
+static bool check_idle_tables(struct scenario_load *load)
+{
+    const struct conf_node *stated =
+        scenario_stated(conf_get(load->engine, "switch"), "offload_tables");
+    if (stated == NULL || scenario_offload_tables_matter(load))
+        return true;
+    return scenario_fail_hint(load->reader, stated, "engine.switch.offload_tables",
+                              "unsupported-key",
+                              "it concerns 'engine.kv_tiers' behind windowed layers with tables of "
+                              "their own, or recurrent states",
+                              "'engine.switch.offload_tables' has no effect");
+}
+
 bool scenario_tiers_resolve(struct scenario_load *load)
 {
     struct tiers tiers = {.count = 0};
     struct offload_opts offload = {0};
+    if (!check_idle_tables(load))
+        return false;
     if (!scenario_tiers_exist(load))
         return check_alone(load);
     if (!read_tiers(load, &tiers) || !read_offload(load, &tiers, &offload))

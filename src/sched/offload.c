@@ -23,6 +23,7 @@ void sched_offload_init(struct sched *sched, struct base_arena *arena)
         return;
     }
     base_require(sched->pool->prefix != NULL && sched->options->block_size > 1);
+    sched_offload_init_tables(sched);
     sched->pool->prefix->on_reuse = sched_offload_note_reuse;
     if (options->store == SCHED_STORE_BACK) {
         base_require(options->chunk_blocks == 1);
@@ -73,6 +74,8 @@ void sched_offload_release(struct sched *sched)
     base_vec_free(&offload->due);
     base_vec_free(&offload->found);
     base_vec_free(&offload->places);
+    base_vec_free(&offload->wanted);
+    base_vec_free(&offload->wanted_places);
 }
 
 /* ---- stores by their number ---- */
@@ -181,12 +184,14 @@ static struct sched_transfer *write_back_of_turn(struct sched *sched)
     return offload->write_back;
 }
 
-void sched_offload_note_evict(void *context, const struct base_hash *keys, int64_t count)
+void sched_offload_note_evict(void *context, uint32_t table, const struct base_hash *keys,
+                              int64_t count)
 {
     struct sched *sched = context;
     struct sched_offload *offload = &sched->offload;
     for (int64_t i = count - 1; i >= 0; i--) {
-        if (!sched_tier_offer(&offload->tier, &keys[i], 1, 0, offload->now, &offload->found,
+        struct base_hash key = sched_offload_key_in(keys[i], table);
+        if (!sched_tier_offer(&offload->tier, &key, 1, 0, offload->now, &offload->found,
                               &offload->places) ||
             offload->found.count == 0) {
             continue;

@@ -86,6 +86,16 @@ struct sched_offload {
     struct sched_seqs due;      /* scratch */
     struct kv_chunks found;
     struct kv_places places;
+    /* Where chunks are of several tables, or of windows (offload_tables.c): the kinds of tables as they are asked, scratch, and
+     * what those aside hold of windows and states. */
+    bool has_tables;
+    size_t kind_order[KV_WINDOWS_MAX + 1];
+    struct kv_keys wanted;
+    struct kv_places wanted_places;
+    struct {
+        int64_t visible_tokens, dropped_blocks;
+    } aside_windows[KV_WINDOWS_MAX];
+    int64_t aside_states;
     /* Ticks of a step that computes `tokens` behind `cached` ones of one sequence and nothing else. Set by the caller. */
     int64_t (*prefill_ticks)(void *context, int64_t cached, int64_t tokens, bool emits);
     void *prefill_context;
@@ -113,6 +123,8 @@ void sched_offload_load(struct sched *sched, struct sched_seq *seq, int64_t from
 /* It is taken behind `hit_tokens` of the pool's and `loaded_tokens` of the tiers'. */
 void sched_offload_count(struct sched *sched, struct sched_seq *seq, int64_t hit_tokens,
                          int64_t loaded_tokens);
+/* It is set aside and holds something from now on (1), or is not any more (-1). */
+void sched_offload_count_aside(struct sched *sched, const struct sched_seq *seq, int64_t sign);
 /* Its transfer has ended and it is looked at: what was loaded is in the cache. */
 void sched_offload_take_up(struct sched *sched, struct sched_seq *seq);
 /* Blocks that unfinished prompts have yet to take, those of sequences set aside included. */
@@ -129,7 +141,8 @@ void sched_offload_left_front(struct sched *sched, struct sched_seq *seq);
 void sched_offload_left_running(struct sched *sched, struct sched_seq *seq);
 /* kv_prefix.on_reuse and on_evict */
 void sched_offload_note_reuse(void *context, const struct kv_source *source);
-void sched_offload_note_evict(void *context, const struct base_hash *keys, int64_t count);
+void sched_offload_note_evict(void *context, uint32_t table, const struct base_hash *keys,
+                              int64_t count);
 
 /* A turn begins to decide. */
 void sched_offload_begin_turn(struct sched *sched);

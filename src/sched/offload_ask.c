@@ -76,13 +76,11 @@ static struct reach reach_of(const struct sched *sched, const struct base_hash *
 
 /* ---- fetch or recompute ---- */
 
-// Time until chunks up to `end` are loaded, if that is decided now.
-static base_i128 fetch_ticks(const struct sched *sched, int64_t hit_tokens, int64_t end,
-                             int64_t below_count)
+// Time until they are loaded, if that is decided now.
+static base_i128 fetch_ticks(const struct sched *sched, int64_t blocks, int64_t below_count)
 {
     const struct sched_offload *offload = &sched->offload;
     const struct sched_lower *lower = &offload->lower;
-    int64_t blocks = (end * offload->chunk_tokens - hit_tokens) / sched->pool->block_tokens;
     base_i128 wait =
         kv_link_queue_ticks(&offload->load_link, offload->now) + offload->unsent_load_ticks;
     if (below_count > 0) {
@@ -109,17 +107,24 @@ static base_i128 prefill_ticks(const struct sched *sched, const struct sched_seq
     return ticks;
 }
 
-// By how much loading up to `end` is faster than computing that.
-static base_i128 gain_of(const struct sched *sched, const struct sched_seq *seq, int64_t hit_tokens,
-                         int64_t end, int64_t below_count)
+base_i128 sched_offload_gain(const struct sched *sched, const struct sched_seq *seq,
+                             int64_t hit_tokens, int64_t to, int64_t blocks, int64_t below_chunks)
 {
-    int64_t to =
-        sched_offload_least(end * sched->offload.chunk_tokens, sched_seq_known_tokens(seq) - 1);
     if (to <= hit_tokens) {
         return 0;
     }
     return prefill_ticks(sched, seq, hit_tokens) - prefill_ticks(sched, seq, to) -
-           fetch_ticks(sched, hit_tokens, end, below_count);
+           fetch_ticks(sched, blocks, below_chunks);
+}
+
+// By how much loading chunks up to `end` is faster than computing them.
+static base_i128 gain_of(const struct sched *sched, const struct sched_seq *seq, int64_t hit_tokens,
+                         int64_t end, int64_t below_count)
+{
+    int64_t to = end * sched->offload.chunk_tokens;
+    return sched_offload_gain(sched, seq, hit_tokens,
+                              sched_offload_least(to, sched_seq_known_tokens(seq) - 1),
+                              (to - hit_tokens) / sched->pool->block_tokens, below_count);
 }
 
 // All that is found, what the first tier has of it, or nothing: whichever saves most time.
@@ -154,9 +159,8 @@ static void pin_below(struct sched_offload *offload, const struct base_hash *key
     }
 }
 
-// Up into the first tier. False when there is no room for them.
-static bool read_up(struct sched_offload *offload, const struct base_hash *keys, int64_t first,
-                    int64_t end, base_i128 *end_ticks)
+bool sched_offload_read_up(struct sched_offload *offload, const struct base_hash *keys,
+                           int64_t first, int64_t end, base_i128 *end_ticks)
 {
     pin_below(offload, keys, first, end);
     struct kv_chunks below = offload->lower.found;
@@ -230,6 +234,10 @@ static void prefetch(struct sched *sched, struct sched_seq *seq)
     struct sched_seq_offload *own = &seq->offload;
     kv_prefix_lookup(sched->pool->prefix, &seq->cache.content,
                      (sched_seq_known_tokens(seq) - 1) / sched->pool->block_tokens, &sched->hits);
+    if (offload->has_tables) {
+        sched_offload_prefetch_tables(sched, seq, sched->hits.blocks * sched->pool->block_tokens);
+        return;
+    }
     int64_t size = offload->chunk_tokens, count = sched_seq_known_tokens(seq) / size;
     int64_t first = sched->hits.blocks * sched->pool->block_tokens / size, end = first, below = 0;
     const struct base_hash *keys = sched_offload_keys(sched, seq, count);
@@ -245,7 +253,7 @@ static void prefetch(struct sched *sched, struct sched_seq *seq)
     }
     base_i128 done = 0;
     if (below * size < options->prefetch_threshold_tokens || below == 0 ||
-        !read_up(offload, keys, first, end, &done)) {
+        !sched_offload_read_up(offload, keys, first, end, &done)) {
         return;
     }
     own->below_tokens = below * size;
@@ -309,6 +317,9 @@ int64_t sched_offload_ask(struct sched *sched, struct sched_seq *seq, int64_t hi
     const struct sched_tier_options *options = &sched->options->tier;
     struct sched_seq_offload *own = &seq->offload;
     int64_t size = offload->chunk_tokens, hit_tokens = hit_blocks * sched->pool->block_tokens;
+    if (offload->has_tables) {
+        return sched_offload_ask_tables(sched, seq, hit_tokens);
+    }
     int64_t count = sched_seq_known_tokens(seq) / size, first = hit_tokens / size;
     const struct base_hash *keys = sched_offload_keys(sched, seq, count);
     own->declined_tokens = 0;
@@ -341,7 +352,7 @@ int64_t sched_offload_ask(struct sched *sched, struct sched_seq *seq, int64_t hi
         base_i128 done;
         if (options->is_sync) {
             own->below_tokens = reach.below_count * size;
-        } else if (read_up(offload, keys, first, reach.end, &done)) {
+        } else if (sched_offload_read_up(offload, keys, first, reach.end, &done)) {
             own->below_tokens += reach.below_count * size;
             return -1;
         } else {
@@ -388,13 +399,13 @@ static base_i128 read_through(struct sched_offload *offload, const struct base_h
     return sched_lower_read(&offload->lower, &offload->found, at);
 }
 
-void sched_offload_load(struct sched *sched, struct sched_seq *seq, int64_t from, int64_t to)
+// Of the one table that there is.
+static void pin_chunks(struct sched *sched, struct sched_seq *seq, int64_t from, int64_t to,
+                       struct sched_transfer *load)
 {
     struct sched_offload *offload = &sched->offload;
-    struct sched_transfer *load = sched_offload_transfer_new(offload, &offload->loads);
-    load->seq = sched->options->tier.is_sync ? NULL : seq;
-    load->blocks = (to - from) / sched->pool->block_tokens;
     int64_t first = from / offload->chunk_tokens, end = to / offload->chunk_tokens;
+    load->blocks = (to - from) / sched->pool->block_tokens;
     const struct base_hash *keys = sched_offload_keys(sched, seq, end);
     for (int64_t i = first; i < end; i++) {
         struct kv_chunk *chunk = kv_tier_find(&offload->tier.chunks, &keys[i]);
@@ -406,6 +417,19 @@ void sched_offload_load(struct sched *sched, struct sched_seq *seq, int64_t from
     if ((int64_t)load->chunks.count < end - first) {
         load->not_before_ticks = read_through(offload, keys, first, end);
     }
+}
+
+void sched_offload_load(struct sched *sched, struct sched_seq *seq, int64_t from, int64_t to)
+{
+    struct sched_offload *offload = &sched->offload;
+    struct sched_transfer *load = sched_offload_transfer_new(offload, &offload->loads);
+    load->seq = sched->options->tier.is_sync ? NULL : seq;
+    if (offload->has_tables) {
+        sched_offload_pin_tables(sched, seq, from, to, load);
+    } else {
+        pin_chunks(sched, seq, from, to, load);
+    }
+    int64_t end = (to + offload->chunk_tokens - 1) / offload->chunk_tokens;
     offload->unsent_load_ticks += kv_link_ticks(&offload->load_link, load->blocks);
     offload->loaded_blocks += load->blocks;
     offload->loading_count += load->seq != NULL ? 1 : 0;
@@ -416,22 +440,37 @@ void sched_offload_load(struct sched *sched, struct sched_seq *seq, int64_t from
 void sched_offload_take_up(struct sched *sched, struct sched_seq *seq)
 {
     struct sched_seq_offload *own = &seq->offload;
+    sched_offload_count_aside(sched, seq, -1);
     sched->pool->loading_blocks -= own->load_blocks;
     own->load_blocks = 0;
+    own->is_loading = false;
     sched->outside_front_tokens += own->load_to - seq->computed;
+    seq->hashed_before = seq->hashed_tokens;
     seq->computed = seq->hashed_tokens = own->load_to;
     seq->state = SCHED_LOADED;
-    if (seq->cache.is_contended) {
+    sched_offload_count_aside(sched, seq, 1);
+    // A state that was loaded is as new as one that this turn computes.
+    if (seq->cache.is_contended || sched->pool->tables.caches_states) {
         kv_prefix_commit(sched->pool->prefix, &seq->cache,
                          seq->hashed_tokens / sched->pool->block_tokens);
     }
+    seq->hashed_before = seq->hashed_tokens;
 }
 
 static int64_t missing_to_the_end(const struct sched *sched, const struct sched_seq *seq,
                                   int64_t held)
 {
+    const struct kv_tables *tables = &sched->pool->tables;
     int64_t whole = kv_paged_blocks_for(sched->pool, sched_seq_known_tokens(seq));
-    return whole > held ? whole - held : 0;
+    int64_t blocks = whole > held ? (whole - held) * tables->full_tables : 0;
+    for (size_t w = 0; w < tables->window_count; w++) {
+        const struct kv_window *window = &tables->windows[w];
+        int64_t most = window->kind == SPEC_KV_STATE
+                           ? sched_offload_least(whole, held + 1)
+                           : sched_offload_least(whole, sched->window_caps[w]);
+        blocks += most > held ? (most - held) * window->table_count : 0;
+    }
+    return blocks;
 }
 
 int64_t sched_offload_prefills_need(const struct sched *sched)

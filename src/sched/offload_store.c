@@ -39,10 +39,55 @@ static void add_store(struct sched *sched, const struct sched_plan *plan, struct
     for (size_t i = 0; i < offload->found.count; i++) {
         base_vec_push(&store->chunks, offload->found.at[i]);
         int64_t chunk = first + offload->places.at[i];
-        kv_prefix_note_store(&seq->cache, chunk * blocks, (chunk + 1) * blocks, store->number,
+        kv_prefix_note_store(&seq->cache, 0, chunk * blocks, (chunk + 1) * blocks, store->number,
                              &store->sources);
     }
     offload->stored_blocks += store->blocks;
+}
+
+// The same of what sched_offload_list_held() has listed: of windows and states there may be some blocks of a chunk only.
+static void add_store_of_tables(struct sched *sched, const struct sched_plan *plan,
+                                struct sched_seq *seq, int64_t full)
+{
+    struct sched_offload *offload = &sched->offload;
+    int64_t blocks = sched->options->tier.chunk_blocks;
+    struct sched_transfer *store = sched_offload_store_new(offload, plan->number);
+    store->not_before_ticks = sched_offload_demote(offload);
+    for (size_t i = 0; i < offload->found.count; i++) {
+        base_vec_push(&store->chunks, offload->found.at[i]);
+        int64_t place = offload->wanted_places.at[offload->places.at[i]];
+        int64_t chunk = place % full;
+        store->blocks += kv_prefix_note_store(&seq->cache, (uint32_t)(place / full), chunk * blocks,
+                                              (chunk + 1) * blocks, store->number, &store->sources);
+    }
+    offload->stored_blocks += store->blocks;
+}
+
+static void store_tables(struct sched *sched, const struct sched_plan *plan, struct sched_seq *seq,
+                         int64_t first, int64_t full)
+{
+    struct sched_offload *offload = &sched->offload;
+    struct sched_seq_offload *own = &seq->offload;
+    if (sched->options->tier.store == SCHED_STORE_USES) {
+        int64_t from = own->used_chunks > first ? own->used_chunks : first;
+        sched_offload_list_held(sched, seq, from, full);
+        kv_tier_count_asked(&offload->tier.chunks, offload->wanted.at,
+                            (int64_t)offload->wanted.count);
+        own->used_chunks = from > full ? from : full;
+    }
+    sched_offload_list_held(sched, seq, first, full);
+    bool fits =
+        sched_tier_offer(&offload->tier, offload->wanted.at, (int64_t)offload->wanted.count,
+                         options_threshold(sched), offload->now, &offload->found, &offload->places);
+    set_behind(sched, seq, !fits);
+    if (!fits) {
+        return;
+    }
+    own->stored_chunks = full;
+    if (offload->found.count > 0) {
+        add_store_of_tables(sched, plan, seq, full);
+        sched_offload_touch_tables(sched, &offload->tier.chunks, seq, full);
+    }
 }
 
 static void count_uses(struct sched_offload *offload, struct sched_seq *seq,
@@ -62,6 +107,10 @@ static void store_seq(struct sched *sched, const struct sched_plan *plan, struct
     int64_t full = storable_tokens(sched, seq) / offload->chunk_tokens;
     int64_t first = seq->offload.stored_chunks;
     if (full <= first) {
+        return;
+    }
+    if (offload->has_tables) {
+        store_tables(sched, plan, seq, first, full);
         return;
     }
     const struct base_hash *keys = sched_offload_keys(sched, seq, full);

@@ -181,9 +181,13 @@ static inline void sched_finish(struct sched *sched, struct sched_seq *seq, bool
     sched->ops->finish(sched, seq, is_delivered, in_flight);
 }
 
+/* Pairs of queries and keys that windows leave of a chunk of `tokens` behind `cached` ones. */
+void sched_add_prefill_windows(const struct sched *sched, struct cost_shape *shape, int64_t cached,
+                               int64_t tokens);
 /*
- * By window, over all running sequences: tokens that a query of the next step or of one in flight (plans from `first_plan`
- * on) can see, blocks that one table of each has given back and, of longer blocks, those that it would hold without that.
+ * By window, over all running sequences and those that hold something while they wait for a load: tokens that a query of the
+ * next step or of one in flight (plans from `first_plan` on) can see, blocks that one table of each has given back and, of
+ * longer blocks, those that it would hold without that.
  */
 void sched_count_windows(const struct sched *sched, uint64_t first_plan,
                          struct kv_paged_state *out);

@@ -40,6 +40,7 @@ struct sched_seq_offload {
     int64_t put_off_at;     /* its number */
     uint64_t put_off_stamp; /* of the run in which it stood */
     bool is_aside;          /* stands in the list of those set aside */
+    bool is_loading; /* a transfer writes to its blocks, or has ended and nobody looked since */
     bool load_is_done, is_behind;
     bool is_fresh;                  /* has yet to be asked for at its arrival: prefetch */
     base_i128 prefetch_until_ticks; /* it is passed over before that */
@@ -49,10 +50,11 @@ struct sched_seq_offload {
     struct kv_node *prefetch_behind;
     struct sched_copy *prefetch_copy; /* NULL: it has ended */
     int64_t prefetch_blocks, prefetch_arrived;
-    int64_t load_to;                         /* tokens in the cache once it is loaded */
-    int64_t load_blocks;                     /* blocks that the transfer writes to */
-    int64_t stored_chunks;                   /* leading ones that were offered to the tier */
-    int64_t used_chunks;                     /* leading ones whose use was counted */
+    int64_t load_to;       /* tokens in the cache once it is loaded */
+    int64_t load_blocks;   /* blocks that the transfer writes to, of all tables */
+    int64_t hit_chunks;    /* at its last look, in pool and tiers: with several tables */
+    int64_t stored_chunks; /* leading ones that were offered to the tier */
+    int64_t used_chunks;   /* leading ones whose use was counted */
     struct sched_seq *fill_prev, *fill_next; /* front members that fill a chunk at the same steps */
 };
 

@@ -110,7 +110,8 @@ int64_t sched_new_state(void *context, const struct kv_prefix_seq *cache)
         before = most(after - 1, seq->hashed_tokens);
     } else {
         after = seq->hashed_tokens;
-        before = seq->scheduled_step == sched->next_number ? seq->hashed_before : after;
+        bool is_new = seq->scheduled_step == sched->next_number || seq->state == SCHED_LOADED;
+        before = is_new ? seq->hashed_before : after;
     }
     return after / block > before / block ? after / block - 1 : -1;
 }

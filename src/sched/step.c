@@ -240,18 +240,22 @@ static void detach(struct sched *sched, struct sched_seq *seq)
 
 int64_t sched_blocks_aside(const struct sched *sched, const struct sched_seq *seq)
 {
-    return kv_paged_blocks_for(sched->pool, seq->computed) + seq->offload.load_blocks;
+    const struct sched_seq_offload *own = &seq->offload;
+    return kv_paged_blocks_for(sched->pool, own->is_loading ? own->load_to : seq->computed);
 }
 
 void sched_free_aside(struct sched *sched, struct sched_seq *seq)
 {
     int64_t blocks = sched_blocks_aside(sched, seq);
     int64_t hashed = seq->hashed_tokens / sched->pool->block_tokens;
-    kv_prefix_detach(sched->pool->prefix, &seq->cache, hashed, blocks - hashed);
+    sched_offload_count_aside(sched, seq, -1);
+    kv_prefix_detach_early(sched->pool->prefix, &seq->cache, hashed, blocks - hashed,
+                           seq->offload.load_to);
     sched->pool->free_blocks = kv_prefix_free_blocks(sched->pool->prefix);
     sched->pool->loading_blocks -= seq->offload.load_blocks;
     sched->outside_front_tokens -= seq->computed;
     seq->offload.load_blocks = 0;
+    seq->offload.is_loading = false;
     seq->hashed_tokens = seq->computed = 0;
 }
 

@@ -250,6 +250,11 @@ static void commit_contended(struct sched *sched)
     }
 }
 
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 // Blocks that must come from the free queue for `tokens` in all, at most `caps` in a window's table (NULL: any number): hits
 // that nobody holds leave it too.
 static int64_t needed_blocks(const struct sched *sched, int64_t tokens, int64_t held_blocks,
@@ -258,6 +263,7 @@ static int64_t needed_blocks(const struct sched *sched, int64_t tokens, int64_t 
     const struct kv_tables *tables = &sched->pool->tables;
     int64_t hits = sched->hits.blocks + held_blocks,
             table_blocks = kv_reserve_held_blocks(sched->pool, tokens);
+    int64_t start = sched->hits.start_tokens;
     int64_t needed = tables->state_blocks + sched->hits.idle_blocks;
     needed += (table_blocks > hits ? table_blocks - hits : 0) * tables->full_tables;
     for (size_t w = 0; w < tables->window_count; w++) {
@@ -271,6 +277,8 @@ static int64_t needed_blocks(const struct sched *sched, int64_t tokens, int64_t 
         blocks = caps != NULL && caps[w] < blocks ? caps[w] : blocks;
         if (window->kind == SPEC_KV_STATE) {
             blocks = table_blocks > hits ? hits + 1 : hits; // the one that the chunk ends in
+        } else if (window->table_count > 0) {
+            there = most(there, kv_window_passed_blocks(window, start));
         }
         needed += (blocks > there ? blocks - there : 0) * window->table_count;
     }
@@ -298,11 +306,19 @@ static bool prompt_fits(struct sched *sched, const struct sched_seq *seq, int64_
     return false;
 }
 
+// A state that this very step computes cannot be started from in it.
+static bool fits_now(struct sched *sched, const struct sched_seq *seq, int64_t end, int64_t held,
+                     int64_t spare_blocks)
+{
+    return !sched->hits.is_new_state && prompt_fits(sched, seq, end, held, spare_blocks);
+}
+
 // At least one token is computed, so a prompt that is cached to its last block recomputes that block.
 static int64_t look_up(struct sched *sched, struct sched_seq *seq)
 {
     sched->hits.count = 0;
     sched->hits.blocks = sched->hits.idle_blocks = sched->hits.junction_blocks = 0;
+    sched->hits.start_tokens = 0;
     sched->hits.next_is_pending = sched->hits.is_new_state = false;
     if (sched->pool->radix != NULL) {
         sched_tree_look_up(sched, seq);
@@ -411,8 +427,7 @@ static enum sched_wait try_head(struct sched *sched, struct sched_plan *plan, st
         sched->head_was_looked_up = true;
         return SCHED_WAIT_BUDGET;
     }
-    // A state that this very step computes cannot be started from in it.
-    if (sched->hits.is_new_state || !prompt_fits(sched, seq, hit_tokens + tokens, 0, 0)) {
+    if (!fits_now(sched, seq, hit_tokens + tokens, 0, 0)) {
         sched->head_was_looked_up = true;
         return SCHED_WAIT_KV_POOL;
     }
@@ -449,27 +464,48 @@ static void leave_queue(struct sched *sched, struct sched_seq *seq)
     }
 }
 
+// Blocks of all tables for tokens behind the hits up to `to`, from which the sequence goes on: of a state the last one.
+static int64_t blocks_to_load(const struct sched *sched, int64_t to)
+{
+    const struct kv_tables *tables = &sched->pool->tables;
+    int64_t hits = sched->hits.blocks, end = kv_paged_blocks_for(sched->pool, to);
+    int64_t blocks = (end - hits) * tables->full_tables;
+    for (size_t w = 0; w < tables->window_count; w++) {
+        const struct kv_window *window = &tables->windows[w];
+        int64_t passed = kv_window_passed_blocks(window, to);
+        blocks += (end - most(hits, passed)) * window->table_count;
+    }
+    return blocks;
+}
+
 // Takes the blocks of what is loaded as well; it stays in the queue, aside.
 static struct look_result start_load(struct sched *sched, struct sched_seq *seq, int64_t hit_tokens,
                                      int64_t to)
 {
     int64_t spare_blocks =
         sched->options->tier.reserves_for_prefills ? sched_offload_prefills_need(sched) : 0;
-    if (!prompt_fits(sched, seq, to, 0, spare_blocks)) {
-        return stop_at(sched, SCHED_WAIT_KV_POOL);
-    }
     int64_t last = sched_seq_known_tokens(seq) - 1;
     int64_t usable = (to < last ? to : last) - hit_tokens;
+    kv_prefix_start_behind(sched->pool->prefix, &sched->hits, hit_tokens + usable);
+    if (!fits_now(sched, seq, to, 0, spare_blocks)) {
+        return stop_at(sched, SCHED_WAIT_KV_POOL);
+    }
     take_hits(sched, seq, usable);
-    int64_t blocks = kv_paged_blocks_for(sched->pool, to) - sched->hits.blocks;
+    int64_t blocks = blocks_to_load(sched, hit_tokens + usable);
     sched_offload_load(sched, seq, hit_tokens, to);
     bool taken = kv_paged_take(sched->pool, blocks);
     base_require(taken);
     sched->pool->loading_blocks += blocks;
     seq->state = SCHED_LOADING;
+    seq->offload.is_loading = true;
     seq->offload.load_is_done = false;
     seq->offload.load_blocks = blocks;
     seq->offload.load_to = hit_tokens + usable;
+    if (sched->pool->tables.caches_states) {
+        int64_t end = kv_paged_blocks_for(sched->pool, hit_tokens + usable);
+        kv_prefix_add_states(sched->pool->prefix, &seq->cache, end - 1, end);
+    }
+    sched_offload_count_aside(sched, seq, 1);
     return passed_over;
 }
 
@@ -502,12 +538,18 @@ static struct look_result start_running(struct sched *sched, struct sched_plan *
     if (!sched->options->enable_chunked_prefill && tokens > *budget) {
         return stop_at(sched, SCHED_WAIT_BUDGET);
     }
-    tokens = tokens < *budget ? tokens : *budget;
+    tokens = sched_cut_at_border(sched, seq, from + usable, tokens < *budget ? tokens : *budget);
+    if (tokens == 0) {
+        return stop_at(sched, SCHED_WAIT_BUDGET);
+    }
     int64_t held = is_loaded ? sched_blocks_aside(sched, seq) : 0;
-    if (!prompt_fits(sched, seq, from + usable + tokens, held, 0)) {
+    if (!fits_now(sched, seq, from + usable + tokens, held, 0)) {
         return stop_at(sched, SCHED_WAIT_KV_POOL);
     }
     leave_queue(sched, seq);
+    if (is_loaded) {
+        sched_offload_count_aside(sched, seq, -1);
+    }
     if (!is_loaded) {
         take_hits(sched, seq, usable);
     }
@@ -530,7 +572,8 @@ static struct look_result look_at(struct sched *sched, struct sched_plan *plan,
     }
     if (seq->state == SCHED_LOADED) {
         sched->hits.count = 0;
-        sched->hits.blocks = sched->hits.idle_blocks = 0;
+        sched->hits.blocks = sched->hits.idle_blocks = sched->hits.start_tokens = 0;
+        sched->hits.is_new_state = false;
         return start_running(sched, plan, seq, seq->computed, seq->computed, budget);
     }
     if (sched->pool->radix != NULL && sched_tree_waits_for_prefetch(sched, seq)) {

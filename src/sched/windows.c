@@ -228,8 +228,10 @@ void sched_count_windows(const struct sched *sched, uint64_t first_plan, struct 
 {
     for (size_t w = 0; w < window_count(sched); w++) {
         const struct sched_front_window *front = &sched->front.windows.at[w];
-        out->visible_tokens[w] = front->visible_tokens;
-        out->dropped_blocks[w] = front->dropped_blocks;
+        out->visible_tokens[w] =
+            front->visible_tokens + sched->offload.aside_windows[w].visible_tokens;
+        out->dropped_blocks[w] =
+            front->dropped_blocks + sched->offload.aside_windows[w].dropped_blocks;
         out->table_blocks[w] = front->table_blocks;
     }
     count_all(sched, &sched->loose, first_plan, out);
@@ -243,17 +245,24 @@ static struct cost_window priced_as(const struct kv_window *window)
     return (struct cost_window){window->tokens, window->kind == SPEC_KV_CHUNKED};
 }
 
+void sched_add_prefill_windows(const struct sched *sched, struct cost_shape *shape, int64_t cached,
+                               int64_t tokens)
+{
+    for (size_t w = 0; w < window_count(sched); w++) {
+        struct cost_window priced = priced_as(window_at(sched, w));
+        shape->prefill_window_area[w] += cost_window_area(&priced, tokens, cached);
+    }
+}
+
 void sched_add_windows(const struct sched *sched, struct cost_shape *shape,
                        const struct sched_seq *seq, int64_t tokens, bool is_decode)
 {
+    if (!is_decode) {
+        sched_add_prefill_windows(sched, shape, seq->computed, tokens);
+        return;
+    }
     for (size_t w = 0; w < window_count(sched); w++) {
-        const struct kv_window *window = window_at(sched, w);
-        if (is_decode) {
-            shape->decode_window_tokens[w] +=
-                kv_window_visible_tokens(window, seq->computed + 1, 1);
-        } else {
-            struct cost_window priced = priced_as(window);
-            shape->prefill_window_area[w] += cost_window_area(&priced, tokens, seq->computed);
-        }
+        shape->decode_window_tokens[w] +=
+            kv_window_visible_tokens(window_at(sched, w), seq->computed + 1, 1);
     }
 }

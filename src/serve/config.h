@@ -157,4 +157,11 @@ int64_t serve_watermark_blocks(const struct serve_config *config, int64_t runnin
 /* Seats that one of the running takes, on average: a group that forks has one for each of its sequences. */
 double serve_seats_each(const struct serve_config *config);
 
+/* Of one block of a table, over all GPUs of a replica: what tiers count in. */
+static inline int64_t serve_config_block_bytes(const struct serve_config *config)
+{
+    return config->tables.growing_tables > 0 ? config->tables.block_bytes
+                                             : (int64_t)config->layout.block_bytes;
+}
+
 #endif

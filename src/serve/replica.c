@@ -402,6 +402,7 @@ static void take_state(struct serve_replica *replica, const struct serve_flight 
     if (replica->pool.prefix != NULL) {
         kv->shared_blocks = replica->prefix.shared_blocks;
         kv->cached_blocks = replica->prefix.idle_blocks;
+        kv->kept_sequences = replica->sched.offload.aside_states;
         kv_prefix_walk_queue(&replica->prefix, &state->queue);
     } else if (replica->pool.radix != NULL) {
         kv->shared_blocks = replica->radix.shared_blocks;

@@ -45,7 +45,7 @@ struct serve_integrals {
     base_i128 promised_tokens;   /* reserved, used or not */
     base_i128 fragmented_blocks; /* free, but no place for the head of the queue */
     base_i128 loading_blocks;    /* held back by transfers */
-    base_i128 kept_sequences;    /* slots that wait and keep something */
+    base_i128 kept_sequences;    /* see kv_paged_state */
     base_i128
         kept_visible_tokens[KV_WINDOWS_MAX]; /* by window: of it, what a next query would see */
     base_i128 blank_blocks;                  /* held, without a token yet */

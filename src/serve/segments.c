@@ -103,8 +103,9 @@ static void read_load(struct serve *serve, base_i128 now, base_i128 load[SERVE_S
         load[SERVE_SPAN_WAITING] += sums.waiting;
         load[SERVE_SPAN_BUSY] += sums.busy;
         load[SERVE_SPAN_PREFILL_BUSY] += sums.prefill_busy;
-        load[SERVE_SPAN_LOWER_BOUND_BYTES] += kv_paged_lower_bound_bytes(
-            &serve->replicas[i].pool, sums.live_tokens, sums.running, sums.visible_tokens);
+        load[SERVE_SPAN_LOWER_BOUND_BYTES] +=
+            kv_paged_lower_bound_bytes(&serve->replicas[i].pool, sums.live_tokens, sums.running,
+                                       sums.kept_sequences, sums.visible_tokens);
         load[SERVE_SPAN_USED_BLOCKS] += sums.used_blocks;
     }
     load[SERVE_SPAN_ARRIVED] = (base_i128)serve->arrived;

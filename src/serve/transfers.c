@@ -9,6 +9,7 @@ static int64_t prefill_ticks(void *context, int64_t cached, int64_t tokens, bool
     struct cost_shape shape = {.cached_step_tokens = replica->sched.options->cached_step_tokens,
                                .emitting_count = emits ? 1 : 0};
     cost_shape_add_prefill(&shape, 1, tokens, cached);
+    sched_add_prefill_windows(&replica->sched, &shape, cached, tokens);
     return cost_step(replica->cost, &shape).ticks;
 }
 

@@ -87,11 +87,11 @@ static double sum_failed(const struct serve_result *result)
 }
 
 static double lower_bound_of(const struct serve_config *config, base_i128 live, base_i128 running,
-                             const base_i128 *visible)
+                             base_i128 kept, const base_i128 *visible)
 {
     struct kv_paged pool;
     serve_config_pool(config, &pool);
-    return base_i128_to_double(kv_paged_lower_bound_bytes(&pool, live, running, visible));
+    return base_i128_to_double(kv_paged_lower_bound_bytes(&pool, live, running, kept, visible));
 }
 
 // Time mean over the window, summed over replicas.
@@ -100,7 +100,8 @@ static double lower_bound_mean(const struct serve_config *config, const struct s
     double bytes = 0;
     for (size_t i = 0; i < result->replica_count; i++) {
         const struct serve_integrals *sums = &result->replicas[i].window;
-        bytes += lower_bound_of(config, sums->live_tokens, sums->running, sums->visible_tokens);
+        bytes += lower_bound_of(config, sums->live_tokens, sums->running, sums->kept_sequences,
+                                sums->visible_tokens);
     }
     return result->window_ticks > 0 ? bytes / base_i128_to_double(result->window_ticks)
                                     : (double)NAN;
@@ -115,7 +116,8 @@ static double lower_bound_peak(const struct serve_config *config, const struct s
         for (size_t w = 0; w < KV_WINDOWS_MAX; w++) {
             visible[w] = peak->visible_tokens[w];
         }
-        bytes += lower_bound_of(config, peak->live_tokens, peak->sequences, visible);
+        bytes += lower_bound_of(config, peak->live_tokens, peak->sequences, peak->kept_sequences,
+                                visible);
     }
     return bytes;
 }
@@ -264,12 +266,10 @@ FIGURE(tier_hit_tokens, c->tiers[0].name != NULL ? sum_tier_hits(c, r) : (double
 FIGURE(tier_declined_tokens, c->tiers[0].name != NULL ? sum_declined(c, r) : (double)NAN)
 FIGURE(tier_hit_rate,
        sum_tier_asked(c, r) > 0 ? sum_tier_hits(c, r) / sum_tier_asked(c, r) : (double)NAN)
-FIGURE(tier_bytes_in, c->tiers[0].name != NULL
-                          ? sum_stored_blocks(c, r) * (double)c->layout.block_bytes
-                          : (double)NAN)
-FIGURE(tier_bytes_out, c->tiers[0].name != NULL
-                           ? sum_loaded_blocks(c, r) * (double)c->layout.block_bytes
-                           : (double)NAN)
+FIGURE(tier_bytes_in,
+       c->tiers[0].name != NULL ? sum_stored_blocks(c, r) * block_bytes(c) : (double)NAN)
+FIGURE(tier_bytes_out,
+       c->tiers[0].name != NULL ? sum_loaded_blocks(c, r) * block_bytes(c) : (double)NAN)
 
 static double share_of_run(const struct serve_config *c, const struct serve_result *r, double ticks)
 {

@@ -316,7 +316,7 @@ static void add_tier(const struct serve_config *config, const struct serve_resul
                      const struct serve_tier_result *from, double weight, struct tier_sum *sum)
 {
     struct record_tier_row *row = &sum->row;
-    double block_bytes = (double)config->layout.block_bytes;
+    double block_bytes = (double)serve_config_block_bytes(config);
     double chunk_blocks = (double)config->sched.tier.chunk_blocks;
     double end = base_i128_to_double(result->end_ticks), share = weight / end;
     row->hit_tokens += weight * (double)from->hit_tokens;
@@ -368,17 +368,17 @@ static void gather_pool_as_tier(const struct study_replications *replications, d
 {
     const struct serve_config *config = replications->config;
     const double none = (double)NAN;
-    struct tier_sum gpu = {
-        .row = {.tier = "gpu",
-                .capacity_bytes = (double)config->pool_blocks * (double)config->layout.block_bytes *
-                                  config->replica_count,
-                .bytes_in = none,
-                .bytes_out = none,
-                .held_bytes = none,
-                .link_busy = none,
-                .read_busy = none,
-                .write_busy = none,
-                .refused_stores = none}};
+    struct tier_sum gpu = {.row = {.tier = "gpu",
+                                   .capacity_bytes = (double)config->pool_blocks *
+                                                     (double)serve_config_block_bytes(config) *
+                                                     config->replica_count,
+                                   .bytes_in = none,
+                                   .bytes_out = none,
+                                   .held_bytes = none,
+                                   .link_busy = none,
+                                   .read_busy = none,
+                                   .write_busy = none,
+                                   .refused_stores = none}};
     for (size_t i = 0; i < replications->count; i++) {
         for (size_t r = 0; r < config->replica_count; r++) {
             add_pool(&replications->at[i].result.replicas[r], weight, &gpu.row);

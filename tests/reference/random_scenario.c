@@ -126,7 +126,8 @@ static void draw_tables(const struct draft *draft, struct ref_engine *engine)
 {
     uint64_t *state = draft->state;
     const int64_t kinds = draw(state, 2, 3);
-    const bool keeps_all = !has(draft, RANDOM_CACHE) && one_in(state, 4);
+    const bool may_keep_all = !has(draft, RANDOM_CACHE) || has(draft, RANDOM_TIER);
+    const bool keeps_all = may_keep_all && one_in(state, 4);
     int64_t windows[3] = {0};
     engine->sliding_window = 0;
     for (int64_t k = 0; k < kinds; k++) {
@@ -343,6 +344,11 @@ static void draw_tier(const struct draft *draft)
     tier->is_sync = one_in(state, 4);
     tier->reserves_for_prefills = one_in(state, 2);
     draw_links(state, host);
+    if (has(draft, RANDOM_TABLES) || has(draft, RANDOM_WINDOW)) { // a connector that knows tables
+        tier->is_sync = false;
+        host->capacity_chunks *= one_in(state, 2) ? 1 : max64(engine->table_count, 1);
+        engine->free_order = one_in(state, 2) ? REF_FREE_OLD : REF_FREE_NEW;
+    }
     if (engine->is_radix) {
         draw_tree_tier(draft, tier);
     } else if (has(draft, RANDOM_DISK)) {

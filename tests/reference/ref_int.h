@@ -57,7 +57,8 @@ struct ref_pool {
     struct ref_link *links;
     int64_t link_count;
     int64_t hashings, evicted;
-    int64_t dropped_link; /* what the block taken last held, or -1 */
+    int64_t dropped_link;  /* what the block taken last held, or -1 */
+    int64_t dropped_table; /* of which table */
     enum ref_eviction eviction;
     int64_t releases; /* by one request, of any number of blocks */
 };
@@ -85,7 +86,8 @@ int64_t ref_pool_idle_cached(const struct ref_pool *pool);
 enum { REF_HOST, REF_DISK };
 
 struct ref_chunk {
-    int64_t link; /* of its last block: its content and all before it */
+    int64_t
+        link; /* of its last block: its content and all before it; and its table, see ref_tier.c */
     bool is_ready;
     int64_t readers; /* transfers to the memory above under way */
     int64_t copiers; /* to the disk */
@@ -204,6 +206,7 @@ struct ref_request {
     bool was_admitted;     /* or its load was begun */
     int64_t stored_chunks; /* leading ones that were offered to the tier */
     int64_t used_chunks;   /* leading ones whose use was counted */
+    int64_t hit_chunks;    /* at its last look, in pool and tiers */
     bool was_prefetched;   /* or there was nothing to fetch */
     ref_i128 prefetch_until;
     int64_t below_tokens, declined_tokens; /* of the last look */
@@ -344,6 +347,10 @@ void ref_tree_drop_prefetch(struct ref_state *state, struct ref_request *request
 /* A block that may be taken, once a leaf has gone if there is none; there is one. */
 int64_t ref_take_block(struct ref_state *state);
 
+/* Leading blocks of a table that no token from position `computed` on can see. */
+int64_t ref_blocks_out_of_window(const struct ref_engine *engine, const struct ref_table *table,
+                                 int64_t computed);
+
 /* Phases 1 and 2 of the scheduler; adds to state->preempted. */
 void ref_turn_decide(struct ref_state *state, struct ref_turn *turn);
 
@@ -369,7 +376,7 @@ void ref_tier_end(struct ref_state *state);
 /* A block of the pool is used anew: what still reads it must end first. */
 void ref_tier_reuse(struct ref_state *state, int64_t block);
 /* The pool has dropped a block with this content. */
-void ref_tier_dropped(struct ref_state *state, int64_t link);
+void ref_tier_dropped(struct ref_state *state, int64_t table, int64_t link);
 /* After a decision: what of the batch is to be stored. */
 void ref_tier_store(struct ref_state *state, const struct ref_turn *turn);
 /* When a step decided now ends: transfers are put on the links. */
@@ -396,6 +403,22 @@ bool ref_tier_take_room(struct ref_state *state, int64_t pages,
 bool ref_tier_next(const struct ref_state *state, ref_i128 *at);
 /* Blocks that loads under way write to. */
 int64_t ref_tier_loading_blocks(const struct ref_state *state);
+
+/* Several tables or windows behind a tier: ref_tier_tables.c. Up to which token something is found; `scope`: in either level,
+ * in the host alone, or for a prefetch; `not_yet`: part of it is on its way. */
+enum ref_scope { REF_SCOPE_ALL, REF_SCOPE_HOST, REF_SCOPE_PREFETCH };
+int64_t ref_tables_find(struct ref_state *state, struct ref_request *request, int64_t hit_tokens,
+                        enum ref_scope scope, bool *not_yet);
+/* The keys of the chunks from which it takes what it needs to go on behind `to`; returns how many blocks of them. */
+int64_t ref_tables_wanted(struct ref_state *state, struct ref_request *request, int64_t hit_tokens,
+                          int64_t to, struct ref_list *keys);
+/* The first chunk of a table that is touched with a request. */
+int64_t ref_tables_touched_from(const struct ref_state *state, const struct ref_request *request,
+                                int64_t t);
+bool ref_tables_matter(const struct ref_state *state);
+/* What a chunk is known by, in a table. */
+int64_t ref_chunk_key(const struct ref_state *state, const struct ref_request *request, int64_t t,
+                      int64_t chunk);
 
 /* The same, and the ledger and the rule at the start, for Orca. */
 void ref_orca_decide(struct ref_state *state, struct ref_turn *turn);

@@ -160,6 +160,7 @@ int64_t ref_pool_take(struct ref_pool *pool)
     const int64_t block = pool->free.at[place];
     ref_list_remove(&pool->free, place);
     pool->dropped_link = pool->blocks[block].link;
+    pool->dropped_table = pool->blocks[block].table;
     if (pool->blocks[block].link >= 0) {
         pool->blocks[block].link = -1;
         pool->evicted++;

@@ -276,24 +276,47 @@ static int64_t visible_tokens(const struct ref_state *state, const struct ref_ta
     return request->computed - (unseen > 0 ? unseen : 0);
 }
 
+/* A request that something is loaded for: its hits are there, what comes is held back. */
+static void ledger_add_loading(const struct ref_state *state, int64_t t,
+                               const struct ref_request *request, int64_t lines[REF_LINES])
+{
+    const struct ref_list *blocks = &request->blocks[t];
+    const struct ref_table *table = &state->tables[t];
+    const int64_t size = state->pool.block_size, hits = request->computed / size;
+    int64_t held = 0, unseen = 0;
+    for (int64_t i = 0; i < blocks->count; i++) {
+        held += blocks->at[i] != REF_NO_BLOCK && i < hits;
+        lines[REF_HELD_BACK] += blocks->at[i] != REF_NO_BLOCK && i >= hits ? size : 0;
+    }
+    if (table->kind == REF_TABLE_STATE) {
+        return;
+    }
+    if (table->kind == REF_TABLE_SLIDING) {
+        unseen = request->load_to - (table->window - 1);
+    } else if (table->kind == REF_TABLE_CHUNKED) {
+        unseen = request->load_to - request->load_to % table->window;
+    }
+    const int64_t seen = request->computed - (unseen > 0 ? unseen : 0);
+    lines[REF_LOWER_BOUND] += seen > 0 ? seen : 0;
+    lines[REF_OUT_OF_WINDOW] += held * size - (seen > 0 ? seen : 0);
+}
+
 static void ledger_add_table(const struct ref_state *state, int64_t t,
                              const struct ref_request *request, int64_t lines[REF_LINES])
 {
     const struct ref_list *blocks = &request->blocks[t];
     const int64_t size = ref_table_size(state->engine, &state->tables[t]);
     const int64_t slot = ref_slot_bytes(state->engine, &state->tables[t]);
+    if (request->load == REF_LOADING) {
+        ledger_add_loading(state, t, request, lines);
+        return;
+    }
     if (state->tables[t].kind == REF_TABLE_STATE) {
         const int64_t bytes = ref_block_bytes(state->engine);
         lines[REF_LOWER_BOUND] += bytes; // a state as large as a block
         for (int64_t i = 0; i + 1 < blocks->count && ref_caches_states(state, t); i++) {
             lines[REF_OUT_OF_WINDOW] += blocks->at[i] != REF_NO_BLOCK ? bytes : 0;
         }
-        return;
-    }
-    if (request->load == REF_LOADING) {
-        const int64_t loaded = request->computed / size; // what is being loaded is held back
-        lines[REF_HELD_BACK] += (blocks->count - loaded) * size;
-        lines[REF_LOWER_BOUND] += request->computed;
         return;
     }
     int64_t held = 0;
@@ -328,8 +351,9 @@ void ref_ledger_count(const struct ref_state *state, int64_t lines[REF_LINES])
         }
     }
     for (int64_t i = 0; i < state->input->request_count; i++) {
-        if (state->requests[i].load != REF_NOT_LOADED) {
-            ledger_add_table(state, 0, &state->requests[i], lines);
+        for (int64_t t = 0; t < state->table_count && state->requests[i].load != REF_NOT_LOADED;
+             t++) {
+            ledger_add_table(state, t, &state->requests[i], lines);
         }
     }
     for (int64_t i = 0; i < pool->block_count; i++) {

@@ -73,18 +73,21 @@ void ref_tier_release(struct ref_state *state)
     ref_list_free(&tier->asked);
 }
 
+/* A chunk of the one table that there is. */
 static int64_t link_of(const struct ref_state *state, const struct ref_request *request,
                        int64_t chunk)
 {
-    return request->links.at[(chunk + 1) * state->engine->tier.chunk_blocks - 1];
+    return ref_chunk_key(state, request, 0, chunk);
 }
 
 /* The last one first, so that the beginning is the most recent. */
 static void touch_chunks(struct ref_state *state, int level, const struct ref_request *request,
                          int64_t count)
 {
-    for (int64_t i = count - 1; i >= 0; i--) {
-        ref_level_touch(&state->tier.levels[level], link_of(state, request, i));
+    for (int64_t t = 0; t < state->table_count; t++) {
+        for (int64_t i = count - 1; i >= ref_tables_touched_from(state, request, t); i--) {
+            ref_level_touch(&state->tier.levels[level], ref_chunk_key(state, request, t, i));
+        }
     }
 }
 
@@ -212,25 +215,23 @@ static void write_through(struct ref_state *state, const struct ref_list *stored
 }
 
 /*
- * Of a request's chunks from `first` to `end` those that only the disk has are read up. Without room for them in the host
+ * Of the wanted chunks of a request those that only the disk has are read up. Without room for them in the host
  * nothing is done, unless `anyway`. Returns how many chunks; `done`: when the last of them is there.
  */
-static int64_t read_up(struct ref_state *state, const struct ref_request *request, int64_t first,
-                       int64_t end, bool anyway, ref_i128 *done)
+static int64_t read_up_wanted(struct ref_state *state, const struct ref_request *request,
+                              const struct ref_list *wanted, bool anyway, ref_i128 *done)
 {
-    struct ref_list wanted = {0}, below = {0}, added = {0};
-    for (int64_t i = first; i < end; i++) {
-        const int64_t link = link_of(state, request, i);
-        ref_list_push(&wanted, link);
+    struct ref_list below = {0}, added = {0};
+    for (int64_t i = 0; i < wanted->count; i++) {
+        const int64_t link = wanted->at[i];
         if (ref_level_find(host_of(state), link) == NULL) {
             ref_level_find(disk_of(state), link)->readers++;
             ref_list_push(&below, link);
         }
     }
-    const bool fits = ref_level_offer(host_of(state), &wanted, state->now, &added);
+    const bool fits = ref_level_offer(host_of(state), wanted, state->now, &added);
     const ref_i128 room = fits ? demote(state) : 0;
     int64_t count = below.count;
-    ref_list_free(&wanted);
     ref_list_free(&added);
     state->output->totals.refused_reads += !fits;
     if (!fits && !anyway) {
@@ -246,6 +247,19 @@ static int64_t read_up(struct ref_state *state, const struct ref_request *reques
     up->in_host = fits;
     submit(state, up, later_of(state->now, room));
     *done = up->end_ticks;
+    return count;
+}
+
+/* The same of a request's chunks from `first` to `end`. */
+static int64_t read_up(struct ref_state *state, const struct ref_request *request, int64_t first,
+                       int64_t end, bool anyway, ref_i128 *done)
+{
+    struct ref_list wanted = {0};
+    for (int64_t i = first; i < end; i++) {
+        ref_list_push(&wanted, link_of(state, request, i));
+    }
+    const int64_t count = read_up_wanted(state, request, &wanted, anyway, done);
+    ref_list_free(&wanted);
     return count;
 }
 
@@ -282,12 +296,10 @@ static ref_i128 queue_of(struct ref_state *state, enum ref_transfer_kind kind)
     return queue;
 }
 
-/* Ticks saved by loading up to chunk `end`, of which `below` are on disk alone. */
-static ref_i128 gain(struct ref_state *state, const struct ref_request *request, int64_t hit_tokens,
-                     int64_t end, int64_t below)
+/* Ticks saved by loading `blocks`, up to token `usable`, of which `below` chunks are on disk alone. */
+static ref_i128 gain_of(struct ref_state *state, const struct ref_request *request,
+                        int64_t hit_tokens, int64_t usable, int64_t blocks, int64_t below)
 {
-    const int64_t size = state->engine->block_size;
-    const int64_t usable = min64(end * chunk_tokens(state), ref_request_tokens(request) - 1);
     if (usable <= hit_tokens) {
         return 0;
     }
@@ -297,9 +309,17 @@ static ref_i128 gain(struct ref_state *state, const struct ref_request *request,
             wait, queue_of(state, REF_UP) +
                       transfer_ticks(state, REF_UP, below * state->engine->tier.chunk_blocks));
     }
-    const int64_t blocks = (end * chunk_tokens(state) - hit_tokens) / size;
     return prefill_ticks(state, request, hit_tokens) - prefill_ticks(state, request, usable) -
            wait - transfer_ticks(state, REF_LOAD, blocks);
+}
+
+/* The same up to chunk `end`. */
+static ref_i128 gain(struct ref_state *state, const struct ref_request *request, int64_t hit_tokens,
+                     int64_t end, int64_t below)
+{
+    const int64_t to = end * chunk_tokens(state);
+    return gain_of(state, request, hit_tokens, min64(to, ref_request_tokens(request) - 1),
+                   (to - hit_tokens) / state->engine->block_size, below);
 }
 
 /* ---- asking ---- */
@@ -355,8 +375,139 @@ static struct found find(struct ref_state *state, const struct ref_request *requ
     return found;
 }
 
+/* ---- asking of several tables ---- */
+
+static bool is_below(struct ref_state *state, int64_t key)
+{
+    return ref_level_find(host_of(state), key) == NULL;
+}
+
+static int64_t count_below(struct ref_state *state, const struct ref_list *keys)
+{
+    int64_t below = 0;
+    for (int64_t i = 0; i < keys->count; i++) {
+        below += is_below(state, keys->at[i]);
+    }
+    return below;
+}
+
+/* In the table that has most of them there. */
+static int64_t tokens_below(struct ref_state *state, const struct ref_list *keys)
+{
+    int64_t chunks = 0;
+    for (int64_t t = 0; t < state->table_count; t++) {
+        int64_t here = 0;
+        for (int64_t i = 0; i < keys->count; i++) {
+            here += keys->at[i] % REF_TABLES_MAX == t && is_below(state, keys->at[i]);
+        }
+        chunks = max64(chunks, here);
+    }
+    return chunks * chunk_tokens(state);
+}
+
+/* By cost: what of the host alone, of both or of neither saves most time. */
+static int64_t choose(struct ref_state *state, struct ref_request *request, int64_t hit_tokens,
+                      int64_t all, bool *not_yet)
+{
+    bool host_not_yet = false;
+    const int64_t host = ref_tables_find(state, request, hit_tokens, REF_SCOPE_HOST, &host_not_yet);
+    struct ref_list keys = {0};
+    int64_t blocks = ref_tables_wanted(state, request, hit_tokens, host, &keys);
+    const ref_i128 of_host = gain_of(state, request, hit_tokens, host, blocks, 0);
+    keys.count = 0;
+    blocks = ref_tables_wanted(state, request, hit_tokens, all, &keys);
+    const int64_t below = count_below(state, &keys);
+    ref_list_free(&keys);
+    const ref_i128 of_all =
+        below > 0 ? gain_of(state, request, hit_tokens, all, blocks, below) : of_host;
+    if (of_all > 0 && of_all > of_host) {
+        return all;
+    }
+    *not_yet = of_host > 0 && host_not_yet;
+    return of_host > 0 ? host : hit_tokens;
+}
+
+static int64_t ask_tables(struct ref_state *state, struct ref_request *request, int64_t hit_tokens)
+{
+    const struct ref_tier *tier = &state->engine->tier;
+    const int64_t size = chunk_tokens(state), count = ref_request_tokens(request) / size;
+    ref_request_chain(state, request, count * tier->chunk_blocks);
+    request->declined_tokens = 0;
+    for (int64_t t = 0; t < state->table_count && count * size - hit_tokens >= size; t++) {
+        for (int64_t i = hit_tokens / size; tier->store == REF_STORE_ASKED && i < count; i++) {
+            ref_list_push(&state->tier.asked, ref_chunk_key(state, request, t, i));
+        }
+    }
+    bool not_yet = request->prefetch_until > state->now;
+    int64_t end = hit_tokens;
+    if (!not_yet) {
+        end = ref_tables_find(state, request, hit_tokens, REF_SCOPE_ALL, &not_yet);
+    }
+    if (tier->by_cost && end > hit_tokens) {
+        const int64_t found = end;
+        end = choose(state, request, hit_tokens, found, &not_yet);
+        request->declined_tokens = found - end;
+    }
+    request->hit_chunks = (not_yet ? hit_tokens : end) / size;
+    touch_chunks(state, REF_HOST, request, count);
+    touch_chunks(state, REF_DISK, request, has_disk(state) ? count : 0);
+    if (not_yet) {
+        return -1;
+    }
+    struct ref_list keys = {0};
+    ref_tables_wanted(state, request, hit_tokens, end, &keys);
+    if (count_below(state, &keys) > 0) {
+        const int64_t below = tokens_below(state, &keys);
+        ref_i128 done;
+        if (read_up_wanted(state, request, &keys, false, &done) > 0) {
+            request->below_tokens += below;
+            not_yet = true;
+        } else {
+            end = ref_tables_find(state, request, hit_tokens, REF_SCOPE_HOST, &not_yet);
+        }
+    }
+    ref_list_free(&keys);
+    return not_yet ? -1 : end - hit_tokens;
+}
+
+static void set_patience(const struct ref_state *state, struct ref_request *request, ref_i128 done)
+{
+    const struct ref_tier *tier = &state->engine->tier;
+    const int64_t patience = min64(tier->prefetch_most_ticks,
+                                   tier->prefetch_base_ticks + tier->prefetch_ticks_per_1024 *
+                                                                   request->below_tokens / 1024);
+    if (tier->prefetch == REF_PREFETCH_WAIT) {
+        request->prefetch_until = done;
+    } else if (tier->prefetch == REF_PREFETCH_TIME) {
+        request->prefetch_until = done < state->now + patience ? done : state->now + patience;
+    }
+}
+
+static void prefetch_tables(struct ref_state *state, struct ref_request *request,
+                            int64_t hit_tokens)
+{
+    bool not_yet = false;
+    ref_request_chain(state, request,
+                      ref_request_tokens(request) / chunk_tokens(state) *
+                          state->engine->tier.chunk_blocks);
+    const int64_t end = ref_tables_find(state, request, hit_tokens, REF_SCOPE_PREFETCH, &not_yet);
+    struct ref_list keys = {0};
+    ref_tables_wanted(state, request, hit_tokens, end, &keys);
+    const int64_t below = tokens_below(state, &keys);
+    ref_i128 done;
+    if (end > hit_tokens && below > 0 && below >= state->engine->tier.prefetch_threshold &&
+        read_up_wanted(state, request, &keys, false, &done) > 0) {
+        request->below_tokens = below;
+        set_patience(state, request, done);
+    }
+    ref_list_free(&keys);
+}
+
 int64_t ref_tier_ask(struct ref_state *state, struct ref_request *request, int64_t hit_blocks)
 {
+    if (ref_tables_matter(state)) {
+        return ask_tables(state, request, hit_blocks * state->engine->block_size);
+    }
     const struct ref_tier *tier = &state->engine->tier;
     const int64_t size = chunk_tokens(state);
     const int64_t hit_tokens = hit_blocks * state->engine->block_size;
@@ -407,6 +558,10 @@ void ref_tier_prefetch(struct ref_state *state, struct ref_request *request, int
     const int64_t size = chunk_tokens(state), count = ref_request_tokens(request) / size;
     const int64_t first = hit_blocks * state->engine->block_size / size;
     int64_t end = first, below = 0;
+    if (ref_tables_matter(state)) {
+        prefetch_tables(state, request, hit_blocks * state->engine->block_size);
+        return;
+    }
     ref_request_chain(state, request, count * tier->chunk_blocks);
     for (; end < count; end++) {
         const int64_t link = link_of(state, request, end);
@@ -422,14 +577,7 @@ void ref_tier_prefetch(struct ref_state *state, struct ref_request *request, int
         return;
     }
     request->below_tokens = below * size;
-    const int64_t patience =
-        min64(tier->prefetch_most_ticks,
-              tier->prefetch_base_ticks + tier->prefetch_ticks_per_1024 * below * size / 1024);
-    if (tier->prefetch == REF_PREFETCH_WAIT) {
-        request->prefetch_until = done;
-    } else if (tier->prefetch == REF_PREFETCH_TIME) {
-        request->prefetch_until = done < state->now + patience ? done : state->now + patience;
-    }
+    set_patience(state, request, done);
 }
 
 void ref_tier_taken(struct ref_state *state, struct ref_request *request, int64_t hit_tokens,
@@ -451,6 +599,16 @@ void ref_tier_load(struct ref_state *state, struct ref_request *request, int64_t
 {
     const int64_t first = hit_tokens / chunk_tokens(state), last = end / chunk_tokens(state);
     struct ref_list links = {0};
+    if (ref_tables_matter(state)) {
+        struct ref_transfer *load = new_transfer(state, REF_LOAD, request->index);
+        load->block_count = ref_tables_wanted(state, request, hit_tokens, end, &load->links);
+        for (int64_t i = 0; i < load->links.count; i++) {
+            ref_level_find(host_of(state), load->links.at[i])->readers++;
+        }
+        request->stored_chunks =
+            max64(request->stored_chunks, ref_ceil_div(end, chunk_tokens(state)));
+        return;
+    }
     for (int64_t i = first; i < last; i++) {
         const int64_t link = link_of(state, request, i);
         if (is_in_host(state, link)) {
@@ -480,8 +638,9 @@ void ref_tier_reuse(struct ref_state *state, int64_t block)
     }
 }
 
-void ref_tier_dropped(struct ref_state *state, int64_t link)
+void ref_tier_dropped(struct ref_state *state, int64_t table, int64_t dropped)
 {
+    const int64_t link = dropped < 0 ? -1 : dropped * REF_TABLES_MAX + table;
     struct ref_tier_state *tier = &state->tier;
     struct ref_list offered = {0}, added = {0};
     if (!ref_tier_exists(state) || state->engine->tier.store != REF_STORE_DROPPED || link < 0) {
@@ -655,16 +814,27 @@ static void store_chunks(struct ref_state *state, struct ref_request *request, i
     const int64_t blocks = state->engine->tier.chunk_blocks;
     const ref_i128 room = demote(state);
     struct ref_transfer *transfer = new_transfer(state, REF_STORE, request->index);
-    for (int64_t i = 0; i < full; i++) {
-        for (int64_t b = 0; b < blocks && ref_list_find(added, link_of(state, request, i)) >= 0;
-             b++) {
-            ref_list_push(&transfer->blocks, request->blocks[0].at[i * blocks + b]);
+    for (int64_t n = 0; n < full * state->table_count; n++) {
+        const int64_t t = n / full, i = n % full;
+        const bool is_added = ref_list_find(added, ref_chunk_key(state, request, t, i)) >= 0;
+        for (int64_t b = 0; b < blocks && is_added; b++) {
+            if (request->blocks[t].at[i * blocks + b] != REF_NO_BLOCK) {
+                ref_list_push(&transfer->blocks, request->blocks[t].at[i * blocks + b]);
+            }
         }
     }
     transfer->links = *added;
     transfer->block_count = transfer->blocks.count;
     transfer->not_before = room;
     touch_chunks(state, REF_HOST, request, full);
+}
+
+/* Has a request the last block of a chunk in a table? */
+static bool has_chunk(const struct ref_state *state, const struct ref_request *request, int64_t t,
+                      int64_t chunk)
+{
+    const int64_t blocks = state->engine->tier.chunk_blocks;
+    return request->blocks[t].at[(chunk + 1) * blocks - 1] != REF_NO_BLOCK;
 }
 
 static void store_request(struct ref_state *state, struct ref_request *request, int64_t tokens)
@@ -677,16 +847,23 @@ static void store_request(struct ref_state *state, struct ref_request *request, 
     }
     struct ref_list offered = {0}, added = {0};
     ref_request_chain(state, request, full * engine->chunk_blocks);
-    for (int64_t i = max64(request->used_chunks, request->stored_chunks);
-         engine->store == REF_STORE_USED && i < full; i++) {
-        ref_list_push(&tier->asked, link_of(state, request, i));
-        request->used_chunks = i + 1;
+    const int64_t unused = max64(request->used_chunks, request->stored_chunks);
+    for (int64_t t = 0; t < state->table_count && engine->store == REF_STORE_USED; t++) {
+        for (int64_t i = unused; i < full; i++) {
+            if (has_chunk(state, request, t, i)) {
+                ref_list_push(&tier->asked, ref_chunk_key(state, request, t, i));
+            }
+        }
+        request->used_chunks = max64(unused, full);
     }
-    for (int64_t i = request->stored_chunks; i < full; i++) {
-        const int64_t link = link_of(state, request, i);
-        if (engine->store == REF_STORE_FILLED || engine->store_threshold < 2 ||
-            times_asked(tier, link) >= engine->store_threshold) {
-            ref_list_push(&offered, link);
+    for (int64_t t = 0; t < state->table_count; t++) {
+        for (int64_t i = request->stored_chunks; i < full; i++) {
+            const int64_t link = ref_chunk_key(state, request, t, i);
+            if (has_chunk(state, request, t, i) &&
+                (engine->store == REF_STORE_FILLED || engine->store_threshold < 2 ||
+                 times_asked(tier, link) >= engine->store_threshold)) {
+                ref_list_push(&offered, link);
+            }
         }
     }
     if (ref_level_offer(host_of(state), &offered, state->now, &added)) {
@@ -953,8 +1130,11 @@ int64_t ref_tier_loading_blocks(const struct ref_state *state)
     int64_t count = ref_tree_pinned(state);
     for (int64_t i = 0; i < state->input->request_count; i++) {
         const struct ref_request *request = &state->requests[i];
-        if (request->load == REF_LOADING) {
-            count += request->blocks[0].count - request->computed / state->engine->block_size;
+        for (int64_t t = 0; t < state->table_count && request->load == REF_LOADING; t++) {
+            const int64_t hits = request->computed / state->engine->block_size;
+            for (int64_t b = hits; b < request->blocks[t].count; b++) {
+                count += request->blocks[t].at[b] != REF_NO_BLOCK;
+            }
         }
     }
     return count;

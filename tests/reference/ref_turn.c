@@ -83,8 +83,8 @@ static int64_t end_at_border(const struct ref_engine *engine, const struct ref_r
 /* ---- windows ---- */
 
 /* Leading blocks of a table that no token from position `computed` on can see. */
-static int64_t blocks_out_of_window(const struct ref_engine *engine, const struct ref_table *table,
-                                    int64_t computed)
+int64_t ref_blocks_out_of_window(const struct ref_engine *engine, const struct ref_table *table,
+                                 int64_t computed)
 {
     if (table->kind == REF_TABLE_STATE && engine->caches_states) {
         return computed > 0 ? (computed - 1) / engine->block_size : 0;
@@ -109,7 +109,7 @@ static void drop_out_of_window(struct ref_state *state, struct ref_request *requ
     state->pool.releases++;
     for (int64_t t = 0; t < state->table_count; t++) {
         struct ref_list *blocks = &request->blocks[t];
-        const int64_t out = blocks_out_of_window(state->engine, &state->tables[t], processed);
+        const int64_t out = ref_blocks_out_of_window(state->engine, &state->tables[t], processed);
         for (int64_t i = out - 1; i >= 0 && blocks->at[i] != REF_NO_BLOCK; i--) {
             ref_pool_drop(&state->pool, blocks->at[i]);
             blocks->at[i] = REF_NO_BLOCK;
@@ -174,7 +174,7 @@ int64_t ref_take_block(struct ref_state *state)
     }
     const int64_t block = ref_pool_take(&state->pool);
     ref_tier_reuse(state, block);
-    ref_tier_dropped(state, state->pool.dropped_link);
+    ref_tier_dropped(state, state->pool.dropped_table, state->pool.dropped_link);
     return block;
 }
 
@@ -425,11 +425,10 @@ static int64_t lookup(struct ref_state *state, struct ref_request *request)
 /* Blocks of a table to be taken from the free list so that a new request holds `required`, its idle
  * hits included. */
 static int64_t admission_need(const struct ref_state *state, const struct ref_request *request,
-                              int64_t t, int64_t hits, int64_t required)
+                              int64_t t, int64_t hits, int64_t start, int64_t required)
 {
     const int64_t each = ref_blocks_of_link(state, t);
-    const int64_t out =
-        blocks_out_of_window(state->engine, &state->tables[t], hits * state->pool.block_size);
+    const int64_t out = ref_blocks_out_of_window(state->engine, &state->tables[t], start);
     int64_t need = max64(required - max64(out, hits * each), 0);
     need = ref_caches_states(state, t) ? min64(need, 1) : need;
     if (state->engine->is_radix) {
@@ -472,9 +471,14 @@ static int64_t prefills_need(const struct ref_state *state, const struct ref_tur
         const bool is_prefill = request->where == REF_RUNNING &&
                                 request->computed + tokens_in_turn(turn, request) < tokens;
         if (is_prefill || (request->where == REF_WAITING && request->load != REF_NOT_LOADED)) {
-            blocks += max64(ref_ceil_div(ref_request_tokens(request), state->engine->block_size) -
-                                request->blocks[0].count,
-                            0);
+            for (int64_t t = 0; t < state->table_count; t++) {
+                const int64_t whole =
+                    ref_ceil_div(ref_request_tokens(request), state->engine->block_size);
+                const int64_t most =
+                    min64(whole, ref_admission_cap(state->engine, &state->tables[t]));
+                const int64_t more = max64(most - request->blocks[t].count, 0);
+                blocks += ref_caches_states(state, t) ? min64(more, 1) : more;
+            }
         }
     }
     return blocks;
@@ -488,9 +492,17 @@ struct offer {
     int64_t end;           /* tokens that have blocks after this turn */
 };
 
+/* Tokens behind which it goes on: no window sees what lies too far before that. */
+static int64_t start_of(const struct ref_state *state, const struct ref_request *request,
+                        const struct offer *offer)
+{
+    return offer->hits * state->pool.block_size +
+           (request->load == REF_NOT_LOADED ? offer->loaded_tokens : 0);
+}
+
 /* Blocks for `tokens` in all tables; `is_capped`: no table with more than a request ever holds. */
 static int64_t needed_for(const struct ref_state *state, const struct ref_request *request,
-                          int64_t hits, int64_t tokens, bool is_capped)
+                          const struct offer *offer, int64_t tokens, bool is_capped)
 {
     int64_t need = 0;
     for (int64_t t = 0; t < state->table_count; t++) {
@@ -499,7 +511,8 @@ static int64_t needed_for(const struct ref_state *state, const struct ref_reques
         if (is_capped) {
             required = min64(required, ref_admission_cap(state->engine, table));
         }
-        need += admission_need(state, request, t, hits, required - request->blocks[t].count);
+        need += admission_need(state, request, t, offer->hits, start_of(state, request, offer),
+                               required - request->blocks[t].count);
     }
     return need;
 }
@@ -518,12 +531,12 @@ static bool can_admit(const struct ref_state *state, const struct ref_turn *turn
     }
     if (engine->scheduler_reserve_full_isl) {
         const int64_t whole = min64(ref_request_tokens(request), engine->max_model_len);
-        if (needed_for(state, request, offer->hits, whole, true) > usable) {
+        if (needed_for(state, request, offer, whole, true) > usable) {
             return false;
         }
     }
     const int64_t after = min64(offer->end, engine->max_model_len);
-    return needed_for(state, request, offer->hits, after, false) <= usable;
+    return needed_for(state, request, offer, after, false) <= usable;
 }
 
 static void take_blocks(struct ref_state *state, struct ref_request *request,
@@ -533,8 +546,8 @@ static void take_blocks(struct ref_state *state, struct ref_request *request,
         ref_tree_admit(state, request, offer->loaded_tokens > 0);
     }
     for (int64_t t = 0; t < state->table_count && !state->engine->is_radix; t++) {
-        const int64_t out = blocks_out_of_window(state->engine, &state->tables[t],
-                                                 offer->hits * state->pool.block_size);
+        const int64_t out = ref_blocks_out_of_window(state->engine, &state->tables[t],
+                                                     start_of(state, request, offer));
         const int64_t each = ref_blocks_of_link(state, t);
         for (int64_t i = 0; i < offer->hits * each; i++) {
             int64_t block = REF_NO_BLOCK;
@@ -543,6 +556,9 @@ static void take_blocks(struct ref_state *state, struct ref_request *request,
                 ref_pool_touch(&state->pool, block, request->in->priority);
             }
             ref_list_push(&request->blocks[t], block);
+        }
+        while (request->load == REF_NOT_LOADED && request->blocks[t].count < out) {
+            ref_list_push(&request->blocks[t], REF_NO_BLOCK);
         }
     }
     for (int64_t t = 0; t < state->table_count; t++) {

@@ -676,7 +676,7 @@ static void compare_tables(struct diff *diff, const struct ref_input *input,
         size_t w = kv_tables_place_of(&pool.tables, slot);
         if (slot->kind == SPEC_KV_STATE && pool.tables.caches_states) {
             beyond += (table_blocks - whole->dropped_blocks[pool.tables.window_count - 1] -
-                       whole->running) *
+                       whole->running - whole->kept_sequences) *
                       (int64_t)slot->sequence_bytes;
         }
         if (w < pool.tables.window_count) {
@@ -693,7 +693,7 @@ static void compare_tables(struct diff *diff, const struct ref_input *input,
     }
     compare_wide(diff, "lower bound", expected->integrals.ledger_tokens[REF_LOWER_BOUND],
                  kv_paged_lower_bound_bytes(&pool, whole->live_tokens, whole->running,
-                                            whole->visible_tokens));
+                                            whole->kept_sequences, whole->visible_tokens));
     compare_wide(diff, "out of window", expected->integrals.ledger_tokens[REF_OUT_OF_WINDOW],
                  beyond);
 }
