@@ -219,8 +219,7 @@ START_TEST(slots_have_no_queue_no_blocks_and_no_order)
            "unused-key");
     refuse("profile: llama.cpp, ctx_size: 4096", "engine.ctx_size",
            "conflict"); // the pool is stated
-    refuse("profile: llama.cpp, parallel: 8, ubatch_size: 4", "engine.parallel",
-           "out-of-range");
+    refuse("profile: llama.cpp, parallel: 8, ubatch_size: 4", "engine.parallel", "out-of-range");
     refuse("profile: vllm-0.19, kv_policy: slots, batch_size: 512", "engine.batch_size",
            "unused-key");
     refuse("profile: vllm-0.19, kv_policy: slots, watermark: 0.01", "engine.watermark",
