@@ -280,9 +280,6 @@ static bool check_tree(struct scenario_load *load, const struct tiers *tiers,
     if (offload->store == SCHED_STORE_LOOKUPS)
         return fail_offload(load, "store", "store: write_through_selective",
                             "'selective' counts what a tier is asked for, which a tree is not");
-    if (offload->fetch != FETCH_ALWAYS)
-        return fail_offload(load, "fetch", "fetch: always, or kv_policy: paged",
-                            "'by_cost' is not simulated behind a radix tree by this version");
     if (!offload->store_decode)
         return fail_offload(load, "store_decode", "leave it out, or kv_policy: paged",
                             "cannot be false: answers enter a radix tree as prompts do");

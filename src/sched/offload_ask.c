@@ -92,7 +92,8 @@ static base_i128 fetch_ticks(const struct sched *sched, int64_t blocks, int64_t 
 }
 
 // Time of the steps that would compute the sequence's known tokens from `from` on, alone.
-static base_i128 prefill_ticks(const struct sched *sched, const struct sched_seq *seq, int64_t from)
+base_i128 sched_offload_prefill_ticks(const struct sched *sched, const struct sched_seq *seq,
+                                      int64_t from)
 {
     const struct sched_offload *offload = &sched->offload;
     int64_t known = sched_seq_known_tokens(seq), most = known;
@@ -113,8 +114,8 @@ base_i128 sched_offload_gain(const struct sched *sched, const struct sched_seq *
     if (to <= hit_tokens) {
         return 0;
     }
-    return prefill_ticks(sched, seq, hit_tokens) - prefill_ticks(sched, seq, to) -
-           fetch_ticks(sched, blocks, below_chunks);
+    return sched_offload_prefill_ticks(sched, seq, hit_tokens) -
+           sched_offload_prefill_ticks(sched, seq, to) - fetch_ticks(sched, blocks, below_chunks);
 }
 
 // By how much loading chunks up to `end` is faster than computing them.

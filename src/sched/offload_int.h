@@ -20,6 +20,9 @@ static inline struct base_hash sched_offload_key_in(struct base_hash key, uint32
     return (struct base_hash){key.a ^ (table * UINT64_C(0x9e3779b97f4a7c15)), key.b + table};
 }
 
+/* Ticks of the steps that would compute the sequence's known tokens from `from` on, alone. */
+base_i128 sched_offload_prefill_ticks(const struct sched *sched, const struct sched_seq *seq,
+                                      int64_t from);
 /*
  * Fetch or recompute: ticks until `blocks` have come to the pool, `below_chunks` of their chunks from the tier below, and by how
  * many ticks computing the tokens between `hit_tokens` and `to` takes longer than that.

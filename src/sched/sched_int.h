@@ -89,7 +89,8 @@ void sched_tree_let_go(struct sched *sched, struct sched_seq *seq, int64_t held_
                        int64_t kept_tokens, bool has_ended);
 
 /* With host memory behind the tree, see tree_tier.c: what the last look-up found there, 0 where that is not worth a load. */
-int64_t sched_tree_loadable_tokens(const struct sched *sched);
+int64_t sched_tree_loadable_tokens(const struct sched *sched, struct sched_seq *seq,
+                                   int64_t hit_tokens);
 /* A sequence that holds the path has taken `blocks` for what lies in host memory: it comes with the turn's load. */
 void sched_tree_load(struct sched *sched, struct sched_seq *seq, int64_t blocks);
 /* What the entry just made of the sequence has copied is to be stored. */

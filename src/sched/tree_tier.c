@@ -14,8 +14,7 @@
 void sched_tree_tier_init(struct sched *sched)
 {
     const struct sched_tier_options *options = &sched->options->tier;
-    base_require(options->chunk_blocks == 1 && options->load_layers > 0 && !options->is_sync &&
-                 !options->by_cost);
+    base_require(options->chunk_blocks == 1 && options->load_layers > 0 && !options->is_sync);
     bool at_eviction = options->store == SCHED_STORE_BACK;
     base_require(options->count == 1 || (!at_eviction && !options->at[1].on_eviction &&
                                          options->prefetch != SCHED_PREFETCH_NONE));
@@ -36,11 +35,40 @@ void sched_tree_take_over(struct sched *sched)
 
 /* ---- loads ---- */
 
-int64_t sched_tree_loadable_tokens(const struct sched *sched)
+// A load that passes under a step which computes the rest takes less time than computing all of it; alone, but for the link's
+// queue and what the turn loads already.
+static bool is_worth_loading(const struct sched *sched, const struct sched_seq *seq,
+                             int64_t hit_tokens, int64_t tokens)
 {
+    const struct sched_offload *offload = &sched->offload;
+    const struct kv_link *link = &offload->load_link;
+    int64_t layers = sched->options->tier.load_layers;
+    int64_t blocks =
+        sched->found.host_blocks + (offload->turn_load != NULL ? offload->turn_load->blocks : 0);
+    int64_t to = sched_offload_least(hit_tokens + tokens, sched_seq_known_tokens(seq) - 1);
+    base_i128 moving = (base_i128)blocks * link->ticks_per_block;
+    base_i128 loaded = kv_link_queue_ticks(link, offload->now) + kv_link_ticks(link, blocks);
+    base_i128 rest = sched_offload_prefill_ticks(sched, seq, to);
+    base_i128 by_first = loaded - moving + moving / layers + rest;
+    base_i128 by_last = loaded + rest / layers;
+    return (by_first > by_last ? by_first : by_last) <
+           sched_offload_prefill_ticks(sched, seq, hit_tokens);
+}
+
+int64_t sched_tree_loadable_tokens(const struct sched *sched, struct sched_seq *seq,
+                                   int64_t hit_tokens)
+{
+    const struct sched_tier_options *options = &sched->options->tier;
     int64_t tokens = sched->found.host_blocks * sched->pool->block_tokens;
-    return sched_has_tier(sched) && tokens >= sched->options->tier.load_threshold_tokens ? tokens
-                                                                                         : 0;
+    seq->offload.declined_tokens = 0;
+    if (!sched_has_tier(sched) || tokens < options->load_threshold_tokens) {
+        return 0;
+    }
+    if (options->by_cost && !is_worth_loading(sched, seq, hit_tokens, tokens)) {
+        seq->offload.declined_tokens = tokens;
+        return 0;
+    }
+    return tokens;
 }
 
 void sched_tree_load(struct sched *sched, struct sched_seq *seq, int64_t blocks)

@@ -582,7 +582,7 @@ static struct look_result look_at(struct sched *sched, struct sched_plan *plan,
     }
     int64_t hit_tokens = look_up(sched, seq);
     if (sched->pool->radix != NULL) {
-        int64_t to = hit_tokens + sched_tree_loadable_tokens(sched);
+        int64_t to = hit_tokens + sched_tree_loadable_tokens(sched, seq, hit_tokens);
         return start_running(sched, plan, seq, hit_tokens, to, budget);
     }
     int64_t loaded = sched_offload_ask(sched, seq, sched->hits.blocks);

@@ -300,6 +300,7 @@ static void draw_tree_tier(const struct draft *draft, struct ref_tier *tier)
     tier->prompt_only = tier->is_sync = tier->reserves_for_prefills = false;
     tier->load_layers = draw(state, 1, 4);
     tier->load_threshold = draw(state, 1, 12);
+    tier->by_cost = one_in(state, 3);
     if (!has(draft, RANDOM_DISK)) {
         return;
     }

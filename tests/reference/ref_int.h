@@ -389,6 +389,9 @@ void ref_tier_store_pages(struct ref_state *state, struct ref_request *request, 
 /* Pages of a request from `first` to `end` that the disk has in a row are read up, if they are enough: returns how many. */
 int64_t ref_tier_read_pages(struct ref_state *state, struct ref_request *request, int64_t first,
                             int64_t end);
+/* By cost: whether pages found in host memory behind `hit_tokens` are loaded. */
+bool ref_tier_loads_pages(struct ref_state *state, struct ref_request *request, int64_t hit_tokens,
+                          int64_t pages);
 /* Gives up room for pages. */
 void ref_tier_give_room(struct ref_state *state, int64_t pages);
 /* Pages above and including a node. */

@@ -707,6 +707,34 @@ static struct ref_transfer *open_transfer(struct ref_state *state, enum ref_tran
     return new_transfer(state, kind, -1);
 }
 
+bool ref_tier_loads_pages(struct ref_state *state, struct ref_request *request, int64_t hit_tokens,
+                          int64_t pages)
+{
+    const struct ref_tier *tier = &state->engine->tier;
+    const int64_t tokens = pages * state->engine->block_size;
+    request->declined_tokens = 0;
+    if (tokens < tier->load_threshold) {
+        return false;
+    }
+    for (int64_t i = 0; i < state->tier.transfer_count; i++) { // it comes with what the turn loads
+        const struct ref_transfer *transfer = &state->tier.transfers[i];
+        const bool is_open = transfer->kind == REF_LOAD && !transfer->is_submitted;
+        pages += is_open ? transfer->block_count : 0;
+    }
+    const ref_i128 each = ticks_per_block(state, REF_LOAD), layers = tier->load_layers;
+    const ref_i128 begin =
+        later_of(*free_at(state, REF_LOAD) - state->now, 0) + tier->levels[REF_HOST].latency_ticks;
+    const ref_i128 rest =
+        prefill_ticks(state, request, min64(hit_tokens + tokens, ref_request_tokens(request) - 1));
+    const ref_i128 with =
+        later_of(begin + pages * each / layers + rest, begin + pages * each + rest / layers);
+    if (tier->by_cost && with >= prefill_ticks(state, request, hit_tokens)) {
+        request->declined_tokens = tokens;
+        return false;
+    }
+    return true;
+}
+
 void ref_tier_load_pages(struct ref_state *state, struct ref_node *node, int64_t pages)
 {
     struct ref_transfer *load = open_transfer(state, REF_LOAD);

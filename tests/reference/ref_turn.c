@@ -665,7 +665,10 @@ static enum admission try_admit(struct ref_state *state, struct ref_turn *turn,
     offer->cached_tokens = offer->hits * state->pool.block_size;
     if (state->engine->is_radix) {
         const int64_t tokens = request->found_host * state->engine->block_size;
-        offer->loaded_tokens = tokens >= state->engine->tier.load_threshold ? tokens : 0;
+        const bool is_loaded =
+            ref_tier_exists(state) &&
+            ref_tier_loads_pages(state, request, offer->cached_tokens, request->found_host);
+        offer->loaded_tokens = is_loaded ? tokens : 0;
         return admit(state, turn, request, offer);
     }
     if (ref_tier_exists(state)) {
