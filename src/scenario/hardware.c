@@ -285,6 +285,7 @@ bool scenario_hardware_load(struct scenario_reader *reader, struct conf_node *ro
         !scenario_hardware_read(reader, *tree, "hardware", out))
         return false;
     scenario_param_tree(reader, "hardware", *tree);
+    scenario_warn_of_bits(reader, *tree);
     if (!memory_wanted || out->memory_bytes != 0)
         return true;
     return scenario_fail_hint(

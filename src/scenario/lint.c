@@ -181,6 +181,24 @@ static bool lint_memory(struct scenario_reader *reader, const struct conf_node *
     return ok;
 }
 
+/* Links are sold by the bit, memory by the byte. */
+static const char bits_hint[] = "write B for bytes, as in 3350 GB/s, if that was meant";
+
+static bool is_in_bits(const struct conf_node *node)
+{
+    return node != NULL && node->kind == CONF_SCALAR &&
+           (strstr(node->text, "b/s") != NULL || strstr(node->text, "bit/s") != NULL);
+}
+
+void scenario_warn_of_bits(struct scenario_reader *reader, const struct conf_node *tree)
+{
+    const struct conf_node *node = conf_get(tree, "memory_bandwidth");
+    if (is_in_bits(node) && scenario_is_stated(node))
+        scenario_warn(reader, node, "hardware.memory_bandwidth", "bandwidth-bits",
+                      "'%s' is a rate of bits, an eighth as many bytes; %s", node->text,
+                      bits_hint);
+}
+
 static bool lint_bandwidth(struct scenario_reader *reader, const struct conf_node *tree,
                            const struct spec_hardware *hardware)
 {
@@ -188,6 +206,10 @@ static bool lint_bandwidth(struct scenario_reader *reader, const struct conf_nod
     static const double most_flop_per_byte = 800; // TPU v6e: 560; most lie below 450
     const struct conf_node *node = conf_get(tree, "memory_bandwidth");
     double bytes_per_s = hardware->memory_bytes_per_s, flop_per_s = hardware->flop_per_s[SPEC_BF16];
+    if (is_in_bits(node))
+        return scenario_fail_hint(reader, node, "hardware.memory_bandwidth", "bandwidth-bits",
+                                  bits_hint, "'%s' is a rate of bits, an eighth as many bytes",
+                                  node->text);
     if (bytes_per_s > highest)
         return scenario_fail(reader, node, "hardware.memory_bandwidth", "bandwidth-range",
                              "%.0f GB/s is above any known device; of how many devices is it?",

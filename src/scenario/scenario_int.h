@@ -173,6 +173,8 @@ bool scenario_model_read(struct scenario_reader *reader, struct conf_node *tree,
 /* hardware.c */
 bool scenario_hardware_load(struct scenario_reader *reader, struct conf_node *root,
                             bool memory_wanted, struct spec_hardware *out, struct conf_node **tree);
+/* lint.c: a memory's bandwidth in bits, which a scenario is warned of. */
+void scenario_warn_of_bits(struct scenario_reader *reader, const struct conf_node *tree);
 bool scenario_hardware_read(struct scenario_reader *reader, struct conf_node *tree,
                             const char *path, struct spec_hardware *out);
 /* hardware_efficiency.c: hardware/defaults.yaml. */

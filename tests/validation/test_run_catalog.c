@@ -137,6 +137,8 @@ static void hold_one(const char *model, size_t number)
         {"vllm-0.19",
          ", enable_prefix_caching: false, async_scheduling: false, kv_cache_dtype: fp8"},
         {"vllm-0.6", ", enable_prefix_caching: false"},
+        // States are cached: two blocks a table around a block's border, else one.
+        {"vllm-2026-08", ", async_scheduling: false"},
     };
     for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++) {
         struct plan plan = {model, engines[i].profile, engines[i].engine, LONE_REQUEST, 1};

@@ -81,6 +81,18 @@ START_TEST(finds_the_mistakes_of_hardware_catalogs)
                "name: card\nvendor: NVIDIA\nmemory_nominal: 80 GiB\nmemory_bandwidth: 335 GB/s\n"
                "tflops: {bf16: 989}\n",
                "bandwidth-range");
+    CHECK_CODE("h.yaml",
+               "name: card\nvendor: NVIDIA\nmemory_nominal: 80 GiB\nmemory_bandwidth: 26800 Gb/s\n"
+               "tflops: {bf16: 989}\n",
+               "bandwidth-bits");
+    CHECK_CODE("h.yaml",
+               "name: card\nvendor: NVIDIA\nmemory_nominal: 80 GiB\nmemory_bandwidth: 26.8Tbit/s\n"
+               "tflops: {bf16: 989}\n",
+               "bandwidth-bits");
+    CHECK_CODE("h.yaml",
+               "name: card\nvendor: NVIDIA\nmemory_nominal: 80 GiB\nmemory_bandwidth: 3120 GiB/s\n"
+               "tflops: {bf16: 989}\n",
+               "");
 }
 END_TEST
 
