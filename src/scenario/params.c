@@ -68,12 +68,21 @@ static const char *profile_key(struct base_arena *arena, const char *key)
         return base_arena_printf(arena, "switches.%s", key + strlen("engine.switch."));
     if (base_starts_with(key, "engine.memory."))
         return base_arena_printf(arena, "memory.%s", key + strlen("engine.memory."));
-    if (strcmp(key, "engine.max_num_seqs") == 0 ||
-        strcmp(key, "engine.max_num_batched_tokens") == 0)
-        return "defaults_by_memory";
     if (base_starts_with(key, "engine."))
         return base_arena_printf(arena, "defaults.%s", key + strlen("engine."));
     return key;
+}
+
+/* Defaults that depend on memory have a section of their own, unless the profile tells of the key itself. */
+static void find_claim(const struct scenario_reader *reader, const char *key,
+                       enum spec_claim *claim, const char **source)
+{
+    const char *name = profile_key(reader->arena, key);
+    bool by_memory = strcmp(key, "engine.max_num_seqs") == 0 ||
+                     strcmp(key, "engine.max_num_batched_tokens") == 0;
+    if (by_memory && conf_get(reader->provenance, name) == NULL)
+        name = "defaults_by_memory";
+    scenario_provenance_find(reader->provenance, name, claim, source);
 }
 
 bool scenario_key_is_path(const char *key)
@@ -91,8 +100,7 @@ void scenario_param_text(struct scenario_reader *reader, const char *key, const 
     enum spec_claim claim = SPEC_ASSUMED;
     const char *source = "";
     if (node->origin == CONF_ORIGIN_PROFILE)
-        scenario_provenance_find(reader->provenance, profile_key(reader->arena, key), &claim,
-                                 &source);
+        find_claim(reader, key, &claim, &source);
     struct serve_param param = {
         .key = base_arena_copy(reader->arena, key),
         // No stored text holds a folder of this machine.

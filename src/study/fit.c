@@ -286,3 +286,33 @@ const char *study_fit_expected_means(const struct serve_config *config,
                ? base_arena_printf(arena, "%s, of a batch as it begins", words)
                : words;
 }
+
+static const struct serve_param *assumed_seats(const struct serve_config *config)
+{
+    for (size_t i = 0; i < config->param_count; i++) {
+        const struct serve_param *param = &config->params[i];
+        if (strcmp(param->key, "engine.max_num_seqs") == 0)
+            return strcmp(param->origin, "profile") == 0 && strcmp(param->claim, "assumed") == 0
+                       ? param
+                       : NULL;
+    }
+    return NULL;
+}
+
+const char *study_fit_assumed_seats(const struct serve_config *config, struct base_arena *arena)
+{
+    const struct serve_param *seats = assumed_seats(config);
+    const struct kv_runtime *runtime = &config->waterfall.runtime;
+    struct study_fit fit;
+    struct study_fit_expected expected;
+    study_fit_of_longest(config, &fit);
+    study_fit_of_workload(config, &expected);
+    bool ends = fit.limit == by_seats || expected.limit == by_seats;
+    bool makes_logits = runtime->logit_count > 0 && runtime->sampler_bytes > runtime->layer_bytes;
+    if (seats == NULL || (!ends && !makes_logits))
+        return NULL;
+    return base_arena_printf(arena, "max_num_seqs %s %s, and is assumed%s%s", seats->value,
+                             ends ? "ends how many requests fit"
+                                  : "is how many logits the activation peak counts",
+                             seats->source[0] != '\0' ? ": " : "", seats->source);
+}

@@ -42,6 +42,12 @@ const char *study_fit_expected_means(const struct serve_config *config,
                                      const struct study_fit_expected *fit,
                                      struct base_arena *arena);
 
+/*
+ * Where the number of seats is the engine's default, is assumed and decides one of these figures: a sentence that says so;
+ * else NULL. Seats end the number of requests, or make the logits that the activation peak counts.
+ */
+const char *study_fit_assumed_seats(const struct serve_config *config, struct base_arena *arena);
+
 /* What is set aside for a sequence of `tokens` so far, at most; zeroed where its memory grows with it. */
 void study_fit_share(const struct serve_config *config, int64_t tokens, struct kv_hold_share *out);
 

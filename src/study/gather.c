@@ -80,6 +80,10 @@ static void gather_fit(const struct serve_config *config, struct record_run *out
         record_set_real(out, RECORD_CONCURRENCY_EXPECTED,
                         expected.requests * config->replica_count);
     }
+    const char *assumed = study_fit_assumed_seats(config, &out->arena);
+    if (assumed != NULL) {
+        record_run_add_caveat(out, "seats_assumed", assumed);
+    }
     add_means(out, "concurrency_guaranteed.means",
               study_fit_guaranteed_means(config, &fit, &out->arena));
     add_means(out, "concurrency_expected.means",

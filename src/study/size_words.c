@@ -1,6 +1,7 @@
 #include "study/size_int.h"
 
 #include "base/units.h"
+#include "study/fit.h"
 
 #include <string.h>
 
@@ -230,6 +231,13 @@ static void note_made_pool(const struct serve_config *config, const struct recor
                             grouped(lines->arena, config->waterfall.kv_pool_blocks)));
 }
 
+static void note_seats(const struct serve_config *config, struct lines *lines)
+{
+    const char *assumed = study_fit_assumed_seats(config, lines->arena);
+    if (assumed != NULL && lines->count < LINES_MAX)
+        add_line(lines, assumed);
+}
+
 static void note_contexts(const struct record_size *size, const struct study_size_options *options,
                           struct lines *lines)
 {
@@ -263,6 +271,7 @@ void study_size_add_words(const struct serve_config *config,
     note_demand(out, options, &notes);
     note_pool(config, out, &notes);
     note_made_pool(config, out, &notes);
+    note_seats(config, &notes);
     note_contexts(out, options, &notes);
     out->notes = notes.at;
     out->note_count = notes.count;
