@@ -316,6 +316,7 @@ const struct cli_option cli_step_options[] = {
      .choices = kernels,
      .value = "gemm|attention|mla|all_reduce",
      .help = "with --from: rows are single kernels, alone on the GPU"},
+    OPTION_AXIS("the step under each value of one key, capacity and speed side by side"),
     OPTION_SET,
     {.name = "format",
      .kind = CLI_CHOICE,

@@ -136,6 +136,8 @@ const struct cli_command cli_commands[] = {
          "row is written back with step_ms, layer_ms, bound and OPERATOR_ms: of one layer on one "
          "GPU for what lies inside the layers, of the whole step for embed, lm_head, sampler, "
          "launch and host.\n"
+         "--axis sets what a token's KV takes beside what attention and the step take, for each "
+         "value of one key.\n"
          "With --operator the columns are hardware and the kernel's own, the answer is gemm_ms, "
          "attention_ms, mla_ms or all_reduce_ms: one kernel, without launch and host.",
      .options = cli_step_options,
@@ -143,8 +145,12 @@ const struct cli_command cli_commands[] = {
          "kvsim step --model llama-3.1-8b --hardware h100-sxm --batch 64 --context 4k",
          "a step of pure decode",
          "kvsim step chat.yaml --prefill 2k@8k --batch 32 --context 1k --format json",
-         "a chunk among decodes", "kvsim step --from steps.csv --set cost.level=datasheet",
-         "a table of steps", "kvsim step --from gemm.csv --operator gemm --hardware a100-sxm4-80gb",
+         "a chunk among decodes",
+         "kvsim step --model llama-3.1-70b --hardware h100-sxm --tp 4 --batch 32 --context 8k "
+         "--axis engine.kv_cache_dtype=bf16,fp8,int4",
+         "capacity and speed of quantized KV, apart",
+         "kvsim step --from steps.csv --set cost.level=datasheet", "a table of steps",
+         "kvsim step --from gemm.csv --operator gemm --hardware a100-sxm4-80gb",
          "a table of kernels"),
      .reads_scenario = true,
      .run = cli_step},

@@ -369,6 +369,22 @@ static int explain_one(const struct cli_args *args)
     return code;
 }
 
+static bool has_model_axis(const struct cli_args *args)
+{
+    return args->axes.count > 0 && base_starts_with(args->axes.at[0], "model=");
+}
+
+static int explain_axis(const struct cli_args *args)
+{
+    struct study_step_batch batch;
+    struct study_step_chunk *chunks =
+        base_alloc(base_mul_size(args->chunks.count + 1, sizeof *chunks));
+    make_batch(args, chunks, &batch);
+    int code = cli_step_axis(args, &batch);
+    base_free(chunks);
+    return code;
+}
+
 static int fail_usage(const char *message)
 {
     struct kvsim_error err;
@@ -388,13 +404,15 @@ int cli_step(const struct cli_args *args)
     if (args->kernel != CLI_UNSET &&
         (args->batch != CLI_UNSET || args->context_tokens != CLI_UNSET || args->chunks.count > 0))
         return fail_usage("--batch, --context and --prefill have no meaning with --operator");
+    if (is_table && args->axes.count > 0)
+        return fail_usage("--axis has no meaning with --from");
     if (is_table)
         return cli_step_table(args);
-    if (args->operands.count == 0 && args->model == NULL)
+    if (args->operands.count == 0 && args->model == NULL && !has_model_axis(args))
         return fail_usage("a SCENARIO.yaml, or --model and --hardware, is missing");
     if (args->batch != CLI_UNSET && args->batch > 0 && args->context_tokens == CLI_UNSET)
         return fail_usage("--batch needs --context");
     if (batch_of(args) == 0 && args->chunks.count == 0)
         return fail_usage("the step is empty: give --batch and --context, or --prefill");
-    return explain_one(args);
+    return args->axes.count > 0 ? explain_axis(args) : explain_one(args);
 }

@@ -349,6 +349,17 @@ static const char *kv_dtype_of(const struct record_size *size)
 }
 
 typedef const char *text_of(const struct record_size *size);
+typedef int64_t number_of(const struct record_size *size);
+
+static int64_t ranks_of(const struct record_size *size)
+{
+    return size->tensor_parallel_size;
+}
+
+static int64_t longest_of(const struct record_size *size)
+{
+    return size->max_model_len;
+}
 
 static bool is_same(const struct record_size *sizes, size_t count, const char *first, text_of *of)
 {
@@ -357,6 +368,34 @@ static bool is_same(const struct record_size *sizes, size_t count, const char *f
             return false;
     }
     return first[0] != '\0';
+}
+
+static bool is_same_number(const struct record_size *sizes, size_t count, int64_t first,
+                           number_of *of)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (sizes[i].refusal_message == NULL && of(&sizes[i]) != first)
+            return false;
+    }
+    return true;
+}
+
+/* Tensor-parallel ranks and length, in the words of their keys. */
+static void add_number_conditions(const struct record_size *sizes, size_t count,
+                                  const struct record_size *first, char *line, size_t bytes)
+{
+    static const struct {
+        const char *name;
+        number_of *of;
+    } all[] = {{"tensor_parallel_size", ranks_of}, {"max_model_len", longest_of}};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        size_t used = strlen(line);
+        char number[REPORT_NUMBER_BYTES];
+        int64_t value = all[i].of(first);
+        if (is_same_number(sizes, count, value, all[i].of))
+            snprintf(line + used, bytes - used, "%s%s %s", used > 0 ? ", " : "", all[i].name,
+                     base_print_count((double)value, number, sizeof number));
+    }
 }
 
 /* What all rows have in common, so that a comparison states its conditions. */
@@ -379,6 +418,8 @@ static void print_conditions(struct report_page *page, const struct record_size 
             snprintf(line + used, sizeof line - used, "%s%s %s", used > 0 ? ", " : "", all[i].name,
                      value);
     }
+    if (first != NULL)
+        add_number_conditions(sizes, count, first, line, sizeof line);
     if (line[0] != '\0')
         report_page_line(page, "in every row: %s", line);
 }

@@ -195,8 +195,7 @@ void scenario_warn_of_bits(struct scenario_reader *reader, const struct conf_nod
     const struct conf_node *node = conf_get(tree, "memory_bandwidth");
     if (is_in_bits(node) && scenario_is_stated(node))
         scenario_warn(reader, node, "hardware.memory_bandwidth", "bandwidth-bits",
-                      "'%s' is a rate of bits, an eighth as many bytes; %s", node->text,
-                      bits_hint);
+                      "'%s' is a rate of bits, an eighth as many bytes; %s", node->text, bits_hint);
 }
 
 static bool lint_bandwidth(struct scenario_reader *reader, const struct conf_node *tree,

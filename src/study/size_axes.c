@@ -1,6 +1,7 @@
 /*
  * size_axes.c - one size per combination of axis values, each a scenario of its own.
  */
+#include "study/fit.h"
 #include "study/size.h"
 
 #include <string.h>
@@ -28,7 +29,10 @@ static enum kvsim_status check_countable(const struct serve_config *config,
     const struct kv_pages *pages = &config->waterfall.pages;
     struct kvsim_error err = {.status = KVSIM_OK};
     for (size_t i = 0; i < count; i++) {
-        int64_t blocks = kv_pages_sequence_blocks(pages, contexts[i]) + pages->table_count;
+        struct kv_hold_share share;
+        study_fit_share(config, contexts[i], &share);
+        int64_t grown = kv_pages_sequence_blocks(pages, contexts[i]) + pages->table_count;
+        int64_t blocks = grown > share.blocks ? grown : share.blocks;
         double bytes =
             ((double)blocks * (double)pages->block_bytes + states) * (double)options->sequences;
         if (bytes < SPEC_KV_BYTES_MAX)
