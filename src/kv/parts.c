@@ -167,16 +167,20 @@ void kv_parts_share_with_states(const struct kv_waterfall_inputs *inputs, struct
     const struct base_rational *share = &inputs->sizing.state_share;
     struct kv_waterfall_bytes *states = &parts->of[KV_PART_STATE_POOL];
     int64_t state_bytes = (int64_t)out->pages.state_bytes_per_gpu;
-    if (share->den == 0 || state_bytes == 0)
+    int64_t stated = inputs->sizing.state_slots;
+    if ((share->den == 0 && stated == 0) || state_bytes == 0)
         return;
     out->has_state_slots = true;
     states->bytes = 0;
     base_i128 rest = kv_parts_share_bytes(inputs, parts, inputs->hardware->memory_bytes) -
                      kv_parts_placed_bytes(inputs, parts, KV_PLACE_AFTER);
-    if (rest > 0)
+    if (stated > 0)
+        out->state_share_bytes = stated * state_bytes;
+    else if (rest > 0)
         out->state_share_bytes = (int64_t)(rest * share->num / (share->num + share->den));
     out->state_slots = out->state_share_bytes / state_bytes;
     out->state_sequences = out->state_slots / kv_parts_slots_per_sequence(inputs);
     states->bytes = out->state_slots * state_bytes;
-    states->source = "a share of what is left, in whole states";
+    states->source =
+        stated > 0 ? "as many states as stated" : "a share of what is left, in whole states";
 }

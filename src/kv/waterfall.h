@@ -112,6 +112,7 @@ struct kv_sizing {
     struct base_rational window_share;
     /* States outside the pool take so many bytes for one of the tokens' pool; den 0: one for each of max_num_seqs. */
     struct base_rational state_share;
+    int64_t state_slots;              /* so many in place of a share; 0 = the share */
     int64_t state_slots_per_sequence; /* of such a share: running sequences need so many; 0 = 1 */
     enum {
         KV_POOL_BLOCKS, /* what is available, in whole blocks */

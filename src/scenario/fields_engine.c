@@ -14,6 +14,12 @@ static const struct base_choice policy_choices[] = {
     {"priority", SCHED_PRIORITY, "low value first, then by arrival"},
     {0},
 };
+static const struct base_choice state_strategies[] = {
+    {"no_buffer", SCENARIO_STATES_NO_BUFFER, "three states each"},
+    {"extra_buffer", SCENARIO_STATES_EXTRA_BUFFER,
+     "two more for the steps in flight, one more without async_scheduling"},
+    {NULL, 0, NULL},
+};
 static const struct base_choice preemption_choices[] = {
     {"auto", SCHED_PREEMPT_AS_FITS,
      "recompute for one sequence, swap for several: vLLM V0's own choice"},
@@ -255,6 +261,20 @@ static const struct base_field engine_fields[] = {
      .min_open = true,
      .used_by = "sglang",
      .help = "tokens of the windowed layers' pool over those of the others"},
+    {.key = "max_mamba_cache_size",
+     .type = BASE_INT,
+     .unit = BASE_COUNT,
+     AT(max_mamba_cache_size),
+     .min = 1,
+     .max = 1 << 20,
+     .used_by = "sglang",
+     .help = "recurrent states that are kept, in place of a share of the memory"},
+    {.key = "mamba_scheduler_strategy",
+     .type = BASE_CHOICE,
+     AT(mamba_scheduler_strategy),
+     .choices = state_strategies,
+     .used_by = "sglang",
+     .help = "states that a running request takes with the radix cache: a third of them, or a fifth"},
     {.key = "swap_space",
      .type = BASE_INT,
      .unit = BASE_PLAIN_BYTES,

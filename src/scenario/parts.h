@@ -65,12 +65,17 @@ struct scenario_engine_opts {
         startup_check, disable_hybrid_kv_cache_manager, enable_expert_parallel, kv_unified,
         swa_full;
     bool kv_compaction;
-    int scheduling_policy, preemption, kv_policy, kv_placement, kv_eviction;
+    int64_t max_mamba_cache_size;
+    int scheduling_policy, preemption, kv_policy, kv_placement, kv_eviction,
+        mamba_scheduler_strategy;
     const struct conf_node *kv_cache_dtype, *memory, *switches, *kv_tiers, *kv_offload,
         *speculative;
     struct scenario_memory_opts memory_opts;
     struct scenario_switch_opts switch_opts;
 };
+
+/* engine.mamba_scheduler_strategy */
+enum { SCENARIO_STATES_NO_BUFFER, SCENARIO_STATES_EXTRA_BUFFER };
 
 /* `sizing` and `runtime` of an engine profile. */
 struct scenario_reserve_opts {

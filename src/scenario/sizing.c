@@ -318,13 +318,27 @@ static const struct kv_runtime_rule *runtime_rule(struct scenario_load *load)
     return rule;
 }
 
+/* Beside those that its tree keeps a request has a buffer for states at the ends of chunks, two of them with two steps in
+ * flight (SGLang, kv_cache_configurator.py, _calculate_mamba_ratio). */
+static int64_t slots_per_sequence(const struct scenario_load *load)
+{
+    const struct scenario_engine_opts *opts = &load->opts;
+    if (!opts->enable_prefix_caching)
+        return 1;
+    int64_t buffers = opts->mamba_scheduler_strategy != SCENARIO_STATES_EXTRA_BUFFER ? 0
+                      : opts->async_scheduling                                      ? 2
+                                                                                    : 1;
+    return load->sizing.state_slots_per_sequence + buffers;
+}
+
 /* Cached prefixes keep states of their own, so that the share is taken whatever number of sequences is stated. */
 static void fill_state_share(const struct scenario_load *load, struct kv_sizing *sizing)
 {
     bool caches = load->opts.enable_prefix_caching;
     if (caches || scenario_stated(load->engine, "max_num_seqs") == NULL)
         sizing->state_share = load->sizing.state_share;
-    sizing->state_slots_per_sequence = caches ? load->sizing.state_slots_per_sequence : 1;
+    sizing->state_slots = load->opts.max_mamba_cache_size;
+    sizing->state_slots_per_sequence = slots_per_sequence(load);
 }
 
 void scenario_sizing_fill(struct scenario_load *load, struct kv_waterfall_inputs *inputs)
