@@ -274,7 +274,8 @@ static const struct base_field engine_fields[] = {
      AT(mamba_scheduler_strategy),
      .choices = state_strategies,
      .used_by = "sglang",
-     .help = "states that a running request takes with the radix cache: a third of them, or a fifth"},
+     .help =
+         "states that a running request takes with the radix cache: a third of them, or a fifth"},
     {.key = "swap_space",
      .type = BASE_INT,
      .unit = BASE_PLAIN_BYTES,

@@ -326,8 +326,8 @@ static int64_t slots_per_sequence(const struct scenario_load *load)
     if (!opts->enable_prefix_caching)
         return 1;
     int64_t buffers = opts->mamba_scheduler_strategy != SCENARIO_STATES_EXTRA_BUFFER ? 0
-                      : opts->async_scheduling                                      ? 2
-                                                                                    : 1;
+                      : opts->async_scheduling                                       ? 2
+                                                                                     : 1;
     return load->sizing.state_slots_per_sequence + buffers;
 }
 
