@@ -1,7 +1,7 @@
 /*
- * vLLM V0 held against its naive reference, step by step, on random scenarios: requests for one to six answers, tight pools,
+ * vLLM V0 held against its naive reference, step by step, on random scenarios: requests for one to six answers or beams, tight pools,
  * whole prompts and chunks, both ways of preemption, a host that is full, priorities. Every column of every step must agree, and jumping
- * must end like stepping. KVSIM_SCENARIOS sets how many (default 600), KVSIM_SEED the first.
+ * must end like stepping. KVSIM_SCENARIOS sets how many (default 2000), KVSIM_SEED the first.
  */
 #include "reference/ref_v0.h"
 #include "rng/rng.h"
@@ -359,7 +359,7 @@ static uint64_t number_from(const char *name, uint64_t otherwise)
 
 START_TEST(every_step_agrees)
 {
-    uint64_t first = number_from("KVSIM_SEED", 1), count = number_from("KVSIM_SCENARIOS", 600);
+    uint64_t first = number_from("KVSIM_SEED", 1), count = number_from("KVSIM_SCENARIOS", 2000);
     struct seen seen = {0};
     for (uint64_t seed = first; seed < first + count; seed++) {
         check_seed(seed, &seen);
