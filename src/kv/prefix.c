@@ -5,31 +5,47 @@
 #include <string.h>
 #include "kv/prefix_int.h"
 
-static void add_kind(struct kv_prefix *prefix, const struct kv_window *window, int64_t tables)
+static void add_kind(struct kv_prefix *prefix, const struct kv_window *window, int64_t tables,
+                     int64_t block_tokens)
 {
     if (tables > 0) {
-        prefix->kinds[prefix->kind_count++] =
-            (struct kv_prefix_kind){window, prefix->table_count, (uint32_t)tables};
+        prefix->kinds[prefix->kind_count++] = (struct kv_prefix_kind){
+            window, prefix->table_count, (uint32_t)tables, prefix->block_tokens / block_tokens};
         prefix->table_count += (uint32_t)tables;
     }
+}
+
+// A window that is shorter than a block of the tree gives blocks back before that is hashed.
+static bool passes_unhashed(const struct kv_prefix *prefix)
+{
+    for (size_t k = 0; k < prefix->kind_count; k++) {
+        const struct kv_prefix_kind *kind = &prefix->kinds[k];
+        if (kind->each > 1 && kind->window != NULL &&
+            kind->window->tokens <= prefix->block_tokens) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void kv_prefix_init(struct kv_prefix *prefix, const struct kv_tables *tables, int64_t usable_blocks,
                     enum kv_eviction eviction, bool is_old_order)
 {
     base_require(!is_old_order || eviction == KV_EVICT_LRU);
-    *prefix = (struct kv_prefix){.block_tokens = tables->block_tokens,
+    *prefix = (struct kv_prefix){.block_tokens = tables->period_tokens,
                                  .is_old_order = is_old_order,
                                  .is_sparse = tables->is_sparse,
                                  .blank_blocks = usable_blocks};
-    add_kind(prefix, NULL, tables->full_tables);
+    add_kind(prefix, NULL, tables->full_tables, tables->block_tokens);
     for (size_t w = 0; w < tables->window_count; w++) {
-        add_kind(prefix, &tables->windows[w], tables->windows[w].table_count);
+        const struct kv_window *window = &tables->windows[w];
+        add_kind(prefix, window, window->table_count, window->block_tokens);
     }
+    prefix->drops_blank = prefix->is_sparse || passes_unhashed(prefix);
     base_require(prefix->table_count <= UINT16_MAX);
     kv_braids_init(&prefix->queue);
     kv_evict_init(&prefix->idle, eviction);
-    kv_tree_init(&prefix->tree, tables->block_tokens,
+    kv_tree_init(&prefix->tree, prefix->block_tokens,
                  sizeof(struct kv_copies_node) +
                      base_mul_size(prefix->kind_count, sizeof(struct kv_copies)));
     base_pool_init(&prefix->extents, sizeof(struct kv_extent));
@@ -125,13 +141,15 @@ static void settle_hashed(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
     for (size_t i = 0; i < seq->holds.count; i++) {
         struct kv_hold hold = seq->holds.at[i];
         struct kv_extent *extent = hold.lo < hold.hi ? hold.first : NULL; // blank: NULL
-        for (; extent != NULL && extent->lo < hold.hi && extent->lo < hashed_blocks;
+        int64_t hashed =
+            extent != NULL ? hashed_blocks * prefix->kinds[extent->kind].each : hashed_blocks;
+        for (; extent != NULL && extent->lo < hold.hi && extent->lo < hashed;
              extent = extent->next_piece) {
             if (extent->owner != seq) {
                 continue;
             }
-            if (extent->hi > hashed_blocks) {
-                kv_extent_cut(prefix, extent, hashed_blocks);
+            if (extent->hi > hashed) {
+                kv_extent_cut(prefix, extent, hashed);
             }
             extent->owner = NULL;
             if (kv_kind_is_states(&prefix->kinds[extent->kind]) &&
@@ -234,13 +252,15 @@ static int64_t higher(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-// Blocks [lo, hi) of the path.
+// Blocks [lo, hi) of the tables along the path.
 static void own_path(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struct tables tables,
                      int64_t lo, int64_t hi)
 {
+    int64_t each = prefix->kinds[tables.kind].each;
     for (size_t i = 0; i < prefix->path.count; i++) {
         const struct kv_stretch *stretch = &prefix->path.at[i];
-        int64_t begin = higher(stretch->node->begin, lo), end = lower(stretch->end, hi);
+        int64_t begin = higher(stretch->node->begin * each, lo);
+        int64_t end = lower(stretch->end * each, hi);
         if (begin < end) {
             own(prefix, seq, stretch->node, tables, begin, end);
         }
@@ -260,13 +280,14 @@ static void own_tables(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
                        const struct kv_prefix_kind *kind, struct tables tables, int64_t from,
                        int64_t end)
 {
-    if (!prefix->is_sparse || kind->window == NULL || kind->window->kind == SPEC_KV_CHUNKED) {
+    if (!prefix->is_sparse || kind->window == NULL || kind->window->kind == SPEC_KV_CHUNKED ||
+        kind->window->kind == SPEC_KV_FULL) {
         own_path(prefix, seq, tables, from, end);
         return;
     }
     int64_t needed = kv_window_blocks_to_start(kind->window);
-    int64_t ends[] = {lower(seq->replay_blocks, seq->junction_blocks),
-                      higher(seq->replay_blocks, seq->junction_blocks)};
+    int64_t ends[] = {lower(seq->replay_blocks, seq->junction_blocks) * kind->each,
+                      higher(seq->replay_blocks, seq->junction_blocks) * kind->each};
     for (size_t i = 0; i < 2; i++) {
         int64_t begin = higher(ends[i] - needed, from), kept_end = lower(ends[i], end);
         if (begin < kept_end) {
@@ -353,6 +374,7 @@ void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struc
     for (size_t k = 0; k < prefix->kind_count; k++) {
         const struct kv_prefix_kind *kind = &prefix->kinds[k];
         uint32_t end = kind->first + kind->count;
+        seq->passed[k] = kv_kind_is_states(kind) ? 0 : passed_blocks(kind, hits->start_tokens);
         bool has_hits = at < hits->count && hits->at[at].table < end;
         bool is_one = has_hits ? hits->at[at].tables == kind->count : are_alike(prefix);
         struct tables tables = {k, kind->first, is_one ? kind->count : 1};
@@ -362,9 +384,10 @@ void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struc
                 last = push_hit(prefix, seq, &hits->at[at], last);
             }
             if (!kv_kind_is_states(kind)) {
-                own_tables(prefix, seq, kind, tables,
-                           higher(hits->blocks, passed_blocks(kind, hits->start_tokens)),
-                           seq->content.token_count / prefix->block_tokens);
+                own_tables(
+                    prefix, seq, kind, tables,
+                    higher(hits->blocks * kind->each, passed_blocks(kind, hits->start_tokens)),
+                    seq->content.token_count / prefix->block_tokens * kind->each);
             }
         }
     }
@@ -591,8 +614,16 @@ static size_t end_of_tables(const struct kv_prefix_seq *seq, size_t begin)
     return begin;
 }
 
+// Of each table of a kind, the blocks for so many tokens.
+static int64_t blocks_for(const struct kv_prefix *prefix, const struct kv_prefix_kind *kind,
+                          int64_t tokens)
+{
+    int64_t block = kind->each == 1 ? prefix->block_tokens : prefix->block_tokens / kind->each;
+    return (tokens + block - 1) / block;
+}
+
 void kv_prefix_detach_early(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
-                            int64_t hashed_blocks, int64_t blank_blocks, int64_t start_tokens)
+                            int64_t hashed_blocks, int64_t held_tokens, int64_t start_tokens)
 {
     const struct kv_prefix_kind *kind = prefix->kinds;
     prefix->releases++;
@@ -609,12 +640,15 @@ void kv_prefix_detach_early(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
         while (table >= kind->first + kind->count) {
             kind++;
         }
-        int64_t passed = passed_blocks(kind, start_tokens) - hashed_blocks;
-        struct release release = begin_release(prefix, tables, blank_blocks - higher(passed, 0));
+        int64_t hashed = hashed_blocks * kind->each;
+        int64_t passed =
+            higher(seq->passed[kind - prefix->kinds], passed_blocks(kind, start_tokens));
+        struct release release = begin_release(
+            prefix, tables, blocks_for(prefix, kind, held_tokens) - higher(hashed, passed));
         end = is_held ? end_of_tables(seq, begin) : begin;
         for (size_t i = end; i-- > begin;) {
             if (seq->holds.at[i].lo < seq->holds.at[i].hi) {
-                let_go_hold(prefix, seq, &seq->holds.at[i], hashed_blocks, &release);
+                let_go_hold(prefix, seq, &seq->holds.at[i], hashed, &release);
             }
         }
         end_release(prefix, &release);
@@ -624,9 +658,9 @@ void kv_prefix_detach_early(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
 }
 
 void kv_prefix_detach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks,
-                      int64_t blank_blocks)
+                      int64_t held_tokens)
 {
-    kv_prefix_detach_early(prefix, seq, hashed_blocks, blank_blocks, 0);
+    kv_prefix_detach_early(prefix, seq, hashed_blocks, held_tokens, 0);
 }
 
 bool kv_prefix_holds(const struct kv_prefix_seq *seq, uint32_t table, int64_t block)
@@ -732,11 +766,12 @@ static bool leaves_trails(const struct kv_prefix *prefix)
 
 // `begin` to `end`: the holds of the same tables; returns how many were given back whole and are gone.
 static size_t drop_holds(struct kv_prefix *prefix, struct kv_prefix_seq *seq, size_t begin,
-                         size_t end, int64_t until)
+                         size_t end, int64_t until, int64_t blank)
 {
     struct kv_hold *first = &seq->holds.at[begin];
-    struct release release = begin_release(prefix, first->tables, 0);
-    release.is_step = until - first->lo == 1 && first->first != NULL && leaves_trails(prefix);
+    struct release release = begin_release(prefix, first->tables, blank);
+    release.is_step =
+        blank == 0 && until - first->lo == 1 && first->first != NULL && leaves_trails(prefix);
     if (release.is_step && slide(prefix, seq, first)) {
         if (first->lo < first->hi) {
             return 0;
@@ -751,7 +786,7 @@ static size_t drop_holds(struct kv_prefix *prefix, struct kv_prefix_seq *seq, si
     size_t empty = 0;
     for (size_t i = last; i-- > begin;) {
         struct kv_hold front = split_hold(prefix, &seq->holds.at[i], until);
-        let_go_hold(prefix, seq, &front, until, &release);
+        let_go_hold(prefix, seq, &front, until - blank, &release);
         empty += seq->holds.at[i].lo == seq->holds.at[i].hi ? 1 : 0;
     }
     end_release(prefix, &release);
@@ -761,13 +796,39 @@ static size_t drop_holds(struct kv_prefix *prefix, struct kv_prefix_seq *seq, si
     return empty;
 }
 
+// With `blank` blocks of each table that have not been hashed, the last ones; no hold knows those beyond the last whole block of
+// the tree.
+static void drop_blank(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
+                       const struct kv_prefix_kind *kind, int64_t until, int64_t blank)
+{
+    uint32_t last = kind->first + kind->count;
+    for (uint32_t table = kind->first; table < last;) {
+        size_t begin = begin_of_table(seq, table), end = end_of_tables(seq, begin);
+        if (begin < seq->holds.count && seq->holds.at[begin].table == table) {
+            table += seq->holds.at[begin].tables;
+            drop_holds(prefix, seq, begin, end, until, blank);
+        } else {
+            struct release release = begin_release(prefix, 1, blank);
+            end_release(prefix, &release);
+            table++;
+        }
+    }
+}
+
 void kv_prefix_drop(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
-                    const struct kv_window *window, int64_t until)
+                    const struct kv_window *window, int64_t until, int64_t hashed_blocks)
 {
     follow_splits(prefix, seq);
     const struct kv_prefix_kind *kind = prefix->kinds;
     while (kind->window != window) {
         kind++;
+    }
+    int64_t *passed = &seq->passed[kind - prefix->kinds];
+    int64_t blank = until - higher(*passed, hashed_blocks * kind->each);
+    *passed = until;
+    if (blank > 0) {
+        drop_blank(prefix, seq, kind, until, blank);
+        return;
     }
     for (size_t begin = begin_of_table(seq, kind->first), end; begin < seq->holds.count;
          begin = end) {
@@ -775,7 +836,7 @@ void kv_prefix_drop(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
             return;
         }
         end = end_of_tables(seq, begin);
-        end -= drop_holds(prefix, seq, begin, end, until);
+        end -= drop_holds(prefix, seq, begin, end, until, 0);
     }
 }
 

@@ -17,6 +17,10 @@
  * takes from its front. Free order `new`: blocks without content go to the head of the queue, so they are a number before
  * all extents; `old`: everything goes to the tail in turn. Other orders than the queue's (kv/evict.h) take empty blocks first.
  *
+ * Where tables have blocks of several lengths, contents are cut where blocks of all of them begin together: a block of the tree
+ * is that many tokens (kv_tables.period_tokens), found or hashed as a whole, and several blocks of a table. Extents and holds
+ * count a table's own blocks, of which each is taken and given back by itself.
+ *
  * Sparse windows (kv_tables.is_sparse): a sequence hashes of a sliding window's blocks only those that somebody who starts
  * behind one of two places needs: behind the last whole block before its prompt's last token (replay), and behind the
  * longest beginning that the first kind of tables had when it was looked up, if the others had less (junction). All others
@@ -79,9 +83,12 @@ struct kv_prefix_seq {
         size_t count, capacity;
     } holds;              /* by table, then by place */
     uint64_t splits_seen; /* of kv_prefix.splits */
+    int64_t
+        passed[KV_WINDOWS_MAX + 1]; /* by kind: blocks of a table that windows have left behind */
     bool is_contended;
     int32_t priority; /* of the request; this and the next two are set before it is attached */
-    int64_t replay_blocks, junction_blocks; /* sparse windows: what ends there keeps its content */
+    int64_t replay_blocks,
+        junction_blocks; /* of the tree; sparse windows: what ends there keeps its content */
 };
 
 struct kv_hits {
@@ -89,7 +96,7 @@ struct kv_hits {
     struct kv_hold *at;
     size_t count, capacity;
     int64_t
-        blocks; /* hit from block 0 on, in every table; below a window there is nothing to hold */
+        blocks; /* of the tree, hit from block 0 on in every table; below a window there is nothing to hold */
     int64_t idle_blocks; /* of all tables, in the free queue */
     int64_t
         start_tokens; /* the sequence starts behind these, more than hits: see kv_prefix_start_behind() */
@@ -101,6 +108,7 @@ struct kv_hits {
 struct kv_prefix_kind {
     const struct kv_window *window;
     uint32_t first, count;
+    int64_t each; /* blocks of a table in one of the tree */
 };
 
 /* Along the free queue from its head on, changing nothing; INT64_MAX blank ones: nothing that is taken holds content. */
@@ -111,7 +119,7 @@ struct kv_queue_walk {
 };
 
 struct kv_prefix {
-    int64_t block_tokens;
+    int64_t block_tokens; /* of the tree */
     uint32_t table_count;
     size_t kind_count;
     struct kv_prefix_kind kinds[KV_WINDOWS_MAX + 1]; /* full tables, then windows */
@@ -121,6 +129,7 @@ struct kv_prefix {
     } path; /* scratch: the nodes along one content */
     bool is_old_order;
     bool is_sparse;
+    bool drops_blank;      /* windows may give back blocks that have no content */
     int64_t blank_blocks;  /* free, without content */
     int64_t idle_blocks;   /* free, with content */
     int64_t shared_blocks; /* sum over held blocks of holders - 1 */
@@ -131,6 +140,7 @@ struct kv_prefix {
     struct kv_evict idle;    /* the other orders */
     struct kv_tree tree;     /* of all contents that are cached or being computed */
     struct base_pool extents;
+    /* Of the tree. */
     int64_t (*hashed_blocks)(void *context, const struct kv_prefix_seq *seq);
     /* The block whose state the turn under way has hashed, or -1; asked of models with cached states. */
     int64_t (*new_state)(void *context, const struct kv_prefix_seq *seq);
@@ -167,17 +177,18 @@ void kv_prefix_start_behind(const struct kv_prefix *prefix, struct kv_hits *hits
 void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struct kv_hits *hits);
 /* Takes blocks from the head of the queue; what they held is evicted. blocks <= free. */
 void kv_prefix_take(struct kv_prefix *prefix, int64_t blocks);
-/* The sequence gives everything back, table by table, last block first: `blank_blocks` of each table without content, then
- * its hashed ones. */
+/* The sequence gives everything back, table by table, last block first: of the blocks for `held_tokens` those without content,
+ * then those of the first hashed_blocks of the tree. */
 void kv_prefix_detach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks,
-                      int64_t blank_blocks);
+                      int64_t held_tokens);
 /* The same of a sequence that was to start behind `start_tokens`, to which nothing has come of what its hits lack: it has
- * `blank_blocks` of each table, less those that no window sees from there. */
+ * blocks for `held_tokens`, less those that no window sees from there. */
 void kv_prefix_detach_early(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
-                            int64_t hashed_blocks, int64_t blank_blocks, int64_t start_tokens);
-/* The tables of a window give back the blocks below `until`, all of them hashed, last block first. */
+                            int64_t hashed_blocks, int64_t held_tokens, int64_t start_tokens);
+/* The tables of a window give back their blocks below `until`, last block first; those of the first hashed_blocks of the tree
+ * are hashed. */
 void kv_prefix_drop(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
-                    const struct kv_window *window, int64_t until);
+                    const struct kv_window *window, int64_t until, int64_t hashed_blocks);
 /*
  * Tables of cached states. A sequence that holds them takes the states of blocks [lo, hi) when their turn comes: one, in which a
  * chunk ends, or all to its end, once it gains one token a step.

@@ -203,7 +203,7 @@ struct kv_node *kv_copies_cut_node(struct kv_prefix *prefix, struct kv_node *nod
     kv_copies_forget_keys(node);
     struct kv_node *front = kv_tree_cut(&prefix->tree, node, at);
     for (size_t k = 0; k < prefix->kind_count; k++) {
-        move_front_of_copies(prefix, node, front, k, at);
+        move_front_of_copies(prefix, node, front, k, at * prefix->kinds[k].each);
     }
     return front;
 }

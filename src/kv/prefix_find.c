@@ -10,7 +10,8 @@ int64_t kv_prefix_visible_end(const struct kv_prefix *prefix, const struct kv_ex
     if (extent->owner == NULL) {
         return extent->hi;
     }
-    int64_t hashed = prefix->hashed_blocks(prefix->context, extent->owner);
+    int64_t hashed =
+        prefix->hashed_blocks(prefix->context, extent->owner) * prefix->kinds[extent->kind].each;
     return hashed < extent->hi ? hashed : extent->hi;
 }
 
@@ -80,7 +81,7 @@ static bool is_pending(const struct kv_prefix *prefix, int64_t block)
     for (size_t i = 0; i < prefix->path.count; i++) {
         const struct kv_stretch *stretch = &prefix->path.at[i];
         if (stretch->node->begin <= block && block < stretch->end) {
-            return is_being_computed(stretch->node, block);
+            return is_being_computed(stretch->node, block * prefix->kinds[0].each);
         }
     }
     return false;
@@ -144,10 +145,10 @@ static struct tables tables_of(const struct kv_prefix *prefix, size_t kind)
 static int64_t push_copies(const struct kv_prefix *prefix, struct tables tables, int64_t from,
                            int64_t until, struct kv_hits *out)
 {
-    int64_t at = from;
+    int64_t at = from, each = prefix->kinds[tables.kind].each;
     for (size_t i = 0; i < prefix->path.count && at < until; i++) {
         const struct kv_stretch *stretch = &prefix->path.at[i];
-        int64_t end = stretch->end < until ? stretch->end : until;
+        int64_t end = stretch->end * each < until ? stretch->end * each : until;
         struct copies_walk walk = walk_copies(stretch->node, tables);
         while (at < end) {
             int64_t same_until;
@@ -170,10 +171,10 @@ static int64_t push_copies(const struct kv_prefix *prefix, struct tables tables,
 static int64_t covered_until(const struct kv_prefix *prefix, struct tables tables, int64_t from,
                              int64_t until)
 {
-    int64_t at = from;
+    int64_t at = from, each = prefix->kinds[tables.kind].each;
     for (size_t i = 0; i < prefix->path.count && at < until; i++) {
         const struct kv_stretch *stretch = &prefix->path.at[i];
-        int64_t end = stretch->end < until ? stretch->end : until, same_until;
+        int64_t end = stretch->end * each < until ? stretch->end * each : until, same_until;
         struct copies_walk walk = walk_copies(stretch->node, tables);
         while (at < end &&
                oldest_copy(prefix, stretch->node, tables, &walk, at, &same_until) != NULL) {
@@ -191,10 +192,11 @@ static int64_t covered_until(const struct kv_prefix *prefix, struct tables table
 static int64_t last_copy(const struct kv_prefix *prefix, struct tables tables, int64_t below,
                          const struct kv_extent **copy)
 {
+    int64_t each = prefix->kinds[tables.kind].each;
     for (size_t i = prefix->path.count; i-- > 0;) {
         const struct kv_stretch *stretch = &prefix->path.at[i];
-        int64_t end = stretch->end < below ? stretch->end : below, last = 0;
-        if (stretch->node->begin >= below) {
+        int64_t end = stretch->end * each < below ? stretch->end * each : below, last = 0;
+        if (stretch->node->begin * each >= below) {
             continue;
         }
         const struct kv_extent *extent = kv_copies_of(stretch->node)->of[tables.kind].youngest;
@@ -213,13 +215,20 @@ static int64_t last_copy(const struct kv_prefix *prefix, struct tables tables, i
     return 0;
 }
 
-// The most leading blocks, at most `most`, whose last `needed` are in the table, or all where they are fewer.
+// The most leading blocks, at most `most` and whole ones of the tree, whose last `needed` are in the table, or all where they are
+// fewer.
 static int64_t table_window(const struct kv_prefix *prefix, struct tables tables, int64_t needed,
                             int64_t most)
 {
     const struct kv_extent *copy = NULL;
+    int64_t each = prefix->kinds[tables.kind].each;
     int64_t end = last_copy(prefix, tables, most, &copy);
     while (end > 0) {
+        int64_t beyond = each > 1 ? end % each : 0;
+        if (beyond > 0) {
+            end = last_copy(prefix, tables, end - beyond, &copy);
+            continue;
+        }
         int64_t wanted = end - needed > 0 ? end - needed : 0, at = copy->lo, gap = end;
         while (at > wanted) {
             // Mostly the run goes on in the piece that this one was cut from, which is hashed to its end.
@@ -250,18 +259,24 @@ static int64_t kind_run(const struct kv_prefix *prefix, struct tables tables, in
     return most;
 }
 
-// What all tables of a kind find, asked once: the beginning of a chunk is that of the longest answer thinkable.
+static bool sees_all(const struct kv_prefix_kind *kind)
+{
+    return kind->window == NULL || kind->window->kind == SPEC_KV_FULL;
+}
+
+// What all tables of a kind find, in blocks of the tree, asked once: the beginning of a chunk is that of the longest answer
+// thinkable.
 static int64_t kind_hits(const struct kv_prefix *prefix, struct tables tables, int64_t most)
 {
     const struct kv_prefix_kind *kind = &prefix->kinds[tables.kind];
-    int64_t size = prefix->block_tokens;
-    if (kind->window == NULL) {
-        return kind_run(prefix, tables, 0, most);
+    int64_t each = kind->each;
+    if (sees_all(kind) || kind->window->kind == SPEC_KV_CHUNKED) {
+        int64_t begin =
+            sees_all(kind) ? 0 : kv_window_passed_blocks(kind->window, most * prefix->block_tokens);
+        int64_t found = kind_run(prefix, tables, begin, most * each);
+        return each > 1 ? found / each : found;
     }
-    if (kind->window->kind == SPEC_KV_CHUNKED) {
-        int64_t begin = most * size / kind->window->tokens * kind->window->tokens / size;
-        return kind_run(prefix, tables, begin, most);
-    }
+    most *= each;
     int64_t needed = kv_window_blocks_to_start(kind->window);
     for (int64_t before = -1; before != most;) {
         before = most;
@@ -270,7 +285,7 @@ static int64_t kind_hits(const struct kv_prefix *prefix, struct tables tables, i
             most = table_window(prefix, tables, needed > 0 ? needed : 1, most);
         }
     }
-    return most;
+    return each > 1 ? most / each : most;
 }
 
 // As if all that braids of several rounds were made of were still there.
@@ -293,7 +308,7 @@ static void look_up(struct kv_prefix *prefix, const struct kv_content *content, 
         longest = found > longest ? found : longest;
         // Who found less says the same again, but for chunks, whose beginning may be another one now.
         bool is_settled =
-            prefix->kinds[k].window == NULL || prefix->kinds[k].window->kind == SPEC_KV_SLIDING;
+            sees_all(&prefix->kinds[k]) || prefix->kinds[k].window->kind == SPEC_KV_SLIDING;
         agreed = found == most ? agreed + 1 : is_settled ? 1 : 0;
         most = found;
     }
@@ -310,8 +325,8 @@ static void look_up(struct kv_prefix *prefix, const struct kv_content *content, 
                            : 0;
         struct tables tables = tables_of(prefix, k);
         for (; tables.first < kind->first + kind->count; tables.first += tables.count) {
-            int64_t until = push_copies(prefix, tables, from, most, out);
-            base_require(until >= most || from >= most);
+            int64_t until = push_copies(prefix, tables, from, most * kind->each, out);
+            base_require(until >= most * kind->each || from >= most * kind->each);
         }
     }
 }

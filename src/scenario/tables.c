@@ -150,26 +150,35 @@ static void resolve_retention(struct scenario_load *load)
                                SPEC_ASSUMED, "as recorded of models whose layers are all alike");
 }
 
-/* Off by the release's default, refused where it was asked for. */
-static bool resolve_long_blocks(struct scenario_load *load)
+/* Chunks are found where they begin, which may be inside a stretch in which blocks of all tables begin; states lie at the ends of
+ * the shortest blocks. */
+static const char *why_long_blocks_are_not_found(const struct kv_tables *tables)
 {
-    struct serve_config *config = &load->scenario->config;
-    const struct conf_node *stated = scenario_stated(load->engine, "enable_prefix_caching");
-    if (config->tables.long_tables == 0 || !config->sched.enable_prefix_caching)
+    for (size_t i = 0; i < tables->window_count; i++) {
+        if (tables->windows[i].kind == SPEC_KV_CHUNKED && tables->windows[i].table_count > 0)
+            return "layers that attend within chunks";
+    }
+    return tables->caches_states ? "recurrent states" : NULL;
+}
+
+static bool check_long_blocks(struct scenario_load *load)
+{
+    const struct serve_config *config = &load->scenario->config;
+    const char *why = why_long_blocks_are_not_found(&config->tables);
+    if (config->tables.long_tables == 0 || !config->sched.enable_prefix_caching || why == NULL)
         return true;
+    const struct conf_node *stated = scenario_stated(load->engine, "enable_prefix_caching");
     return scenario_fail_hint(
         load->reader, stated != NULL ? stated : conf_get(load->engine, "kv_cache_dtype"),
         "engine.enable_prefix_caching", "unequal-pages", "engine.enable_prefix_caching: false",
-        "a prefix cache is not simulated for layers with blocks of %" PRId64
-        " tokens and of others in one pool by this version",
-        config->tables.block_tokens);
+        "with %s a prefix cache is not simulated where blocks of one pool are of %" PRId64
+        " tokens and of more",
+        why, config->tables.block_tokens);
 }
 
 static bool resolve_reuse(struct scenario_load *load)
 {
-    if (!resolve_long_blocks(load))
-        return false;
-    if (!resolve_states(load))
+    if (!resolve_states(load) || !check_long_blocks(load))
         return false;
     if (!scenario_retention_matters(load))
         return check_idle_retention(load);

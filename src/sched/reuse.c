@@ -18,7 +18,7 @@ static void count_lost(struct sched_reuse *reuse, const struct sched_seq *seq, i
 void sched_count_reuse(struct sched *sched, const struct sched_seq *seq, int64_t loaded_tokens)
 {
     struct sched_reuse *reuse = &sched->reuse;
-    int64_t tokens = sched_seq_known_tokens(seq), block = sched->pool->block_tokens,
+    int64_t tokens = sched_seq_known_tokens(seq), block = sched->pool->tables.period_tokens,
             hits = sched->hits.blocks, found = hits + loaded_tokens / block;
     int64_t seen = seq->seen_tokens > seq->high_water ? seq->seen_tokens : seq->high_water;
     seen = seen < tokens ? seen : tokens;

@@ -107,7 +107,7 @@ struct sched_seq {
         stops_early; /* ends by itself before max_outputs: an asynchronous engine notices a step late */
     int64_t
         took_blocks; /* scratch of one walk: what a front member was given, less what it gave back */
-    int64_t took_table_blocks; /* of it in each table */
+    int64_t took_tokens; /* for so many of them */
     bool
         is_overrun; /* in the front although its last token is in flight (stops_early, asynchronous) */
 

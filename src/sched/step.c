@@ -124,7 +124,7 @@ int64_t sched_hashed_blocks(void *context, const struct kv_prefix_seq *cache)
     const struct sched_seq *seq = sched_seq_of_cache(cache);
     int64_t tokens = seq->state == SCHED_FRONT ? sched_front_hashed_tokens(sched, seq, true)
                                                : seq->hashed_tokens;
-    return tokens / sched->pool->block_tokens;
+    return tokens / sched->pool->tables.period_tokens;
 }
 
 static int64_t blocks_held(const struct sched *sched, const struct sched_seq *seq)
@@ -249,8 +249,8 @@ void sched_free_aside(struct sched *sched, struct sched_seq *seq)
     int64_t blocks = sched_blocks_aside(sched, seq);
     int64_t hashed = seq->hashed_tokens / sched->pool->block_tokens;
     sched_offload_count_aside(sched, seq, -1);
-    kv_prefix_detach_early(sched->pool->prefix, &seq->cache, hashed, blocks - hashed,
-                           seq->offload.load_to);
+    kv_prefix_detach_early(sched->pool->prefix, &seq->cache, hashed,
+                           blocks * sched->pool->block_tokens, seq->offload.load_to);
     sched->pool->free_blocks = kv_prefix_free_blocks(sched->pool->prefix);
     sched->pool->loading_blocks -= seq->offload.load_blocks;
     sched->outside_front_tokens -= seq->computed;
@@ -295,13 +295,12 @@ static void free_running(struct sched *sched, struct sched_seq *seq, int64_t has
     } else if (prefix == NULL) {
         kv_paged_give(sched->pool, blocks);
     } else {
-        int64_t hashed = hashed_tokens / sched->pool->block_tokens;
-        int64_t held = kv_paged_blocks_for(sched->pool, sched_seq_computed(sched, seq));
-        kv_prefix_detach(prefix, &seq->cache, hashed, held + seq->took_table_blocks - hashed);
+        kv_prefix_detach(prefix, &seq->cache, hashed_tokens / sched->pool->tables.period_tokens,
+                         sched_seq_computed(sched, seq) + seq->took_tokens);
         sched->pool->free_blocks = kv_prefix_free_blocks(prefix);
     }
     seq->hashed_tokens = 0;
-    seq->took_blocks = seq->took_table_blocks = 0;
+    seq->took_blocks = seq->took_tokens = 0;
     sched->pool->blank_blocks -= seq->blank_blocks;
     seq->blank_blocks = 0;
     detach(sched, seq);
@@ -647,7 +646,7 @@ static int64_t provable_steps(const struct sched *sched, const struct sched_plan
     }
     uint64_t quiet = sched_front_windows_quiet_steps(&sched->front);
     limit = quiet < (uint64_t)limit ? (int64_t)quiet : limit;
-    if (prefix != NULL && prefix->is_sparse) {
+    if (prefix != NULL && prefix->drops_blank) {
         // Blocks without content come back where the next ones are taken.
         limit = sched_front_windows_steps_to_drop(&sched->front, limit);
     }

@@ -217,7 +217,7 @@ static void schedule_running_one_by_one(struct sched *sched, struct sched_plan *
         }
         if (in_front) {
             seq->took_blocks += blocks;
-            seq->took_table_blocks = blocks / sched->pool->tables.growing_tables;
+            seq->took_tokens = tokens;
             sched_note_member_steps(seq, plan->number);
         } else {
             sched_schedule_loose(sched, plan, seq, tokens);
@@ -229,7 +229,7 @@ static void schedule_running_one_by_one(struct sched *sched, struct sched_plan *
         if (seq->state == SCHED_FRONT && seq->scheduled_step != plan->number) {
             sched_leave_front_unscheduled(sched, plan, seq);
         }
-        seq->took_blocks = seq->took_table_blocks = 0;
+        seq->took_blocks = seq->took_tokens = 0;
     }
     sched_begin_front_step(sched, true);
 }
@@ -261,7 +261,8 @@ static int64_t needed_blocks(const struct sched *sched, int64_t tokens, int64_t 
                              const int64_t *caps)
 {
     const struct kv_tables *tables = &sched->pool->tables;
-    int64_t hits = sched->hits.blocks + held_blocks,
+    int64_t found = sched->hits.blocks * tables->period_tokens;
+    int64_t hits = found / tables->block_tokens + held_blocks,
             table_blocks = kv_reserve_held_blocks(sched->pool, tokens);
     int64_t start = sched->hits.start_tokens;
     int64_t needed = tables->state_blocks + sched->hits.idle_blocks;
@@ -272,7 +273,7 @@ static int64_t needed_blocks(const struct sched *sched, int64_t tokens, int64_t 
         int64_t blocks = table_blocks, there = hits;
         if (kv_window_is_long(tables, w)) {
             blocks = (tokens + window->block_tokens - 1) / window->block_tokens;
-            there = hits * tables->block_tokens / window->block_tokens;
+            there = found / window->block_tokens;
         }
         blocks = caps != NULL && caps[w] < blocks ? caps[w] : blocks;
         if (window->kind == SPEC_KV_STATE) {
@@ -324,26 +325,26 @@ static int64_t look_up(struct sched *sched, struct sched_seq *seq)
         sched_tree_look_up(sched, seq);
     } else if (sched->pool->prefix != NULL) {
         kv_prefix_lookup(sched->pool->prefix, &seq->cache.content,
-                         (sched_seq_known_tokens(seq) - 1) / sched->pool->block_tokens,
+                         (sched_seq_known_tokens(seq) - 1) / sched->pool->tables.period_tokens,
                          &sched->hits);
     }
-    seq->junction_tokens = sched->hits.junction_blocks * sched->pool->block_tokens;
+    seq->junction_tokens = sched->hits.junction_blocks * sched->pool->tables.period_tokens;
     if (kv_paged_has_cache(sched->pool) && sched->options->count_every_lookup) {
         sched->lookup_tokens += sched_seq_known_tokens(seq);
     }
-    return sched->hits.blocks * sched->pool->block_tokens;
+    return sched->hits.blocks * sched->pool->tables.period_tokens;
 }
 
 // The sequence holds its hits; `loaded_tokens` more of it come from the tier.
 static void take_hits(struct sched *sched, struct sched_seq *seq, int64_t loaded_tokens)
 {
-    int64_t hit_tokens = sched->hits.blocks * sched->pool->block_tokens;
+    int64_t hit_tokens = sched->hits.blocks * sched->pool->tables.period_tokens;
     int64_t tokens = hit_tokens + loaded_tokens;
     if (sched->pool->radix != NULL) {
         sched_tree_hold(sched, seq, loaded_tokens > 0);
     } else if (sched->pool->prefix != NULL) {
         seq->cache.priority = seq->priority;
-        seq->cache.replay_blocks = (seq->prompt_tokens - 1) / sched->pool->block_tokens;
+        seq->cache.replay_blocks = (seq->prompt_tokens - 1) / sched->pool->tables.period_tokens;
         seq->cache.junction_blocks = sched->hits.junction_blocks;
         kv_prefix_attach(sched->pool->prefix, &seq->cache, &sched->hits);
         sched->pool->free_blocks = kv_prefix_free_blocks(sched->pool->prefix);

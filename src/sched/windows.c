@@ -18,9 +18,9 @@ static size_t window_count(const struct sched *sched)
 
 /* ---- blocks ---- */
 
-// The blocks of a window below `passed` come back, `blocks` of each table since the last time.
+// The blocks of a window below `passed` come back, `blocks` of each table since the last time; `hashed_tokens`: so far.
 static void give_back(struct sched *sched, struct sched_seq *seq, size_t w, int64_t passed,
-                      int64_t blocks)
+                      int64_t blocks, int64_t hashed_tokens)
 {
     struct kv_prefix *prefix = sched->pool->prefix;
     if (prefix == NULL) {
@@ -30,7 +30,8 @@ static void give_back(struct sched *sched, struct sched_seq *seq, size_t w, int6
     if (window_at(sched, w)->kind == SPEC_KV_STATE) {
         kv_prefix_drop_states(prefix, &seq->cache, passed, -1);
     } else {
-        kv_prefix_drop(prefix, &seq->cache, window_at(sched, w), passed);
+        kv_prefix_drop(prefix, &seq->cache, window_at(sched, w), passed,
+                       hashed_tokens / sched->pool->tables.period_tokens);
     }
     sched->pool->free_blocks = kv_prefix_free_blocks(prefix);
 }
@@ -61,7 +62,7 @@ void sched_drop_out_of_window(struct sched *sched, const struct sched_plan *plan
                              : 0;
         int64_t blocks = passed - seq->windows[w].dropped_blocks;
         if (blocks > 0) {
-            give_back(sched, seq, w, passed, blocks);
+            give_back(sched, seq, w, passed, blocks, seq->hashed_tokens);
             seq->windows[w].dropped_blocks = passed;
         }
     }
@@ -85,7 +86,7 @@ void sched_begin_front_step(struct sched *sched, bool is_given)
 bool sched_reuses_drops(const struct sched *sched, int64_t blocks)
 {
     const struct kv_prefix *prefix = sched->pool->prefix;
-    if (prefix == NULL || !prefix->is_sparse || prefix->is_old_order ||
+    if (prefix == NULL || !prefix->drops_blank || prefix->is_old_order ||
         blocks <= prefix->blank_blocks) {
         return false;
     }
@@ -107,8 +108,17 @@ void sched_drop_due(struct sched *sched, uint64_t place)
         }
         before = event.seq;
         give_back(sched, event.seq, event.window,
-                  sched_front_window_passed(&sched->front, event.seq, event.window, 0), 0);
+                  sched_front_window_passed(&sched->front, event.seq, event.window, 0), 0,
+                  sched_front_hashed_tokens(sched, event.seq, false));
     }
+}
+
+// Tokens of a member that are hashed before the step that comes `ahead` steps after the front's next one.
+static int64_t hashed_ahead(const struct sched *sched, const struct sched_seq *seq, int64_t ahead)
+{
+    int64_t now = sched_front_hashed_tokens(sched, seq, false);
+    int64_t then = sched_seq_computed(sched, seq) + ahead - (sched->in_flight ? 1 : 0);
+    return then > now ? then : now;
 }
 
 // In the step that comes `ahead` steps after the front's next one, all its members; returns the blocks of all tables.
@@ -122,7 +132,8 @@ static int64_t give_back_counted(struct sched *sched, int64_t ahead)
             begin_release(sched);
         }
         give_back(sched, event.seq, event.window,
-                  sched_front_window_passed(&sched->front, event.seq, event.window, ahead), 0);
+                  sched_front_window_passed(&sched->front, event.seq, event.window, ahead), 0,
+                  hashed_ahead(sched, event.seq, ahead));
         blocks += window_at(sched, event.window)->table_count;
     }
     return blocks;
@@ -152,7 +163,7 @@ void sched_drop_member(struct sched *sched, struct sched_seq *seq)
         int64_t passed = sched_front_window_passed(&sched->front, seq, w, 0);
         int64_t blocks = passed - sched_front_window_passed_before(&sched->front, seq, w);
         if (blocks > 0) {
-            give_back(sched, seq, w, passed, blocks);
+            give_back(sched, seq, w, passed, blocks, sched_front_hashed_tokens(sched, seq, false));
         }
     }
 }

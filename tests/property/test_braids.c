@@ -268,7 +268,8 @@ static void make_tables(struct scene *scene)
 {
     struct kv_tables *tables = &scene->tables;
     scene->size = roll(&scene->dice, 2, 3);
-    *tables = (struct kv_tables){.block_tokens = scene->size, .window_count = 1};
+    *tables = (struct kv_tables){
+        .block_tokens = scene->size, .period_tokens = scene->size, .window_count = 1};
     tables->full_tables = roll(&scene->dice, 0, 2);
     tables->window_count = (size_t)roll(&scene->dice, 1, 2);
     tables->growing_tables = tables->full_tables;
@@ -435,7 +436,7 @@ static void leave_behind(struct scene *scene, struct member *member)
         const struct kv_window *window = &scene->tables.windows[w];
         int64_t until = kv_window_passed_blocks(window, member->computed);
         note_slides(scene, member, window, until);
-        kv_prefix_drop(&scene->prefix, &member->cache, window, until);
+        kv_prefix_drop(&scene->prefix, &member->cache, window, until, member->hashed);
         for (int64_t table = first; table < first + window->table_count; table++) {
             for (int64_t i = until; i-- > 0;) {
                 if (member->blocks[table][i] != NONE) {
@@ -541,8 +542,7 @@ static void admit(struct scene *scene, int64_t which, int64_t content, int64_t m
 static void throw_out(struct scene *scene, int64_t which)
 {
     struct member *member = &scene->members[which];
-    kv_prefix_detach(&scene->prefix, &member->cache, member->hashed,
-                     member->begun - member->hashed);
+    kv_prefix_detach(&scene->prefix, &member->cache, member->hashed, member->begun * scene->size);
     for (int64_t table = 0; table < scene->table_count; table++) {
         for (int64_t i = member->begun; i-- > 0;) {
             if (member->blocks[table][i] != NONE) {

@@ -134,7 +134,8 @@ static void draw_tables(const struct draft *draft, struct ref_engine *engine)
         const bool any = k > 0 || (one_in(state, 4) && !has(draft, RANDOM_STATES));
         struct ref_table table = {.kind = REF_TABLE_FULL};
         if (any) {
-            table.kind = one_in(state, 3) ? REF_TABLE_CHUNKED : REF_TABLE_SLIDING;
+            const bool slides = has(draft, RANDOM_LENGTHS) && has(draft, RANDOM_CACHE);
+            table.kind = one_in(state, 3) && !slides ? REF_TABLE_CHUNKED : REF_TABLE_SLIDING;
             do {
                 table.window = draw(state, 2, max64(engine->max_model_len / 2, 4));
             } while (table.window == windows[0] || table.window == windows[1]);

@@ -179,11 +179,9 @@ START_TEST(blocks_of_several_lengths_hold_what_size_says)
 }
 END_TEST
 
-/* Windows all kept or sparse, states cached where they are: two releases in turn. */
-static void crowd(const char *model, size_t number)
+static void crowd_with(const char *model, const char *profile, const char *engine)
 {
-    static const char *const profiles[] = {"vllm-0.19", "vllm-2026-08"};
-    struct plan plan = {model, profiles[number % 2], "",
+    struct plan plan = {model, profile, engine,
                         "arrival: {process: poisson, rate: 40/s}, shared_prefix: {num_groups: 3, "
                         "system_prompt_len: 300, question_len: 200}, output_tokens: 60",
                         8};
@@ -206,11 +204,32 @@ static void crowd(const char *model, size_t number)
     scenario_free(scenario);
 }
 
+/* Windows all kept or sparse, states cached where they are: two releases in turn. */
+static void crowd(const char *model, size_t number)
+{
+    static const char *const profiles[] = {"vllm-0.19", "vllm-2026-08"};
+    crowd_with(model, profiles[number % 2], "");
+}
+
 START_TEST(a_crowded_pool_adds_up)
 {
     for_each_model(crowd);
 }
 END_TEST
 
+/* Found together where blocks of all tables begin, or not. */
+START_TEST(a_crowded_pool_of_blocks_of_several_lengths_adds_up)
+{
+    static const char *const profiles[] = {"vllm-0.19", "vllm-2026-08"};
+    static const char *const models[] = {"gemma-3-12b", "gpt-oss-20b"};
+    for (size_t i = 0; i < 8; i++) {
+        const char *dtypes = i % 4 < 2 ? ", kv_cache_dtype: {full: bf16, sliding: fp8}"
+                                       : ", kv_cache_dtype: {full: fp8, sliding: bf16}";
+        crowd_with(models[i / 4], profiles[i % 2], dtypes);
+    }
+}
+END_TEST
+
 CHECK_MAIN("validation.run_catalog", one_request_holds_what_size_says,
-           blocks_of_several_lengths_hold_what_size_says, a_crowded_pool_adds_up)
+           blocks_of_several_lengths_hold_what_size_says, a_crowded_pool_adds_up,
+           a_crowded_pool_of_blocks_of_several_lengths_adds_up)

@@ -29,7 +29,10 @@ static int64_t roll(struct dice *dice, int64_t low, int64_t high)
 static void init_prefix(struct kv_prefix *prefix, int64_t block_tokens, int64_t usable_blocks,
                         enum kv_eviction eviction, bool is_old_order)
 {
-    struct kv_tables tables = {.block_tokens = block_tokens, .growing_tables = 1, .full_tables = 1};
+    struct kv_tables tables = {.block_tokens = block_tokens,
+                               .period_tokens = block_tokens,
+                               .growing_tables = 1,
+                               .full_tables = 1};
     kv_prefix_init(prefix, &tables, usable_blocks, eviction, is_old_order);
 }
 
@@ -349,7 +352,8 @@ static void admit(struct scene *scene, int64_t which)
 static void throw_out(struct scene *scene, int64_t which)
 {
     struct member *member = &scene->members[which];
-    kv_prefix_detach(&scene->prefix, &member->cache, member->hashed, member->held - member->hashed);
+    kv_prefix_detach(&scene->prefix, &member->cache, member->hashed,
+                     member->held * scene->prefix.block_tokens);
     scene->model.releases++;
     for (int64_t i = member->held; i-- > 0;) {
         model_free(&scene->model, member->blocks[i]);
@@ -438,7 +442,7 @@ static void pass_through_as(struct kv_prefix *prefix, const struct kv_content *c
     kv_prefix_lookup(prefix, content, blocks, &hits);
     kv_prefix_attach(prefix, &seq, &hits);
     kv_prefix_take(prefix, blocks - hits.blocks);
-    kv_prefix_detach(prefix, &seq, blocks, 0);
+    kv_prefix_detach(prefix, &seq, blocks, blocks * prefix->block_tokens);
     base_vec_free(&hits);
     base_vec_free(&seq.holds);
 }
@@ -561,7 +565,7 @@ START_TEST(a_block_that_is_being_computed_is_told_from_one_that_is_gone)
     attach(&prefix, &first, &whole, 0, 4);
     ck_assert(next_is_pending(&prefix, &whole));
     ck_assert(next_is_pending(&prefix, &other));
-    kv_prefix_detach(&prefix, &first, 2, 2); // two were hashed, two never will be
+    kv_prefix_detach(&prefix, &first, 2, 4 * 4); // two were hashed, two never will be
     prefix.hashed_blocks = all_hashed;
     ck_assert(!next_is_pending(&prefix, &whole));
     ck_assert(!next_is_pending(&prefix, &other));
@@ -582,8 +586,8 @@ START_TEST(a_second_copy_that_is_cut_is_still_eaten_from_its_end)
     attach(&prefix, &second, &whole, 0, 4);
     kv_prefix_commit(&prefix, &first, 4);
     kv_prefix_commit(&prefix, &second, 4);
-    kv_prefix_detach(&prefix, &first, 4, 0);
-    kv_prefix_detach(&prefix, &second, 4, 0);
+    kv_prefix_detach(&prefix, &first, 4, 4 * 4);
+    kv_prefix_detach(&prefix, &second, 4, 4 * 4);
     prefix.hashed_blocks = all_hashed;
     prefix.context = &prefix;
     ck_assert_int_eq(prefix.idle_blocks, 8);
@@ -591,7 +595,7 @@ START_TEST(a_second_copy_that_is_cut_is_still_eaten_from_its_end)
            1);                  // leaves the content after two blocks, takes the blank block
     kv_prefix_take(&prefix, 3); // the first copy's last two and the second's last one
     ck_assert_int_eq(hits_of(&prefix, &whole, 4), 3);
-    kv_prefix_detach(&prefix, &third, 3, 0);
+    kv_prefix_detach(&prefix, &third, 3, 3 * 4);
     ck_assert_int_eq(hits_of(&prefix, &other, 3), 3);
     kv_prefix_release(&prefix);
     base_vec_free(&first.holds);
