@@ -188,8 +188,10 @@ static enum kvsim_status each_row(const char *path, struct base_arena *arena,
 static void available_range(const struct row *row, double *low, double *high)
 {
     double printed = real_of(row, "kv_available_gib");
-    *low = (printed - printed_half) * gib;
-    *high = (printed + printed_half) * gib;
+    // SGLang prints K and V apart: a sum of figures is known the less well.
+    double half = printed_half * (has(row, "sum_of") ? real_of(row, "sum_of") : 1);
+    *low = (printed - half) * gib;
+    *high = (printed + half) * gib;
     if (has(row, "kv_available_bytes"))
         *low = *high = real_of(row, "kv_available_bytes");
 }

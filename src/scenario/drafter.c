@@ -221,6 +221,19 @@ static bool weigh(struct scenario_load *load, const struct kv_waterfall_inputs *
     return true;
 }
 
+// The short convolution keeps as many more columns as tokens may be taken back (vLLM, mamba_utils.py: kernel - 1 + num_spec;
+// Mamba-1 has no speculation there).
+static void widen_states(struct scenario_load *load, int64_t tokens)
+{
+    struct spec_model *model = &load->scenario->model;
+    for (size_t i = 0; i < model->group_count; i++) {
+        struct spec_kv_group *group = &model->groups[i];
+        if (group->kind == SPEC_KV_STATE && group->state_elements_conv != 0 &&
+            model->linear_kind != SPEC_LINEAR_MAMBA1)
+            group->state_elements_conv += (uint64_t)model->linear_conv_dim * (uint64_t)tokens;
+    }
+}
+
 static bool check_purpose(struct scenario_load *load)
 {
     if (load->purpose == SCENARIO_FOR_SIZE)
@@ -243,6 +256,7 @@ bool scenario_drafter_resolve(struct scenario_load *load, struct kv_waterfall_in
         !scenario_read_map(load->reader, map, &scenario_speculative_section, KEY, &opts))
         return false;
     inputs->pages.state_blocks_per_sequence += (uint32_t)opts.tokens;
+    widen_states(load, opts.tokens);
     if (opts.method == METHOD_NGRAM)
         return true;
     inputs->pages.lookahead_tokens = opts.tokens;

@@ -273,13 +273,15 @@ static bool stretch_positions(struct scenario_model_build *b)
     const char *type = conf_get_text(scaling, "rope_type");
     if (type == NULL)
         type = conf_get_text(scaling, "type");
-    // Gemma 3 states its context after the stretch.
+    // Gemma 3 states its context after the stretch, and engines stretch the table of its full-attention layers from there once
+    // more (vLLM, rotary_embedding/linear_scaling_rope.py: max_position_embeddings x factor).
     bool is_stretched =
         b->opts.model_type != NULL && base_starts_with(b->opts.model_type, "gemma3");
-    if (type == NULL || is_stretched)
+    bool linear = type != NULL && strcmp(type, "linear") == 0;
+    if (type == NULL || (is_stretched && !linear))
         return true;
     bool yarn = strcmp(type, "yarn") == 0 || strcmp(type, "deepseek_yarn") == 0;
-    if (!yarn && strcmp(type, "linear") != 0 && strcmp(type, "dynamic") != 0)
+    if (!yarn && !linear && strcmp(type, "dynamic") != 0)
         return true;
     static const struct base_field factor_field = {
         .key = "factor", .type = BASE_REAL, .min = 1, .max = 1e6};
@@ -295,6 +297,10 @@ static bool stretch_positions(struct scenario_model_build *b)
     if (!conf_is_null(factor_node) && !scenario_read_value(b->reader, factor_node, &factor_field,
                                                            "model.rope_scaling.factor", &factor))
         return false;
+    if (is_stretched) {
+        b->out->rotary_stretch = (uint32_t)ceil(factor);
+        return true;
+    }
     if (yarn && !conf_is_null(base_node) &&
         !scenario_read_value(b->reader, base_node, &base_field,
                              "model.rope_scaling.original_max_position_embeddings", &base))

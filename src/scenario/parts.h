@@ -89,8 +89,8 @@ struct scenario_sizing_opts {
     struct base_list before, beside;
     bool windows, loads_vision, spare_page, latent_with_value, by_tokens, clamps;
     int64_t state_blocks, state_blocks_cached, request_table_bytes, block_table_bytes, latent_block,
-        index_block, latent_align, cell_padding, chunked_above, video_positions,
-        state_slots_per_sequence;
+        index_block, latent_align, cell_padding, chunked_above, video_positions, mxfp4_width,
+        mxfp4_hidden, state_slots_per_sequence;
     struct base_rational wiggle, window_share, state_share;
     struct scenario_reserve_opts reserve;
 };

@@ -366,6 +366,8 @@ void scenario_sizing_fill(struct scenario_load *load, struct kv_waterfall_inputs
     inputs->weights.without_vision = !sizing->loads_vision;
     inputs->weights.count = (enum spec_weights_count)sizing->weights_counted;
     inputs->weights.video_positions = (uint32_t)sizing->video_positions;
+    inputs->weights.mxfp4_width_multiple = (uint32_t)sizing->mxfp4_width;
+    inputs->weights.mxfp4_hidden_multiple = (uint32_t)sizing->mxfp4_hidden;
     inputs->weights.latent_copies = (enum spec_latent_copies)sizing->latent_copies;
     inputs->sizing.cells = (struct kv_cells_options){
         .ctx_tokens = opts->ctx_size,

@@ -134,6 +134,8 @@ struct spec_weights_options {
     enum spec_weights_count count;
     enum spec_latent_copies latent_copies;
     uint32_t video_positions; /* times the context that a table of M-RoPE covers; 0 = 1 */
+    /* A kernel's tiles: mxfp4 experts' width and hidden size are rounded up to multiples; 0 = not. */
+    uint32_t mxfp4_width_multiple, mxfp4_hidden_multiple;
     const char *quantization; /* "none" or a format's name; the checkpoint's own when "auto" */
     const char *dtype;        /* of unquantized parts: bf16, fp16, fp32 */
     uint32_t group_size;      /* of group-wise formats; 0 = the format's default */

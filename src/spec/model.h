@@ -101,6 +101,8 @@ struct spec_model {
         learned_position_count; /* rows of a learned position embedding (OPT, GPT, StarCoder); 0 = none */
     uint32_t
         rotary_dim; /* width of the rotary table that engines keep beside the weights; 0 = none */
+    uint32_t
+        rotary_stretch; /* full-attention layers have a table of their own, so many times as long; 0 = none */
     bool has_video_positions; /* text positions have a time and two places (M-RoPE) */
     bool
         parameters_are_stated; /* the geometry does not describe all weights: their number is published_parameters */

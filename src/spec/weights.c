@@ -18,6 +18,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 /* A storage format of weight matrices. */
 struct weight_format {
@@ -128,6 +129,7 @@ struct weights {
     uint64_t expert_ranks; /* of tensor and data parallelism together */
     enum spec_weights_count count;
     enum spec_latent_copies latent_copies;
+    uint64_t expert_width_multiple, expert_hidden_multiple; /* what experts are padded to */
     uint64_t position_spans; /* times the context that the rotary table covers */
 };
 
@@ -267,7 +269,8 @@ static uint64_t mlp_bytes(const struct weights *w, uint64_t width)
 
 static uint64_t expert_bytes(const struct weights *w, uint64_t experts, uint64_t width)
 {
-    uint64_t hidden = w->model->hidden;
+    uint64_t hidden = round_up(w->model->hidden, w->expert_hidden_multiple);
+    width = round_up(width, w->expert_width_multiple);
     return matrices_bytes(w, experts, mlp_in_rows(w, width), hidden) +
            matrices_bytes(w, experts, hidden, width);
 }
@@ -358,6 +361,7 @@ static uint64_t edge_bytes(const struct weights *w, uint64_t stages, uint64_t st
 {
     const struct spec_model *m = w->model;
     uint64_t bytes = plain_bytes(w, m->max_position_tokens * w->position_spans * m->rotary_dim);
+    bytes += plain_bytes(w, m->max_position_tokens * m->rotary_stretch * m->rotary_dim);
     if (stage == 0)
         bytes += vision_bytes(w) + vocabulary_bytes(w) +
                  plain_bytes(w, (uint64_t)m->learned_position_count * m->hidden);
@@ -452,7 +456,12 @@ static enum kvsim_status resolve(const struct spec_model *model,
                               ? options->video_positions
                               : 1,
     };
+    out->expert_width_multiple = out->expert_hidden_multiple = 1;
     enum kvsim_status status = resolve_format(model, options, &out->format, err);
+    if (status == KVSIM_OK && out->format != NULL && strcmp(out->format->name, "mxfp4") == 0) {
+        out->expert_width_multiple = max_u64(1, options->mxfp4_width_multiple);
+        out->expert_hidden_multiple = max_u64(1, options->mxfp4_hidden_multiple);
+    }
     if (status == KVSIM_OK && out->format != NULL && out->format->group_elements != 0)
         out->group_elements =
             options->group_size != 0 ? options->group_size : out->format->group_elements;

@@ -213,6 +213,10 @@ START_TEST(a_tower_is_read_beside_the_text_model)
     ck_assert(qwen.vision.has_rotary && qwen.has_video_positions);
     ck_assert_uint_eq(qwen.rotary_dim, 64); // a quarter of a head
     ck_assert(!file.has_video_positions);
+    // The context is stated after the stretch; the table of full-attention layers is stretched from there.
+    ck_assert(config.max_position_tokens == 131072 && config.rotary_stretch == 8);
+    ck_assert(file.max_position_tokens == 131072 && file.rotary_stretch == 8);
+    ck_assert_uint_eq(qwen.rotary_stretch, 0);
     load_one(&arena, "qwen2.5-7b", &blind);
     ck_assert_double_eq(blind.vision.parameters, 0);
     base_arena_release(&arena);

@@ -130,6 +130,18 @@ START_TEST(positions_of_video_have_a_longer_table)
 }
 END_TEST
 
+// Gemma 3: the full-attention layers' table is beside that of the windowed ones.
+START_TEST(stretched_positions_have_a_table_of_their_own)
+{
+    struct spec_model model = model_llama_8b;
+    model.rotary_dim = 128;
+    uint64_t one = weights(&model, 1, 1, "none");
+    model.rotary_stretch = 8;
+    ck_assert_uint_eq(weights(&model, 1, 1, "none") - one,
+                      UINT64_C(8) * model.max_position_tokens * 128 * 2);
+}
+END_TEST
+
 START_TEST(towers_and_recurrent_layers_stay_in_the_dtype)
 {
     struct spec_model seeing = model_qwen35_27b;
@@ -206,6 +218,22 @@ START_TEST(mxfp4_quantizes_experts_only)
     double experts = 24 * spec_model_expert_weights(&oss) * 32;
     double difference = (double)weights(&oss, 1, 1, "none") - (double)weights(&oss, 1, 1, "mxfp4");
     ck_assert_double_eq_tol(difference, experts * (16 - 4.25) / 8, 16);
+
+    // A kernel's tiles: 2,880 is 22.5 times 128 and 11.25 times 256. Others are as they were.
+    struct spec_weights_options options = {.tensor_parallel = 1,
+                                           .pipeline_parallel = 1,
+                                           .quantization = "mxfp4",
+                                           .dtype = "bf16",
+                                           .mxfp4_width_multiple = 128,
+                                           .mxfp4_hidden_multiple = 256};
+    uint64_t padded, same;
+    struct kvsim_error err;
+    ck_assert_int_eq(spec_weights_bytes_per_gpu(&oss, &options, &padded, &err), KVSIM_OK);
+    double grown = 24 * 32 * 3.0 * (2944.0 * 3072 - 2880.0 * 2880) * 4.25 / 8;
+    ck_assert_double_eq_tol((double)padded - (double)weights(&oss, 1, 1, "mxfp4"), grown, 16);
+    options.quantization = "none";
+    ck_assert_int_eq(spec_weights_bytes_per_gpu(&oss, &options, &same, &err), KVSIM_OK);
+    ck_assert_uint_eq(same, weights(&oss, 1, 1, "none"));
 }
 END_TEST
 
@@ -332,7 +360,8 @@ END_TEST
 
 CHECK_MAIN("spec.weights", weights_equal_what_engines_print, the_allocator_rounds_large_tensors,
            positions_of_video_have_a_longer_table, latent_copies_stand_beside_the_checkpoint,
-           towers_and_recurrent_layers_stay_in_the_dtype, a_checkpoint_brings_its_own_format,
+           towers_and_recurrent_layers_stay_in_the_dtype,
+           stretched_positions_have_a_table_of_their_own, a_checkpoint_brings_its_own_format,
            formats_have_their_bits_per_weight, gguf_quantizes_the_embedding_too,
            mxfp4_quantizes_experts_only, ranks_share_all_but_what_each_holds_whole,
            experts_cut_or_dealt_out_are_as_large, data_parallel_ranks_share_the_experts,
