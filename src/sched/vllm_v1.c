@@ -650,6 +650,21 @@ static enum sched_wait admit_from_queue(struct sched *sched, struct sched_plan *
     return sched->skipped.count > 0 ? SCHED_WAIT_BUDGET : wait;
 }
 
+// Loads that take the room of unfinished prompts can throw these out for ever. The tier's order of use changes in each round,
+// so no state comes back to be known by: thrown out so often each, and nobody got a token in between.
+static void note_circles(struct sched *sched, struct sched_plan *plan)
+{
+    enum { THROWN_OUT_EACH = 64 };
+    bool steps_front = sched->front.count > 0 && !plan->skips_front;
+    if (steps_front || plan->emits.count > 0) {
+        sched->fruitless_victims = 0;
+        return;
+    }
+    sched->fruitless_victims += (int64_t)plan->victims.count;
+    int64_t known = sched_running_count(sched) + sched_waiting_count(sched);
+    plan->goes_in_circles = sched->fruitless_victims > THROWN_OUT_EACH * known;
+}
+
 static void plan_next(struct sched *sched, struct sched_plan *plan)
 {
     sched_begin_plan(sched, plan);
@@ -674,6 +689,9 @@ static void plan_next(struct sched *sched, struct sched_plan *plan)
         plan->wait = admit_with_tier(sched, plan, walk.budget);
     } else {
         plan->wait = admit_from_queue(sched, plan, walk.budget);
+    }
+    if (sched_has_tier(sched)) {
+        note_circles(sched, plan);
     }
     sched_close_plan(sched, plan, is_front_only);
 }

@@ -178,11 +178,26 @@ static uint64_t number_from(const char *name, uint64_t otherwise)
     return text != NULL ? strtoull(text, NULL, 0) : otherwise;
 }
 
+// Loads that take what unfinished prompts need may go on for ever: the engine tells, both ways at the same instant.
+static void check_stuck(uint64_t seed, uint32_t features, const struct ref_input *input)
+{
+    char difference[300];
+    struct engine_run stepped, jumped;
+    engine_run_reference_input(input, SERVE_STEP, &stepped);
+    engine_run_reference_input(input, SERVE_JUMP, &jumped);
+    ck_assert_msg(stepped.result.status == SERVE_STUCK && jumped.result.status == SERVE_STUCK,
+                  "seed %" PRIu64 " features %" PRIu32 ": not seen to be stuck", seed, features);
+    engine_compare_runs(&stepped, &jumped, difference, sizeof difference);
+    ck_assert_msg(difference[0] == '\0', "seed %" PRIu64 " features %" PRIu32 " (stuck): %s", seed,
+                  features, difference);
+    engine_run_release(&stepped);
+    engine_run_release(&jumped);
+}
+
 static void check_one(uint64_t seed, uint32_t features)
 {
     struct ref_input input;
     random_scenario(seed, features, &input);
-    // Loads that take what unfinished prompts need may go on for ever.
     input.step_limit = (features & RANDOM_TIER) != 0 ? 5000 : 100000;
     struct ref_output expected;
     int rc = ref_run(&input, &expected);
@@ -204,6 +219,8 @@ static void check_one(uint64_t seed, uint32_t features)
                       features, difference);
         engine_run_release(&stepped);
         engine_run_release(&jumped);
+    } else if (expected.verdict == REF_STUCK && (features & RANDOM_TIER) != 0) {
+        check_stuck(seed, features, &input);
     }
     ref_output_free(&expected);
     ref_input_free(&input);
@@ -219,6 +236,28 @@ START_TEST(engine_does_what_the_reference_does)
     for (uint64_t seed = first; seed < first + scenarios; seed++) {
         check_one(seed, features);
     }
+}
+END_TEST
+
+START_TEST(engine_whose_loads_throw_prompts_out_for_ever_is_stuck)
+{
+    enum { SCENARIOS = 1000 };
+    uint32_t features = RANDOM_TIER | RANDOM_CACHE | RANDOM_TABLES | RANDOM_DISK;
+    int stuck = 0;
+    for (uint64_t seed = 1; seed <= SCENARIOS; seed++) {
+        struct ref_input input;
+        random_scenario(seed, features, &input);
+        input.step_limit = 5000;
+        struct ref_output expected;
+        ck_assert_int_eq(ref_run(&input, &expected), 0);
+        if (expected.verdict == REF_STUCK) {
+            check_stuck(seed, features, &input);
+            stuck++;
+        }
+        ref_output_free(&expected);
+        ref_input_free(&input);
+    }
+    ck_assert_int_gt(stuck, 0);
 }
 END_TEST
 
@@ -283,6 +322,7 @@ int main(void)
     tcase_add_loop_test(tcase, engine_does_what_the_reference_does, 0,
                         sizeof feature_sets / sizeof *feature_sets);
     if (getenv("KVSIM_FEATURES") == NULL) {
+        tcase_add_test(tcase, engine_whose_loads_throw_prompts_out_for_ever_is_stuck);
         tcase_add_test(tcase, engine_does_what_the_reference_does_with_any_mix);
         tcase_add_test(tcase, engine_does_what_the_reference_does_with_a_tree_and_any_mix);
         tcase_add_test(tcase, engine_does_what_the_reference_does_with_a_tier_and_any_mix);
