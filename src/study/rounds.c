@@ -31,3 +31,9 @@ double study_rounds(const struct workload_spec *workload, const struct record_ru
     return fmin(record_get_real(run, RECORD_DURATION_S) / round_s,
                 record_get_real(run, RECORD_REQUESTS));
 }
+
+bool study_is_short(const struct workload_spec *workload, const struct record_run *run)
+{
+    double rounds = study_rounds(workload, run);
+    return workload_is_steady(workload) && rounds > 0 && rounds < STUDY_ROUNDS_LEAST;
+}

@@ -16,5 +16,7 @@ enum { STUDY_ROUNDS_LEAST = 10 };
  * has not seen a single round: 0.
  */
 double study_rounds(const struct workload_spec *workload, const struct record_run *run);
+/* Requests come at a steady rate, some were answered, and the run has fewer rounds than it should have. */
+bool study_is_short(const struct workload_spec *workload, const struct record_run *run);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "stats/batch.h"
 #include "stats/interval.h"
+#include "study/rounds.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -254,7 +255,8 @@ static void caution_near(const struct serve_config *config, double waiting, stru
 /*
  * overloaded: the queue grows beyond chance, by more than 1 % of the arrivals, or the engine has died or is stuck. near_saturation: it seems to grow; or less
  * than a tenth of the fullest limit is left; or less than two fifths, and the head of the queue waits for a limit more than
- * a tenth of the time. not_settled: a steady run whose warm-up was too short or that still changes.
+ * a tenth of the time. not_settled: a steady run whose warm-up was too short, that still changes, or that has
+ * too few rounds (study/rounds.h).
  */
 void study_judge_stability(const struct study_replications *replications, struct record_run *out)
 {
@@ -265,12 +267,14 @@ void study_judge_stability(const struct study_replications *replications, struct
                    (waiting > waiting_much && spare < spare_near_waiting);
     bool is_stuck = study_any_has_status(replications, SERVE_STUCK);
     bool is_dead = study_any_has_status(replications, SERVE_ENGINE_DIED);
-    bool is_settled = is_overloaded || is_stuck || is_dead || judge_settling(replications, out);
+    bool has_verdict = is_overloaded || is_stuck || is_dead;
+    bool is_settled = has_verdict || (judge_settling(replications, out) &&
+                                      !study_is_short(&config->workload, out));
     // An engine that answers nobody any more has whatever still comes in its queue.
     record_set_text(out, RECORD_STABILITY,
-                    is_overloaded || is_stuck || is_dead ? "overloaded"
-                    : is_near                            ? "near_saturation"
-                                                         : "stable");
+                    has_verdict ? "overloaded"
+                    : is_near   ? "near_saturation"
+                                : "stable");
     record_set_text(out, RECORD_STATUS,
                     is_dead         ? "engine_died"
                     : is_stuck      ? "stuck"

@@ -111,11 +111,9 @@ static void add_sample_caveats(const struct study_replications *replications,
 /* Requests that had not ended count in no throughput, and a queue that had no time to fill in no percentile. */
 static void add_length_caveat(const struct serve_config *config, struct record_run *out)
 {
-    double rounds = study_rounds(&config->workload, out);
     bool is_overloaded = strcmp(record_get_text(out, RECORD_STABILITY), "overloaded") == 0;
     bool has_sessions = false;
-    if (!workload_is_steady(&config->workload) || is_overloaded || !(rounds > 0) ||
-        rounds >= STUDY_ROUNDS_LEAST) {
+    if (is_overloaded || !study_is_short(&config->workload, out)) {
         return;
     }
     for (size_t i = 0; i < config->workload.class_count; i++) {
@@ -129,7 +127,8 @@ static void add_length_caveat(const struct serve_config *config, struct record_r
                           "the measured time is %.1f times as long as a %s takes, and %d "
                           "times are needed for the load to build up; throughput and cost count "
                           "only requests that ended in it: set run.requests to more",
-                          floor(rounds * 10) / 10, what, (int)STUDY_ROUNDS_LEAST));
+                          floor(study_rounds(&config->workload, out) * 10) / 10, what,
+                          (int)STUDY_ROUNDS_LEAST));
 }
 
 void study_gather_verdicts(const struct study_replications *replications, struct record_run *out)
