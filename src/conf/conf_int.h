@@ -64,10 +64,6 @@ enum kvsim_status conf_reader_fill(struct conf_reader *reader, struct conf_node 
                                    const struct conf_children *keys,
                                    const struct conf_children *items) KVSIM_MUST_CHECK;
 
-/* Appends to a list (key NULL) or a map without looking for the key. */
-void conf_append(struct base_arena *arena, struct conf_node *node, struct conf_node *key,
-                 struct conf_node *item);
-
 enum kvsim_status conf_yaml_read(struct conf_reader *reader,
                                  struct conf_node **out) KVSIM_MUST_CHECK;
 

@@ -23,7 +23,7 @@ bool conf_json_take(struct conf_json_cursor *cursor, char c)
     return true;
 }
 
-bool conf_json_fail(struct conf_json_cursor *cursor, const char *problem)
+static bool fail(struct conf_json_cursor *cursor, const char *problem)
 {
     cursor->problem = problem;
     return false;
@@ -81,9 +81,9 @@ static bool unicode_escape(struct conf_json_cursor *cursor, struct base_text *ou
 {
     int code = hex4(cursor);
     if (code < 0)
-        return conf_json_fail(cursor, "'\\u' needs four hexadecimal digits");
+        return fail(cursor, "'\\u' needs four hexadecimal digits");
     if (code == 0)
-        return conf_json_fail(cursor, "a text must not hold the character NUL");
+        return fail(cursor, "a text must not hold the character NUL");
     unsigned whole = (unsigned)code;
     if (code >= 0xD800 && code <= 0xDFFF) {
         whole = 0xFFFD;
@@ -111,7 +111,7 @@ static bool escape(struct conf_json_cursor *cursor, struct base_text *out)
     }
     const char *found = c == '\0' ? NULL : strchr(names, c);
     if (found == NULL)
-        return conf_json_fail(cursor, "unknown escape in a string");
+        return fail(cursor, "unknown escape in a string");
     cursor->at++;
     add_utf8(out, (unsigned char)values[found - names]);
     return true;
@@ -128,14 +128,13 @@ bool conf_json_string(struct conf_json_cursor *cursor, struct base_text *out)
         if (out != NULL)
             base_text_add_n(out, start, (size_t)(cursor->at - start));
         if (cursor->at == cursor->end)
-            return conf_json_fail(cursor, "a string is not closed");
+            return fail(cursor, "a string is not closed");
         if (*cursor->at == '"') {
             cursor->at++;
             return true;
         }
         if (*cursor->at != '\\')
-            return conf_json_fail(cursor,
-                                  "a string must not hold a line break or control character");
+            return fail(cursor, "a string must not hold a line break or control character");
         cursor->at++;
         if (!escape(cursor, out))
             return false;
@@ -166,18 +165,18 @@ static bool number(struct conf_json_cursor *cursor)
     bool zero = peek(cursor) == '0';
     const char *start = cursor->at;
     if (!digits(cursor) || (zero && cursor->at - start > 1))
-        return conf_json_fail(cursor, "not a JSON number");
+        return fail(cursor, "not a JSON number");
     if (peek(cursor) == '.') {
         cursor->at++;
         if (!digits(cursor))
-            return conf_json_fail(cursor, "digits are missing after the point");
+            return fail(cursor, "digits are missing after the point");
     }
     if (peek(cursor) == 'e' || peek(cursor) == 'E') {
         cursor->at++;
         if (peek(cursor) == '+' || peek(cursor) == '-')
             cursor->at++;
         if (!digits(cursor))
-            return conf_json_fail(cursor, "digits are missing in the exponent");
+            return fail(cursor, "digits are missing in the exponent");
     }
     return true;
 }
@@ -200,8 +199,7 @@ bool conf_json_scalar(struct conf_json_cursor *cursor)
     }
     if (!number(cursor) || !ends(cursor)) {
         cursor->at = start;
-        return conf_json_fail(cursor, start == cursor->end ? "the text ends too early"
-                                                           : "not a JSON value");
+        return fail(cursor, start == cursor->end ? "the text ends too early" : "not a JSON value");
     }
     return true;
 }
@@ -214,17 +212,17 @@ static bool members(struct conf_json_cursor *cursor, char close, int depth)
         conf_json_skip_blanks(cursor);
         if (close == '}') {
             if (peek(cursor) != '"')
-                return conf_json_fail(cursor, "expected a key in double quotes");
+                return fail(cursor, "expected a key in double quotes");
             if (!conf_json_string(cursor, NULL))
                 return false;
             if (!conf_json_take(cursor, ':'))
-                return conf_json_fail(cursor, "expected ':' after a key");
+                return fail(cursor, "expected ':' after a key");
         }
         if (!conf_json_value(cursor, depth))
             return false;
     } while (conf_json_take(cursor, ','));
     if (!conf_json_take(cursor, close))
-        return conf_json_fail(cursor, close == '}' ? "expected ',' or '}'" : "expected ',' or ']'");
+        return fail(cursor, close == '}' ? "expected ',' or '}'" : "expected ',' or ']'");
     return true;
 }
 
@@ -237,7 +235,7 @@ bool conf_json_value(struct conf_json_cursor *cursor, int depth)
     if (c != '{' && c != '[')
         return conf_json_scalar(cursor);
     if (depth <= 0)
-        return conf_json_fail(cursor, "nested too deeply");
+        return fail(cursor, "nested too deeply");
     cursor->at++;
     return members(cursor, c == '{' ? '}' : ']', depth - 1);
 }

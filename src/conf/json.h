@@ -18,7 +18,6 @@ struct conf_json_cursor {
 void conf_json_skip_blanks(struct conf_json_cursor *cursor);
 bool conf_json_take(struct conf_json_cursor *cursor,
                     char c); /* after blanks; moves on when `c` is there */
-bool conf_json_fail(struct conf_json_cursor *cursor, const char *problem); /* returns false */
 
 /* Appends a string's value to `out` (may be NULL); the cursor stands on its opening quote. */
 bool conf_json_string(struct conf_json_cursor *cursor, struct base_text *out);

@@ -305,8 +305,9 @@ struct conf_node *conf_new_scalar(struct base_arena *arena, const char *text)
     return node;
 }
 
-void conf_append(struct base_arena *arena, struct conf_node *node, struct conf_node *key,
-                 struct conf_node *item)
+// Appends to a list (key NULL) or a map without looking for the key.
+static void append(struct base_arena *arena, struct conf_node *node, struct conf_node *key,
+                   struct conf_node *item)
 {
     bool full = node->count == 0 || node->count == room_for(node->count);
     if (full) {
@@ -330,7 +331,7 @@ void conf_put(struct base_arena *arena, struct conf_node *map, const char *key,
         map->items[i] = value;
         return;
     }
-    conf_append(arena, map, conf_new_scalar(arena, key), value);
+    append(arena, map, conf_new_scalar(arena, key), value);
 }
 
 struct conf_node *conf_copy(struct base_arena *arena, const struct conf_node *node)
@@ -354,7 +355,7 @@ static void overlay_pair(struct base_arena *arena, struct conf_node *map,
 {
     size_t i = find_key(map, key->text);
     if (i == map->count) {
-        conf_append(arena, map, conf_copy(arena, key), conf_copy(arena, value));
+        append(arena, map, conf_copy(arena, key), conf_copy(arena, value));
         return;
     }
     map->keys[i] = conf_copy(arena, key);
@@ -444,7 +445,7 @@ static enum kvsim_status list_slot(const struct set_path *path, struct conf_node
     if (index == list->count) {
         struct conf_node *item = new_node(path->arena, CONF_NULL);
         mark_set(item, path->file);
-        conf_append(path->arena, list, NULL, item);
+        append(path->arena, list, NULL, item);
     }
     *out = &list->items[index];
     return KVSIM_OK;
@@ -459,7 +460,7 @@ static void map_slot(const struct set_path *path, struct conf_node *map, const c
         struct conf_node *item = new_node(path->arena, CONF_NULL);
         mark_set(key, path->file);
         mark_set(item, path->file);
-        conf_append(path->arena, map, key, item);
+        append(path->arena, map, key, item);
     }
     *out = &map->items[i];
 }

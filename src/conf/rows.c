@@ -120,7 +120,8 @@ static bool is_blank(const struct base_text *record)
     return record->at[strspn(record->at, " \t")] == '\0';
 }
 
-enum kvsim_status conf_rows_next_record(struct conf_rows *rows, bool *more, struct kvsim_error *err)
+// Reads the next line that is not blank as a fresh record.
+static enum kvsim_status next_record(struct conf_rows *rows, bool *more, struct kvsim_error *err)
 {
     enum kvsim_status status = KVSIM_OK;
     do {
@@ -188,7 +189,7 @@ static enum kvsim_status read_header(struct conf_rows *rows, struct kvsim_error 
 static enum kvsim_status read_start(struct conf_rows *rows, struct kvsim_error *err)
 {
     bool more = false;
-    enum kvsim_status status = conf_rows_next_record(rows, &more, err);
+    enum kvsim_status status = next_record(rows, &more, err);
     if (status != KVSIM_OK)
         return status;
     if (!more) {
@@ -297,7 +298,7 @@ enum kvsim_status conf_rows_next(struct conf_rows *rows, bool *more, struct kvsi
         rows->pending = false;
         return KVSIM_OK;
     }
-    enum kvsim_status status = conf_rows_next_record(rows, more, err);
+    enum kvsim_status status = next_record(rows, more, err);
     if (status != KVSIM_OK || !*more)
         return status;
     if (rows->json)

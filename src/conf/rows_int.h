@@ -47,10 +47,6 @@ struct conf_rows {
 enum kvsim_status conf_rows_read_line(struct conf_rows *rows, bool *more,
                                       struct kvsim_error *err) KVSIM_MUST_CHECK;
 
-/* Reads the next line that is not blank as a fresh record. */
-enum kvsim_status conf_rows_next_record(struct conf_rows *rows, bool *more,
-                                        struct kvsim_error *err) KVSIM_MUST_CHECK;
-
 /* Marks err with the place of an offset in the record. */
 enum kvsim_status conf_rows_fail_at(const struct conf_rows *rows, size_t offset,
                                     struct kvsim_error *err, const char *code, const char *fmt, ...)

@@ -103,8 +103,6 @@ struct cost_result cost_lines_result(const struct cost_lines *lines);
 void cost_lines_piece(const struct cost_lines *lines, const struct cost_ramp *ramp,
                       int64_t max_steps, struct cost_piece *out);
 
-/* The lines of a batch size, made on first use. */
-const struct cost_lines *cost_lines_get(struct cost *cost, uint32_t seq_count);
 bool cost_shape_is_decode(const struct cost_shape *shape);
 void cost_ramp_from_shape(const struct cost_shape *shape, struct cost_ramp *ramp);
 

@@ -251,7 +251,8 @@ static void segments_piece(const struct cost_lines *lines, const struct cost_ram
     out->bound = segment->bound;
 }
 
-const struct cost_lines *cost_lines_get(struct cost *cost, uint32_t seq_count)
+// The lines of a batch size, made on first use.
+static const struct cost_lines *lines_of(struct cost *cost, uint32_t seq_count)
 {
     base_require(seq_count >= 1 && seq_count <= cost->config.max_decode_seqs);
     struct cost_lines *lines = &cost->lines[seq_count];
@@ -270,7 +271,7 @@ void cost_ramp_piece(struct cost *cost, const struct cost_ramp *ramp, int64_t ma
     const int64_t small = (int64_t)1 << 40; // sums and steps below it keep the products in 64 bits
     base_require(max_steps >= 1);
     const struct cost_lines *lines =
-        cost->ops->piece == NULL ? cost_lines_get(cost, ramp->seq_count) : NULL;
+        cost->ops->piece == NULL ? lines_of(cost, ramp->seq_count) : NULL;
     if (lines == NULL)
         cost->ops->piece(cost, ramp, max_steps, out);
     else if (lines->segment_count > 0 && ramp->context_tokens < small && max_steps < INT32_MAX)

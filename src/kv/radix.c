@@ -95,7 +95,8 @@ void kv_radix_changed(struct kv_radix *radix, struct kv_node *node)
     set_leaf(&radix->host.leaves, &own->host, host_leaf, &own->is_host_leaf);
 }
 
-void kv_radix_weigh(struct kv_radix *radix, const struct kv_node *node, int64_t sign)
+// Its blocks in the pool leave the sums (-1), to come back (1) once holders, pins or blocks are others.
+static void weigh(struct kv_radix *radix, const struct kv_node *node, int64_t sign)
 {
     const struct kv_radix_node *own = radix_of(node);
     int64_t blocks = sign * kv_radix_device_blocks(node);
@@ -108,13 +109,14 @@ void kv_radix_weigh(struct kv_radix *radix, const struct kv_node *node, int64_t 
     }
 }
 
-void kv_radix_set_device_end(struct kv_radix *radix, struct kv_node *node, int64_t end)
+// From now on the blocks before `end` lie in the pool.
+static void set_device_end(struct kv_radix *radix, struct kv_node *node, int64_t end)
 {
     struct kv_radix_node *own = radix_of(node);
     bool had_some = kv_radix_device_blocks(node) > 0;
-    kv_radix_weigh(radix, node, -1);
+    weigh(radix, node, -1);
     own->device_end = end;
-    kv_radix_weigh(radix, node, 1);
+    weigh(radix, node, 1);
     bool has_some = kv_radix_device_blocks(node) > 0;
     radix_of(node->parent)->device_children += (has_some ? 1 : 0) - (had_some ? 1 : 0);
     kv_radix_changed(radix, node);
@@ -248,20 +250,20 @@ static void hold_node(struct kv_radix *radix, struct kv_node *node, int32_t chan
         radix->shared_blocks += change * kv_radix_device_blocks(node);
         return;
     }
-    kv_radix_weigh(radix, node, -1);
+    weigh(radix, node, -1);
     radix_of(node)->extent.holders += change;
     base_assert(radix_of(node)->extent.holders >= 0);
-    kv_radix_weigh(radix, node, 1);
+    weigh(radix, node, 1);
     kv_radix_changed(radix, node);
 }
 
 static void pin_path(struct kv_radix *radix, struct kv_node *node, int32_t change)
 {
     for (; !is_root(node); node = node->parent) {
-        kv_radix_weigh(radix, node, -1);
+        weigh(radix, node, -1);
         radix_of(node)->pins += change;
         base_assert(radix_of(node)->pins >= 0);
-        kv_radix_weigh(radix, node, 1);
+        weigh(radix, node, 1);
         kv_radix_changed(radix, node);
     }
 }
@@ -379,7 +381,7 @@ static void fill(struct kv_radix *radix, struct kv_node *node)
         cut_at_seam(radix, node, own->device_end);
     }
     own->is_backed = true;
-    kv_radix_set_device_end(radix, node, node->end);
+    set_device_end(radix, node, node->end);
 }
 
 void kv_radix_load(struct kv_radix *radix, struct kv_radix_seq *seq)
@@ -438,7 +440,7 @@ static struct kv_node *add_node(struct kv_radix *radix, struct kv_node *parent, 
     own->made = age->first_release;
     own->device_end = node->begin;
     own->is_backed = is_backed;
-    kv_radix_set_device_end(radix, node, end);
+    set_device_end(radix, node, end);
     return node;
 }
 
@@ -598,7 +600,7 @@ static int64_t evict_piece(struct kv_radix *radix)
     struct kv_node *node = first->node;
     int64_t end = radix_of(node)->device_end, from = kv_radix_piece_begin(node, end);
     bool stays = kv_radix_keeps_copy(radix, node, from);
-    kv_radix_set_device_end(radix, node, from);
+    set_device_end(radix, node, from);
     if (!stays) {
         kv_radix_forget(radix, node, from);
     }

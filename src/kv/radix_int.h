@@ -57,10 +57,6 @@ static inline bool kv_radix_has_host(const struct kv_radix *radix)
 
 /* Something about the node is another: whether it is a leaf, and how old. */
 void kv_radix_changed(struct kv_radix *radix, struct kv_node *node);
-/* Its blocks in the pool leave the sums (-1), to come back (1) once holders, pins or blocks are others. */
-void kv_radix_weigh(struct kv_radix *radix, const struct kv_node *node, int64_t sign);
-/* From now on the blocks before `end` lie in the pool. */
-void kv_radix_set_device_end(struct kv_radix *radix, struct kv_node *node, int64_t end);
 /* The front [begin, at) as a node of its own; at a seam, or within a piece whose front was made at `made`. */
 struct kv_node *kv_radix_cut(struct kv_radix *radix, struct kv_node *node, int64_t at,
                              int64_t made);

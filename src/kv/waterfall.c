@@ -165,7 +165,8 @@ static void set_concurrency(const struct kv_waterfall_inputs *inputs, struct kv_
     limit_by_states(inputs, out);
 }
 
-bool kv_waterfall_pool_is_stated(const struct kv_waterfall_inputs *inputs)
+// In bytes, blocks or tokens.
+static bool pool_is_stated(const struct kv_waterfall_inputs *inputs)
 {
     return inputs->kv_cache_memory_bytes != 0 || inputs->num_gpu_blocks_override != 0 ||
            inputs->kv_cache_tokens != 0;
@@ -384,7 +385,7 @@ static enum kvsim_status check_inputs(const struct kv_waterfall_inputs *inputs,
 {
     base_require(inputs->max_model_len > 0 && inputs->reserved_blocks >= 0);
     base_require(inputs->max_num_seqs > 0 && inputs->max_num_batched_tokens > 0);
-    if (kv_waterfall_pool_is_stated(inputs))
+    if (pool_is_stated(inputs))
         return KVSIM_OK;
     base_require(inputs->gpu_memory_utilization.num > 0 && inputs->gpu_memory_utilization.den > 0);
     if (inputs->hardware == NULL)
@@ -415,7 +416,7 @@ static enum kvsim_status compute_stage(const struct kv_waterfall_inputs *inputs,
 {
     *out = (struct kv_waterfall){.starts = true, .log = inputs->sizing.log};
     struct kv_parts parts = {0};
-    bool stated = kv_waterfall_pool_is_stated(inputs);
+    bool stated = pool_is_stated(inputs);
     enum kvsim_status status = check_inputs(inputs, err);
     if (status == KVSIM_OK)
         status = make_layout(inputs, out, err);
@@ -495,7 +496,7 @@ static enum kvsim_status compute_stages(const struct kv_waterfall_inputs *inputs
 enum kvsim_status kv_waterfall_compute(const struct kv_waterfall_inputs *inputs,
                                        struct kv_waterfall *out, struct kvsim_error *err)
 {
-    if (inputs->kv.pipeline_parallel <= 1 || kv_waterfall_pool_is_stated(inputs) ||
+    if (inputs->kv.pipeline_parallel <= 1 || pool_is_stated(inputs) ||
         inputs->sizing.pool == KV_POOL_CELLS)
         return compute_stage(inputs, out, err);
     *out = (struct kv_waterfall){.starts = true};

@@ -12,9 +12,6 @@ enum kvsim_status kv_waterfall_compute(const struct kv_waterfall_inputs *inputs,
                                        struct kv_waterfall *out,
                                        struct kvsim_error *err) KVSIM_MUST_CHECK;
 
-/* In bytes, blocks or tokens. */
-bool kv_waterfall_pool_is_stated(const struct kv_waterfall_inputs *inputs);
-
 /* Fills refusal.changes of a waterfall that does not start. */
 void kv_waterfall_find_changes(const struct kv_waterfall_inputs *inputs, struct kv_waterfall *out);
 

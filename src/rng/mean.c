@@ -7,7 +7,7 @@
  * correction. */
 #define DIRECT_VALUES 4096.0
 
-double rng_dist_partial_mean(const struct rng_dist *dist, double x)
+static double partial_mean(const struct rng_dist *dist, double x)
 {
     double a = dist->a, b = dist->b, z;
 
@@ -60,8 +60,7 @@ static double rounded_mean(const struct rng_dist *dist)
         mean += survival(dist, k - 0.5);
     if (from == high)
         return mean;
-    integral =
-        (rng_dist_partial_mean(dist, high) - rng_dist_partial_mean(dist, from)) / dist->u_span;
+    integral = (partial_mean(dist, high) - partial_mean(dist, from)) / dist->u_span;
     integral -= from * survival(dist, from);
     if (!isinf(high))
         integral += high * survival(dist, high);
@@ -118,6 +117,5 @@ double rng_dist_mean(const struct rng_dist *dist)
     }
     if (dist->whole)
         return rounded_mean(dist);
-    return (rng_dist_partial_mean(dist, dist->high) - rng_dist_partial_mean(dist, dist->low)) /
-           dist->u_span;
+    return (partial_mean(dist, dist->high) - partial_mean(dist, dist->low)) / dist->u_span;
 }

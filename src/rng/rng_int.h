@@ -24,6 +24,5 @@ bool rng_weibull_fit_cv(double cv, double *shape);
 /* Of the continuous kinds, before truncation: P(X <= x), and the integral of t f(t) up to x. x
  * may be infinite. */
 double rng_dist_cdf(const struct rng_dist *dist, double x);
-double rng_dist_partial_mean(const struct rng_dist *dist, double x);
 
 #endif

@@ -58,11 +58,9 @@ static const gsl_rng_type xoshiro_type = {
     .get_double = xoshiro_get_double,
 };
 
-const gsl_rng_type *const rng_gsl_type = &xoshiro_type;
-
 gsl_rng *rng_gsl_new(uint64_t key)
 {
-    gsl_rng *rng = gsl_rng_alloc(rng_gsl_type);
+    gsl_rng *rng = gsl_rng_alloc(&xoshiro_type);
 
     base_require(rng != NULL);
     gsl_rng_set(rng, key);

@@ -13,8 +13,6 @@
 
 #include <stdint.h>
 
-extern const gsl_rng_type *const rng_gsl_type;
-
 /* A generator on the stream of `key`; freed by gsl_rng_free(). */
 gsl_rng *rng_gsl_new(uint64_t key);
 

@@ -212,7 +212,7 @@ void scenario_list_place(struct base_arena *arena, enum scenario_data kind, cons
 
 /* ---- names ---- */
 
-bool scenario_known_has_name(const struct scenario_known *known, const char *name)
+static bool has_name(const struct scenario_known *known, const char *name)
 {
     if (scenario_name_equal(known->name, name) || scenario_name_equal(known->base, name))
         return true;
@@ -273,7 +273,7 @@ static const struct scenario_known *find_first(const struct scenario_known_list 
                                                const char *name)
 {
     for (size_t i = 0; i < list->count; i++) {
-        if (scenario_known_has_name(&list->at[i], name))
+        if (has_name(&list->at[i], name))
             return &list->at[i];
     }
     return NULL;
@@ -354,7 +354,7 @@ static bool check_unique(const struct wanted *wanted, const struct scenario_know
                          bool *ok)
 {
     struct base_text names = {0};
-    size_t count = collect(list, wanted->name, scenario_known_has_name, &names);
+    size_t count = collect(list, wanted->name, has_name, &names);
     if (count > 1)
         *ok = fail_ambiguous(wanted, names.at);
     base_text_free(&names);

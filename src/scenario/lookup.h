@@ -29,7 +29,6 @@ size_t scenario_places(struct base_arena *arena, enum scenario_data kind, const 
 /* Appends what one place holds, by file name. The caller frees the list. */
 void scenario_list_place(struct base_arena *arena, enum scenario_data kind, const char *place,
                          struct scenario_known_list *out);
-bool scenario_known_has_name(const struct scenario_known *known, const char *name);
 /* The same but for case. */
 bool scenario_name_equal(const char *a, const char *b);
 

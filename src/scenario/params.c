@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *scenario_origin_name(enum conf_origin origin)
+static const char *origin_name(enum conf_origin origin)
 {
     static const char *const names[] = {
         [CONF_ORIGIN_SCENARIO] = "scenario",
@@ -107,7 +107,7 @@ void scenario_param_text(struct scenario_reader *reader, const char *key, const 
         .value = base_arena_copy(reader->arena,
                                  scenario_key_is_path(key) ? scenario_base_name(value) : value),
         .unit = unit,
-        .origin = scenario_origin_name(node->origin),
+        .origin = origin_name(node->origin),
         .claim = spec_claim_name(claim),
         .source = source,
     };
@@ -123,7 +123,7 @@ void scenario_param_derived(struct scenario_reader *reader, const char *key, con
         .key = base_arena_copy(reader->arena, key),
         .value = base_arena_copy(reader->arena, value),
         .unit = unit,
-        .origin = scenario_origin_name(CONF_ORIGIN_DEFAULT),
+        .origin = origin_name(CONF_ORIGIN_DEFAULT),
         .claim = spec_claim_name(claim),
         .source = source,
     };
@@ -151,7 +151,7 @@ static void add_leaf(const struct walk *walk, const char *key, const char *inner
         .value =
             base_arena_copy(walk->reader->arena, node->kind == CONF_SCALAR ? node->text : text.at),
         .unit = "",
-        .origin = scenario_origin_name(node->origin),
+        .origin = origin_name(node->origin),
         .claim = spec_claim_name(claim),
         .source = source,
     };

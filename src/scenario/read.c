@@ -136,7 +136,8 @@ struct conf_node *scenario_child(struct scenario_reader *reader, struct conf_nod
     return NULL;
 }
 
-bool scenario_bool_word(const char *text, bool *out)
+// A yes-or-no word of YAML.
+static bool is_bool_word(const char *text, bool *out)
 {
     static const char *const yes[] = {"true", "True", "TRUE", "yes", "on"};
     static const char *const no[] = {"false", "False", "FALSE", "no", "off"};
@@ -218,7 +219,7 @@ static bool fail_parse(struct scenario_reader *reader, const struct conf_node *n
 static bool read_bool(struct scenario_reader *reader, const struct conf_node *node,
                       const struct base_field *field, const char *path, bool *out)
 {
-    if (!node->quoted && scenario_bool_word(node->text, out))
+    if (!node->quoted && is_bool_word(node->text, out))
         return true;
     return scenario_fail(reader, node, path, "wrong-type",
                          "'%s' must be true or false, not '%.60s'", name_of(node, field),

@@ -52,7 +52,7 @@ extern const struct scenario_section scenario_top_section, scenario_cluster_sect
     scenario_host_section, scenario_model_section, scenario_vision_section, scenario_group_section,
     scenario_hardware_section, scenario_link_section, scenario_pcie_section,
     scenario_tflops_section, scenario_all_reduce_section, scenario_sizing_section,
-    scenario_reserve_section, scenario_runtime_section;
+    scenario_runtime_section;
 
 /* ---- parameters (params.c) ---- */
 
@@ -105,8 +105,6 @@ bool scenario_read_map(struct scenario_reader *reader, struct conf_node *map,
 /* One scalar by a row of a table, without recording it. */
 bool scenario_read_value(struct scenario_reader *reader, const struct conf_node *node,
                          const struct base_field *field, const char *path, void *out);
-/* A yes-or-no word of YAML. */
-bool scenario_bool_word(const char *text, bool *out);
 
 /* True when the file or an option says it: a default or a profile does not count. */
 bool scenario_is_stated(const struct conf_node *node);
@@ -122,7 +120,6 @@ void scenario_param_derived(struct scenario_reader *reader, const char *key, con
 /* A row for each scalar below `node`, with the claims of a data file's own `provenance`. */
 void scenario_param_tree(struct scenario_reader *reader, const char *key,
                          const struct conf_node *node);
-const char *scenario_origin_name(enum conf_origin origin);
 /* The longest dotted key of `provenance` that fits, else its default; either may be NULL. */
 void scenario_provenance_find(const struct conf_node *provenance, const char *key,
                               enum spec_claim *claim, const char **source);

@@ -420,7 +420,5 @@ static const struct base_field runtime_fields[] = {
 
 const struct scenario_section scenario_sizing_section = {"sizing", sizing_fields, NULL,
                                                          "how memory becomes a pool"};
-const struct scenario_section scenario_reserve_section = {"sizing.reserve", reserve_fields, NULL,
-                                                          "the default fraction"};
 const struct scenario_section scenario_runtime_section = {"runtime", runtime_fields, NULL,
                                                           "memory beside weights and KV"};

@@ -3,34 +3,6 @@
 #include "base/error.h"
 #include "sched/offload_int.h"
 
-void sched_offload_init(struct sched *sched, struct base_arena *arena)
-{
-    const struct sched_tier_options *options = &sched->options->tier;
-    struct sched_offload *offload = &sched->offload;
-    const struct sched_tier_option *first = &options->at[0];
-    sched_tier_init(&offload->tier, first);
-    sched_lower_init(&offload->lower, options);
-    offload->load_link = (struct kv_link){.latency_ticks = first->latency_ticks,
-                                          .ticks_per_block = first->read_ticks_per_block};
-    offload->store_link = (struct kv_link){.latency_ticks = first->latency_ticks,
-                                           .ticks_per_block = first->write_ticks_per_block};
-    base_pool_init(&offload->transfers, sizeof(struct sched_transfer));
-    offload->chunk_tokens = options->chunk_blocks * sched->options->block_size;
-    offload->filling =
-        base_arena_array(arena, (size_t)offload->chunk_tokens, sizeof *offload->filling);
-    if (sched->pool->radix != NULL) {
-        sched_tree_tier_init(sched);
-        return;
-    }
-    base_require(sched->pool->prefix != NULL && sched->options->block_size > 1);
-    sched_offload_init_tables(sched);
-    sched->pool->prefix->on_reuse = sched_offload_note_reuse;
-    if (options->store == SCHED_STORE_BACK) {
-        base_require(options->chunk_blocks == 1);
-        sched->pool->prefix->on_evict = sched_offload_note_evict;
-    }
-}
-
 /* ---- transfers ---- */
 
 struct sched_transfer *sched_offload_transfer_new(struct sched_offload *offload,
@@ -54,28 +26,6 @@ static void transfer_drop_head(struct sched_offload *offload, struct sched_trans
     base_vec_free(&transfer->nodes);
     base_vec_free(&transfer->keys);
     base_pool_give(&offload->transfers, transfer);
-}
-
-void sched_offload_release(struct sched *sched)
-{
-    struct sched_offload *offload = &sched->offload;
-    while (offload->loads.head != NULL) {
-        transfer_drop_head(offload, &offload->loads);
-    }
-    while (offload->stores.head != NULL) {
-        transfer_drop_head(offload, &offload->stores);
-    }
-    base_pool_release(&offload->transfers);
-    base_free(offload->by_number);
-    sched_lower_release(&offload->lower);
-    kv_tier_release(&offload->tier.chunks);
-    base_vec_free(&offload->fresh);
-    base_vec_free(&offload->gone);
-    base_vec_free(&offload->due);
-    base_vec_free(&offload->found);
-    base_vec_free(&offload->places);
-    base_vec_free(&offload->wanted);
-    base_vec_free(&offload->wanted_places);
 }
 
 /* ---- stores by their number ---- */
@@ -150,7 +100,7 @@ static void wait_for_store(struct sched_offload *offload, uint64_t number)
 }
 
 // The last store that still reads some of the blocks: those before it end before it.
-void sched_offload_note_reuse(void *context, const struct kv_source *source)
+static void note_reuse(void *context, const struct kv_source *source)
 {
     struct sched *sched = context;
     struct sched_offload *offload = &sched->offload;
@@ -184,8 +134,7 @@ static struct sched_transfer *write_back_of_turn(struct sched *sched)
     return offload->write_back;
 }
 
-void sched_offload_note_evict(void *context, uint32_t table, const struct base_hash *keys,
-                              int64_t count)
+static void note_evict(void *context, uint32_t table, const struct base_hash *keys, int64_t count)
 {
     struct sched *sched = context;
     struct sched_offload *offload = &sched->offload;
@@ -212,6 +161,58 @@ base_i128 sched_offload_store_end(const struct sched *sched, uint64_t number, ba
 {
     const struct sched_transfer *store = store_by_number(&sched->offload, number);
     return store != NULL && store->end_ticks > at ? store->end_ticks : at;
+}
+
+/* ---- life ---- */
+
+void sched_offload_init(struct sched *sched, struct base_arena *arena)
+{
+    const struct sched_tier_options *options = &sched->options->tier;
+    struct sched_offload *offload = &sched->offload;
+    const struct sched_tier_option *first = &options->at[0];
+    sched_tier_init(&offload->tier, first);
+    sched_lower_init(&offload->lower, options);
+    offload->load_link = (struct kv_link){.latency_ticks = first->latency_ticks,
+                                          .ticks_per_block = first->read_ticks_per_block};
+    offload->store_link = (struct kv_link){.latency_ticks = first->latency_ticks,
+                                           .ticks_per_block = first->write_ticks_per_block};
+    base_pool_init(&offload->transfers, sizeof(struct sched_transfer));
+    offload->chunk_tokens = options->chunk_blocks * sched->options->block_size;
+    offload->filling =
+        base_arena_array(arena, (size_t)offload->chunk_tokens, sizeof *offload->filling);
+    if (sched->pool->radix != NULL) {
+        sched_tree_tier_init(sched);
+        return;
+    }
+    base_require(sched->pool->prefix != NULL && sched->options->block_size > 1);
+    sched_offload_init_tables(sched);
+    sched->pool->prefix->on_reuse = note_reuse;
+    if (options->store == SCHED_STORE_BACK) {
+        base_require(options->chunk_blocks == 1);
+        sched->pool->prefix->on_evict = note_evict;
+    }
+}
+
+void sched_offload_release(struct sched *sched)
+{
+    struct sched_offload *offload = &sched->offload;
+    while (offload->loads.head != NULL) {
+        transfer_drop_head(offload, &offload->loads);
+    }
+    while (offload->stores.head != NULL) {
+        transfer_drop_head(offload, &offload->stores);
+    }
+    base_pool_release(&offload->transfers);
+    base_free(offload->by_number);
+    sched_lower_release(&offload->lower);
+    kv_tier_release(&offload->tier.chunks);
+    base_vec_free(&offload->fresh);
+    base_vec_free(&offload->gone);
+    base_vec_free(&offload->due);
+    base_vec_free(&offload->found);
+    base_vec_free(&offload->places);
+    base_vec_free(&offload->wanted);
+    base_vec_free(&offload->wanted_places);
 }
 
 /* ---- time ---- */

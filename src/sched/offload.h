@@ -139,11 +139,6 @@ int64_t sched_offload_runway(const struct sched *sched, int64_t limit);
 void sched_offload_joined_front(struct sched *sched, struct sched_seq *seq);
 void sched_offload_left_front(struct sched *sched, struct sched_seq *seq);
 void sched_offload_left_running(struct sched *sched, struct sched_seq *seq);
-/* kv_prefix.on_reuse and on_evict */
-void sched_offload_note_reuse(void *context, const struct kv_source *source);
-void sched_offload_note_evict(void *context, uint32_t table, const struct base_hash *keys,
-                              int64_t count);
-
 /* A turn begins to decide. */
 void sched_offload_begin_turn(struct sched *sched);
 /* It is `now` for what happens before the next turn. */

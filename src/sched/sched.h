@@ -83,7 +83,8 @@ struct sched_ops {
     bool
         gives_up_unservable; /* whom it gives up could never run; else there is no room for it now */
     bool sorts_its_queue;    /* by itself, when it likes, where it goes by priority */
-    bool ignores_prompts;    /* that are too long: at their turn, not on arrival */
+    bool
+        queues_long_prompts; /* and gives them up at their turn; else they are refused on arrival */
     int64_t beyond_longest;  /* tokens by which a sequence may pass max_model_len */
     void (*enqueue)(struct sched *sched, struct sched_seq *seq);
     /* Decides the next step; the lists of the plan are made new. */

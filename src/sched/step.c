@@ -44,8 +44,6 @@ void sched_init(struct sched *sched, const struct sched_ops *ops,
     sched->front.takes_blocks = takes_memory(pool) && pool->policy != KV_CONCAT_DOUBLING;
     pool->kept_tokens = kept_tokens;
     pool->kept_context = sched;
-    // Exact: int(watermark * num_blocks) without a double in between.
-    base_i128 blocks = (base_i128)options->watermark.num * pool->total_blocks;
     if (pool->prefix != NULL) {
         pool->prefix->hashed_blocks = sched_hashed_blocks;
         pool->prefix->new_state = sched_new_state;
@@ -54,6 +52,8 @@ void sched_init(struct sched *sched, const struct sched_ops *ops,
     if (sched_has_tier(sched)) {
         sched_offload_init(sched, arena);
     }
+    // Exact: int(watermark * num_blocks) without a double in between.
+    base_i128 blocks = (base_i128)options->watermark.num * pool->total_blocks;
     sched->watermark_blocks =
         options->watermark.den > 0 ? (int64_t)(blocks / options->watermark.den) : 0;
 }
@@ -206,12 +206,13 @@ static void seqs_remove(struct sched_seqs *seqs, const struct sched_seq *seq)
     seqs->count = kept;
 }
 
-void sched_loose_remove(struct sched *sched, const struct sched_seq *seq)
+static void loose_remove(struct sched *sched, const struct sched_seq *seq)
 {
     seqs_remove(&sched->loose, seq);
 }
 
-void sched_leave_front(struct sched *sched, struct sched_seq *seq)
+// After sched_settle().
+static void leave_front(struct sched *sched, struct sched_seq *seq)
 {
     if (sched_has_tier(sched) && sched->pool->radix == NULL) {
         sched_offload_left_front(sched, seq);
@@ -225,11 +226,11 @@ void sched_leave_front(struct sched *sched, struct sched_seq *seq)
 static void detach(struct sched *sched, struct sched_seq *seq)
 {
     if (seq->state == SCHED_FRONT) {
-        sched_leave_front(sched, seq);
+        leave_front(sched, seq);
         return;
     }
     if (seq->state == SCHED_LOOSE) {
-        sched_loose_remove(sched, seq);
+        loose_remove(sched, seq);
         sched->overrun_count -= seq->is_overrun ? 1 : 0;
         seq->is_overrun = false;
     } else if (seq->state == SCHED_DRAINING) {
@@ -324,7 +325,7 @@ void sched_settle(struct sched *sched, struct sched_seq *seq)
 }
 
 // The plan that is being made finds the sequence no longer in the front's rhythm.
-void sched_note_left_front(struct sched_plan *plan, struct sched_seq *seq)
+static void note_left_front(struct sched_plan *plan, struct sched_seq *seq)
 {
     if (seq->state == SCHED_FRONT) {
         seq->last_front_plan = plan->number - 1;
@@ -335,10 +336,10 @@ void sched_note_left_front(struct sched_plan *plan, struct sched_seq *seq)
 void sched_leave_front_unscheduled(struct sched *sched, struct sched_plan *plan,
                                    struct sched_seq *seq)
 {
-    sched_note_left_front(plan, seq);
+    note_left_front(plan, seq);
     int64_t hashed = sched_front_hashed_tokens(sched, seq, false);
     sched_settle(sched, seq);
-    sched_leave_front(sched, seq);
+    leave_front(sched, seq);
     seq->hashed_tokens = hashed;
     sched_note_member_steps(seq, plan->number - 1);
     sched->outside_front_tokens += seq->computed;
@@ -347,7 +348,7 @@ void sched_leave_front_unscheduled(struct sched *sched, struct sched_plan *plan,
 
 void sched_swap_out(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq)
 {
-    sched_note_left_front(plan, seq);
+    note_left_front(plan, seq);
     sched_settle(sched, seq);
     detach(sched, seq);
     sched_list_remove(&sched->running, seq);
@@ -357,7 +358,7 @@ void sched_swap_out(struct sched *sched, struct sched_plan *plan, struct sched_s
 
 void sched_throw_out(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq)
 {
-    sched_note_left_front(plan, seq);
+    note_left_front(plan, seq);
     int64_t hashed = seq->hashed_tokens;
     if (seq->state == SCHED_FRONT) {
         hashed = sched_front_hashed_tokens(sched, seq, seq->scheduled_step == plan->number);
@@ -508,7 +509,7 @@ static void final_add(struct sched_plan *plan, struct sched_seq *seq)
 static void start_draining(struct sched *sched, struct sched_seq *seq)
 {
     if (seq->state == SCHED_LOOSE) {
-        sched_loose_remove(sched, seq);
+        loose_remove(sched, seq);
     }
     seq->state = SCHED_DRAINING;
     base_vec_push(&sched->draining, seq);
@@ -571,7 +572,7 @@ static void follow_up_emission(struct sched *sched, struct sched_plan *plan, str
         sched->overrun_count += is_last ? 1 : 0;
         return; // what its last chunk pushed out of a window is still held
     }
-    sched_loose_remove(sched, seq);
+    loose_remove(sched, seq);
     sched->outside_front_tokens -= seq->computed;
     seq->first_front_plan = plan->number + 1;
     seq->last_front_plan = UINT64_MAX;
@@ -590,7 +591,7 @@ static void follow_up_finals(struct sched *sched, struct sched_plan *plan)
         // The front has moved on: what it hashed at this scheduling lies one token behind, or two.
         int64_t hashed = sched_front_hashed_tokens(sched, seq, false);
         sched_settle(sched, seq);
-        sched_leave_front(sched, seq);
+        leave_front(sched, seq);
         seq->hashed_tokens = hashed;
         if (overruns(sched, seq)) {
             join_front(sched, seq, true);

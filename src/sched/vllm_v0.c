@@ -291,7 +291,7 @@ static void run_all(struct sched *sched, struct v0_turn *turn)
 
 /* ---- those on the host ---- */
 
-static void ignore(struct sched *sched, struct v0_turn *turn, struct sched_seq *first)
+static void give_up(struct sched *sched, struct v0_turn *turn, struct sched_seq *first)
 {
     sched_v0_forget(sched, first);
     base_vec_push(&turn->plan->given_up, first);
@@ -330,7 +330,7 @@ static void swap_in(struct sched *sched, struct v0_turn *turn)
         if (usable_blocks(sched) < wanted) {
             sched_list_remove(&sched->swapped, first);
             sched->host_blocks -= held_blocks(sched, first);
-            ignore(sched, turn, first);
+            give_up(sched, turn, first);
             continue;
         }
         if (sched->pool->free_blocks - wanted < sched->watermark_blocks ||
@@ -398,7 +398,7 @@ static enum sched_wait try_head(struct sched *sched, struct v0_turn *turn, struc
     int64_t blocks = kv_paged_blocks_for(sched->pool, known);
     if (tokens > longest || usable_blocks(sched) - blocks < sched->watermark_blocks) {
         sched_queue_remove(&sched->waiting, seq);
-        ignore(sched, turn, seq);
+        give_up(sched, turn, seq);
         return SCHED_WAIT_NONE;
     }
     enum sched_wait wait = why_not(sched, turn, seq, tokens, blocks);
@@ -562,7 +562,7 @@ const struct sched_ops sched_vllm_v0 = {
     .dies_of_swapping = true,
     .gives_up_unservable = true,
     .sorts_its_queue = true,
-    .ignores_prompts = true,
+    .queues_long_prompts = true,
     .beyond_longest = 1,
     .enqueue = enqueue,
     .plan = plan_next,

@@ -8,7 +8,7 @@
 
 struct v0_turn {
     struct sched_plan *plan;
-    int64_t budget; /* tokens that are left; decodes of whole prompts' engine may take it below 0 */
+    int64_t budget; /* tokens that are left; without chunked prefill decodes may take it below 0 */
     bool someone_went;    /* to the queue or to the host */
     bool someone_is_left; /* the budget did not reach the end of the list */
     bool has_new_head;    /* the queue was sorted: another one stands first */

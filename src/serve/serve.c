@@ -146,9 +146,9 @@ static struct serve_replica *route(struct serve *serve)
 static bool is_refused_on_arrival(const struct serve *serve, const struct workload_request *asked)
 {
     const struct sched_options *options = &serve->config->sched;
-    bool ignores = serve->config->scheduler != NULL && serve->config->scheduler->ignores_prompts;
+    bool queues = serve->config->scheduler != NULL && serve->config->scheduler->queues_long_prompts;
     return asked->prompt_tokens <= 0 ||
-           (!ignores && asked->prompt_tokens >= options->max_model_len) ||
+           (!queues && asked->prompt_tokens >= options->max_model_len) ||
            (options->reject_over_length &&
             asked->prompt_tokens > options->max_model_len - asked->max_tokens);
 }
@@ -160,7 +160,7 @@ static void fill_seq(struct serve *serve, struct serve_request *request)
     int64_t beyond =
         serve->config->scheduler != NULL ? serve->config->scheduler->beyond_longest : 0;
     int64_t room = serve->config->sched.max_model_len + beyond - asked->prompt_tokens;
-    room = room > 1 ? room : 1; // a prompt that is too long is ignored, or gets a token
+    room = room > 1 ? room : 1; // a prompt that is too long is given up, or gets a token
     seq->index = serve->sequences++;
     seq->arrival_ns = base_ticks_floor_ns(request->arrival_ticks);
     seq->priority = asked->priority;

@@ -101,9 +101,6 @@ enum kvsim_status spec_kv_layout_make(const struct spec_model *model,
 /* Lower bound of one sequence of `context_tokens`: windows and states taken into account. Exact. */
 uint64_t spec_kv_lower_bound_bytes(const struct spec_kv_layout *layout, uint64_t context_tokens);
 
-/* Layers of a pipeline stage (from 0): vLLM gives every stage layers / stages, what remains to the last stages but the
- * very last. */
-uint64_t spec_stage_layer_count(uint64_t layers, uint64_t stages, uint64_t stage);
 /* Of `count` layers spread evenly over `layers`, those of a stage (from 0). The order of kinds within a model isn't known
  * here; the rounding keeps the total exact. */
 uint64_t spec_stage_share(uint64_t count, uint64_t layers, uint64_t stages, uint64_t stage);

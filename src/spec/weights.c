@@ -306,7 +306,9 @@ static uint64_t vocabulary_bytes(const struct weights *w)
     return plain_bytes(w, rows * w->model->hidden);
 }
 
-uint64_t spec_stage_layer_count(uint64_t layers, uint64_t stages, uint64_t stage)
+// Layers of a pipeline stage (from 0): vLLM gives every stage layers / stages, what remains to the last stages but the
+// very last.
+static uint64_t stage_layer_count(uint64_t layers, uint64_t stages, uint64_t stage)
 {
     uint64_t extra = layers % stages;
     bool takes_extra = stage + 1 < stages && stage + 1 + extra >= stages;
@@ -322,8 +324,8 @@ uint64_t spec_stage_share(uint64_t count, uint64_t layers, uint64_t stages, uint
 {
     uint64_t first = 0;
     for (uint64_t i = 0; i < stage; i++)
-        first += spec_stage_layer_count(layers, stages, i);
-    uint64_t end = first + spec_stage_layer_count(layers, stages, stage);
+        first += stage_layer_count(layers, stages, i);
+    uint64_t end = first + stage_layer_count(layers, stages, stage);
     return count_before(count, layers, end) - count_before(count, layers, first);
 }
 

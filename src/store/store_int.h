@@ -78,9 +78,6 @@ typedef enum kvsim_status store_write_body(struct store *store, void *context,
                                            struct kvsim_error *err);
 enum kvsim_status store_transact(struct store *store, store_write_body *body, void *context,
                                  struct kvsim_error *err);
-/* Within a transaction: the run gets the next id, and all its rows. */
-enum kvsim_status store_add_run(struct store *store, struct record_run *run,
-                                struct kvsim_error *err);
 /* The same where none with its fingerprint is there; else it gets that one's id. */
 enum kvsim_status store_add_run_once(struct store *store, struct record_run *run, bool *was_there,
                                      struct kvsim_error *err);

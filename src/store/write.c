@@ -285,8 +285,9 @@ static enum kvsim_status begin_write(struct store *store, struct kvsim_error *er
     return table_count == 0 ? store_schema_create(store, err) : store_schema_migrate(store, err);
 }
 
-enum kvsim_status store_add_run(struct store *store, struct record_run *run,
-                                struct kvsim_error *err)
+// Within a transaction: the run gets the next id, and all its rows.
+static enum kvsim_status add_run(struct store *store, struct record_run *run,
+                                 struct kvsim_error *err)
 {
     int64_t run_id = 0;
     enum kvsim_status status =
@@ -308,7 +309,7 @@ enum kvsim_status store_add_run_once(struct store *store, struct record_run *run
     *was_there = status == KVSIM_OK && run_id > 0;
     if (*was_there)
         run->run_id = run_id;
-    return status != KVSIM_OK || *was_there ? status : store_add_run(store, run, err);
+    return status != KVSIM_OK || *was_there ? status : add_run(store, run, err);
 }
 
 enum kvsim_status store_transact(struct store *store, store_write_body *body, void *context,
@@ -362,7 +363,7 @@ static enum kvsim_status write_runs(struct store *store, void *context, struct k
     const struct write_runs *write = context;
     enum kvsim_status status = KVSIM_OK;
     for (size_t i = 0; i < write->count && status == KVSIM_OK; i++)
-        status = store_add_run(store, write->runs[i], err);
+        status = add_run(store, write->runs[i], err);
     if (status == KVSIM_OK && write->before_commit != NULL)
         status = flush(store, err);
     if (status == KVSIM_OK && write->before_commit != NULL)

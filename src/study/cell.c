@@ -119,7 +119,8 @@ double study_clock_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-void study_host_fill(struct record_run *run, double wall_s, int64_t jobs)
+// created_at, host, wall_s, jobs: what depends on the machine and the moment.
+static void fill_host(struct record_run *run, double wall_s, int64_t jobs)
 {
     char text[32] = "";
     struct utsname machine;
@@ -160,6 +161,6 @@ enum kvsim_status study_cell_run(struct study_cell *cell, unsigned jobs, unsigne
     if (status == KVSIM_OK)
         status = study_run(scenario_config(cell->scenario), &options, out, err);
     if (status == KVSIM_OK)
-        study_host_fill(out, study_clock_s() - start_s, jobs_noted);
+        fill_host(out, study_clock_s() - start_s, jobs_noted);
     return status;
 }

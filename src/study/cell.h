@@ -56,8 +56,6 @@ void study_cell_release(struct study_cell *cell);
 enum kvsim_status study_cell_run(struct study_cell *cell, unsigned jobs, unsigned jobs_noted,
                                  struct record_run *out, struct kvsim_error *err) KVSIM_MUST_CHECK;
 
-/* created_at, host, wall_s, jobs: what depends on the machine and the moment. */
-void study_host_fill(struct record_run *run, double wall_s, int64_t jobs);
 /* Seconds of a clock that never goes back. */
 double study_clock_s(void);
 

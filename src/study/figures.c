@@ -10,14 +10,15 @@
 #include <math.h>
 #include <string.h>
 
-double study_seconds(base_i128 ticks)
+static double seconds_of(base_i128 ticks)
 {
     return base_i128_to_double(ticks) / (1e9 * (double)BASE_TICKS_PER_NS);
 }
 
-double study_window_s(const struct serve_result *result)
+// Sums over replicas of a replication's window, as doubles of seconds x unit.
+static double window_seconds(const struct serve_result *result)
 {
-    return study_seconds(result->window_ticks);
+    return seconds_of(result->window_ticks);
 }
 
 /* ---- sums over replicas and classes ---- */
@@ -63,7 +64,7 @@ static double window_mean(const struct serve_result *result, integral_of *of)
 
 static double per_window_s(const struct serve_result *result, double count)
 {
-    double seconds = study_window_s(result);
+    double seconds = window_seconds(result);
     return seconds > 0 ? count / seconds : (double)NAN;
 }
 
@@ -168,8 +169,8 @@ FIGURE(unservable, (double)r->outcomes[RECORD_OUTCOME_UNSERVABLE])
 FIGURE(timed_out, (double)r->outcomes[RECORD_OUTCOME_TIMED_OUT])
 FIGURE(aborted, (double)r->outcomes[RECORD_OUTCOME_ABORTED])
 FIGURE(unfinished, (double)r->outcomes[RECORD_OUTCOME_UNFINISHED])
-FIGURE(duration_s, study_seconds(r->end_ticks))
-FIGURE(window_s, study_window_s(r))
+FIGURE(duration_s, seconds_of(r->end_ticks))
+FIGURE(window_s, window_seconds(r))
 FIGURE(prompt_tokens, (double)r->prompt_tokens)
 FIGURE(output_tokens, (double)r->output_tokens)
 FIGURE(generated_tokens, (double)r->generated_tokens)
@@ -313,7 +314,7 @@ static double output_per_user(const struct serve_config *c, const struct serve_r
         sum += r->classes[i].metric[SPEC_TPOT].sum_ticks;
         count += r->classes[i].metric[SPEC_TPOT].count;
     }
-    return count > 0 && sum > 0 ? (double)count / study_seconds(sum) : (double)NAN;
+    return count > 0 && sum > 0 ? (double)count / seconds_of(sum) : (double)NAN;
 }
 
 static double usd_per_mtok(const struct serve_config *c, double tokens_per_s)

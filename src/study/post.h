@@ -34,7 +34,6 @@ enum kvsim_status study_post_open(struct study_post **out,
 void study_post_close(struct study_post *post, bool is_orderly);
 void study_post_free(struct study_post *post); /* closed, and in use by no other thread */
 
-size_t study_post_number(const struct study_post *post); /* this process' own */
 size_t study_post_count(const struct study_post *post);
 
 /* Takes the body over, and leaves it empty. */

@@ -311,11 +311,6 @@ void study_post_close(struct study_post *post, bool is_orderly)
     pthread_join(post->carrier, NULL);
 }
 
-size_t study_post_number(const struct study_post *post)
-{
-    return post->number;
-}
-
 size_t study_post_count(const struct study_post *post)
 {
     return post->count;

@@ -21,12 +21,6 @@ void study_post_free(struct study_post *post)
     base_require(post == NULL);
 }
 
-size_t study_post_number(const struct study_post *post)
-{
-    base_require(post == NULL);
-    return 0;
-}
-
 size_t study_post_count(const struct study_post *post)
 {
     base_require(post == NULL);

@@ -55,8 +55,5 @@ bool study_any_has_status(const struct study_replications *replications, enum se
 /* A window's integrals as means over `ticks` are added to `means`. */
 void study_add_means(const struct serve_integrals *window, double ticks,
                      struct kv_paged_means *means);
-/* Sums over replicas of a replication's window, as doubles of seconds x unit. */
-double study_window_s(const struct serve_result *result);
-double study_seconds(base_i128 ticks);
 
 #endif

@@ -73,8 +73,9 @@ static uint64_t sequence_key(const struct workload_draws *draws, uint32_t class_
                    (uint64_t)class_index * WORKLOAD_SEQUENCES_MAX + sequence);
 }
 
-uint32_t workload_draws_answer_count(const struct workload_draws *draws, uint64_t address,
-                                     uint32_t class_index)
+// How many answers a request of class_index asks for; 1 unless its class says otherwise.
+static uint32_t answer_count(const struct workload_draws *draws, uint64_t address,
+                             uint32_t class_index)
 {
     const struct workload_class *class = &draws->spec->classes[class_index];
     double count;
@@ -110,7 +111,7 @@ void workload_draws_sequences(const struct workload_draws *draws, uint64_t addre
     uint32_t answers = request->sequence_count; /* a trace may have said it */
 
     if (answers == 0)
-        answers = workload_draws_answer_count(draws, address, request->class_index);
+        answers = answer_count(draws, address, request->class_index);
     request->sequence_count = class->candidates > 0 ? class->candidates : answers;
     if (class->candidates > 1)
         request->answer_count = answers;

@@ -79,9 +79,6 @@ void workload_draws_lengths(const struct workload_draws *draws, uint64_t address
 void workload_draws_max_tokens(const struct workload_draws *draws, uint64_t address,
                                struct workload_request *request);
 
-/* How many answers a request of class_index asks for; 1 unless its class says otherwise. */
-uint32_t workload_draws_answer_count(const struct workload_draws *draws, uint64_t address,
-                                     uint32_t class_index);
 /* The request's sequences, how many of them are given to the client, and what beams need. sequence_count is what a trace said
  * of its answers, or 0. */
 void workload_draws_sequences(const struct workload_draws *draws, uint64_t address,
