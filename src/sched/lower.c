@@ -116,7 +116,6 @@ void sched_lower_write_through(struct sched_lower *lower, struct kv_tier *upper,
         return;
     }
     struct sched_copy *copy = copy_new(lower, &lower->writes, &lower->write_link, at);
-    lower->written_chunks += copy->chunks;
     for (size_t i = 0; i < lower->places.count; i++) {
         struct kv_chunk *chunk = stored->at[lower->places.at[i]];
         kv_tier_begin_copy(upper, chunk);
@@ -135,7 +134,6 @@ struct sched_copy *sched_lower_write_keys(struct sched_lower *lower, const struc
         return NULL;
     }
     struct sched_copy *copy = copy_new(lower, &lower->writes, &lower->write_link, at);
-    lower->written_chunks += copy->chunks;
     return copy;
 }
 
@@ -148,14 +146,13 @@ base_i128 sched_lower_demote(struct sched_lower *lower, const struct kv_tier *up
     if (!offer_keys(lower, at)) {
         return 0;
     }
-    lower->written_chunks += copy_new(lower, &lower->writes, &lower->write_link, at)->chunks;
+    copy_new(lower, &lower->writes, &lower->write_link, at);
     return lower->write_link.free_ticks;
 }
 
 base_i128 sched_lower_read(struct sched_lower *lower, const struct kv_chunks *upper, base_i128 at)
 {
     struct sched_copy *copy = copy_new(lower, &lower->reads, &lower->read_link, at);
-    lower->read_chunks += copy->chunks;
     for (size_t i = 0; i < upper->count; i++) {
         base_vec_push(&copy->upper, upper->at[i]);
     }

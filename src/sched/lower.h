@@ -64,7 +64,6 @@ struct sched_lower {
     struct kv_keys keys; /* scratch, as the next two */
     struct kv_chunks found;
     struct kv_places places;
-    int64_t read_chunks, written_chunks;
 };
 
 void sched_lower_init(struct sched_lower *lower, const struct sched_tier_options *options);

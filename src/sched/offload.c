@@ -150,7 +150,6 @@ static void note_evict(void *context, uint32_t table, const struct base_hash *ke
         struct sched_transfer *store = write_back_of_turn(sched);
         base_vec_push(&store->chunks, chunk);
         store->blocks++;
-        offload->stored_blocks++;
         if (free_at > store->not_before_ticks) {
             store->not_before_ticks = free_at;
         }
@@ -260,7 +259,6 @@ base_i128 sched_offload_send(struct sched *sched, bool loads, uint64_t plan, bas
 static void end_load(struct sched *sched, struct sched_seq *seq)
 {
     struct sched_offload *offload = &sched->offload;
-    offload->loading_count--;
     seq->offload.load_is_done = true;
     if (seq->state == SCHED_GONE) {
         sched_free_aside(sched, seq);

@@ -76,7 +76,6 @@ struct sched_offload {
     bool has_orders;             /* this turn has decided a transfer or a flush */
     base_i128 unsent_load_ticks; /* of loads that are on no link yet */
     struct sched_list aside; /* of the queue: loading, loaded or put off; fcfs: before all others */
-    int64_t loading_count;   /* of them, with a transfer under way */
     struct sched_seqs fresh; /* arrived since the last look at the queue; with a prefetch */
     struct sched_seqs
         gone; /* clients left while loading; the transfer has ended: for the caller to free */
@@ -102,7 +101,6 @@ struct sched_offload {
     /* At admissions: asked beyond the pool's own hits; found, of it from below; found, but computed again. */
     int64_t asked_tokens, hit_tokens, below_tokens, declined_tokens;
     int64_t declined_count; /* admissions that computed again what was found */
-    int64_t loaded_blocks, stored_blocks;
     int64_t refused_reads; /* no room above for what is below */
     base_i128 load_ticks;  /* sum over loads, from when each could begin to its end */
 };

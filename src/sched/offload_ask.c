@@ -432,8 +432,6 @@ void sched_offload_load(struct sched *sched, struct sched_seq *seq, int64_t from
     }
     int64_t end = (to + offload->chunk_tokens - 1) / offload->chunk_tokens;
     offload->unsent_load_ticks += kv_link_ticks(&offload->load_link, load->blocks);
-    offload->loaded_blocks += load->blocks;
-    offload->loading_count += load->seq != NULL ? 1 : 0;
     seq->offload.stored_chunks =
         end > seq->offload.stored_chunks ? end : seq->offload.stored_chunks;
 }

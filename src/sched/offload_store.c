@@ -42,7 +42,6 @@ static void add_store(struct sched *sched, const struct sched_plan *plan, struct
         kv_prefix_note_store(&seq->cache, 0, chunk * blocks, (chunk + 1) * blocks, store->number,
                              &store->sources);
     }
-    offload->stored_blocks += store->blocks;
 }
 
 // The same of what sched_offload_list_held() has listed: of windows and states there may be some blocks of a chunk only.
@@ -60,7 +59,6 @@ static void add_store_of_tables(struct sched *sched, const struct sched_plan *pl
         store->blocks += kv_prefix_note_store(&seq->cache, (uint32_t)(place / full), chunk * blocks,
                                               (chunk + 1) * blocks, store->number, &store->sources);
     }
-    offload->stored_blocks += store->blocks;
 }
 
 static void store_tables(struct sched *sched, const struct sched_plan *plan, struct sched_seq *seq,

@@ -81,7 +81,6 @@ void sched_tree_load(struct sched *sched, struct sched_seq *seq, int64_t blocks)
     offload->turn_load->blocks += blocks;
     base_vec_push(&offload->turn_load->nodes, seq->tree.last);
     kv_radix_pin(sched->pool->radix, seq->tree.last);
-    offload->loaded_blocks += blocks;
     sched_tree_take_over(sched);
 }
 
@@ -98,7 +97,6 @@ void sched_tree_store(struct sched *sched, struct sched_seq *seq)
     struct sched_transfer *store = sched_offload_store_new(offload, sched->entered_by);
     store->blocks = blocks;
     base_vec_push(&store->nodes, source);
-    offload->stored_blocks += blocks;
     // What an entry copies are the last blocks down to that node: what lies above them had copies.
     for (int64_t i = source->end - blocks; offload->lower.exists && i < source->end; i++) {
         base_vec_push(&store->keys, sched_offload_keys(sched, seq, source->end)[i]);
@@ -116,7 +114,6 @@ void sched_tree_write_back(struct sched *sched)
     struct sched_transfer *store = sched_offload_store_new(offload, sched->next_number);
     store->is_write_back = true;
     store->blocks = blocks;
-    offload->stored_blocks += blocks;
     offload->flush = store->number;
 }
 
