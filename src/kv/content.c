@@ -1,5 +1,7 @@
 #include "kv/content.h"
 
+#include "base/count.h"
+
 struct kv_cursor kv_cursor_at(const struct kv_content *content, int64_t token)
 {
     struct kv_cursor cursor = {content, 0, token};
@@ -32,16 +34,11 @@ static void move(struct kv_cursor *cursor, int64_t tokens)
     }
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 int64_t kv_cursor_match(struct kv_cursor *a, struct kv_cursor *b, int64_t limit)
 {
     int64_t matched = 0;
     while (matched < limit && !is_at_end(a) && !is_at_end(b) && token_of(a) == token_of(b)) {
-        int64_t step = least(limit - matched, least(left_in_run(a), left_in_run(b)));
+        int64_t step = base_min(limit - matched, base_min(left_in_run(a), left_in_run(b)));
         move(a, step);
         move(b, step);
         matched += step;
@@ -55,7 +52,7 @@ static int64_t take_span(struct kv_cursor *cursor, int64_t limit, int64_t *first
     *first = token_of(cursor);
     int64_t span = 0;
     while (span < limit && !is_at_end(cursor) && token_of(cursor) == *first + span) {
-        int64_t step = least(limit - span, left_in_run(cursor));
+        int64_t step = base_min(limit - span, left_in_run(cursor));
         span += step;
         move(cursor, step);
     }

@@ -1,12 +1,13 @@
 #include "kv/forks.h"
 
+#include "base/count.h"
 #include "base/error.h"
 
 #include <stddef.h>
 
 static int64_t blocks_for(const struct kv_forks *forks, int64_t tokens)
 {
-    return (tokens + forks->block_tokens - 1) / forks->block_tokens;
+    return base_div_up(tokens, forks->block_tokens);
 }
 
 static bool ends_within_block(const struct kv_forks *forks, int64_t tokens)

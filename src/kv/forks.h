@@ -16,6 +16,7 @@
 #ifndef KVSIM_KV_FORKS_H
 #define KVSIM_KV_FORKS_H
 
+#include "base/count.h"
 #include "base/pool.h"
 
 #include <stdbool.h>
@@ -52,7 +53,7 @@ int64_t kv_fork_leave(struct kv_forks *forks, struct kv_fork *leaf, int64_t toke
 static inline int64_t kv_fork_own_blocks(const struct kv_forks *forks, const struct kv_fork *leaf,
                                          int64_t tokens)
 {
-    int64_t held = (tokens + forks->block_tokens - 1) / forks->block_tokens;
+    int64_t held = base_div_up(tokens, forks->block_tokens);
     return held > leaf->first_block ? held - leaf->first_block : 0;
 }
 

@@ -1,11 +1,7 @@
 #include "kv/hold.h"
 
+#include "base/count.h"
 #include "base/error.h"
-
-static int64_t div_up(int64_t value, int64_t by)
-{
-    return (value + by - 1) / by;
-}
 
 // Tokens below the ones that the last query sees.
 static int64_t passed_tokens(enum spec_kv_kind kind, uint32_t window_tokens, int64_t tokens)
@@ -46,7 +42,7 @@ int64_t kv_hold_table_blocks(const struct kv_pages *pages, const struct kv_pages
         return 0;
     if (kind->kind == SPEC_KV_STATE)
         return state_blocks(pages, tokens);
-    return div_up(tokens + kv_pages_lookahead(pages, tokens), kind->block_tokens) -
+    return base_div_up(tokens + kv_pages_lookahead(pages, tokens), kind->block_tokens) -
            first_block(kind, tokens);
 }
 
@@ -85,7 +81,7 @@ static base_i128 filled_sum(const struct kv_pages *pages, int64_t last, int64_t 
     base_i128 sum = ceil_sum(whole + ahead, block_tokens) - ceil_sum(ahead, block_tokens);
     int64_t at_end = last < longest ? last : longest;
     if (last > whole)
-        sum += (base_i128)(at_end - whole) * div_up(longest, block_tokens);
+        sum += (base_i128)(at_end - whole) * base_div_up(longest, block_tokens);
     if (last > whole && last > longest)
         sum += ceil_sum(last, block_tokens) - ceil_sum(longest, block_tokens);
     return sum;

@@ -1,13 +1,10 @@
 #include "kv/pages.h"
 
+#include "base/count.h"
+
 #include "spec/kv.h"
 
 #include <stddef.h>
-
-static uint64_t div_up(uint64_t value, uint64_t by)
-{
-    return (value + by - 1) / by;
-}
 
 static uint64_t page_slot_bytes(const struct spec_kv_slot *slot)
 {
@@ -88,7 +85,7 @@ static void make_tables(struct kv_pages *pages)
     pages->page_layer_count = choose_page_layers(pages);
     for (size_t i = 0; i < pages->kind_count; i++) {
         struct kv_pages_kind *kind = &pages->kinds[i];
-        kind->table_count = (uint32_t)div_up(kind->layer_count, pages->page_layer_count);
+        kind->table_count = (uint32_t)base_div_up_u64(kind->layer_count, pages->page_layer_count);
         pages->table_count += kind->table_count;
         pages->padded_layer_count +=
             kind->table_count * pages->page_layer_count - kind->layer_count;
@@ -110,11 +107,6 @@ struct page_need {
     uint64_t token_bytes, own_token_bytes, state_bytes;
 };
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 static struct page_need find_need(const struct spec_kv_layout *layout)
 {
     struct page_need need = {0};
@@ -123,12 +115,13 @@ static struct page_need find_need(const struct spec_kv_layout *layout)
         if (!takes_part(slot))
             continue;
         if (slot->kind == SPEC_KV_STATE) {
-            need.state_bytes = larger(need.state_bytes, slot->layer_sequence_bytes_per_gpu);
+            need.state_bytes = base_max_u64(need.state_bytes, slot->layer_sequence_bytes_per_gpu);
             continue;
         }
-        need.token_bytes = larger(need.token_bytes, slot->layer_slot_bytes_per_gpu);
+        need.token_bytes = base_max_u64(need.token_bytes, slot->layer_slot_bytes_per_gpu);
         if (!slot->is_draft)
-            need.own_token_bytes = larger(need.own_token_bytes, slot->layer_slot_bytes_per_gpu);
+            need.own_token_bytes =
+                base_max_u64(need.own_token_bytes, slot->layer_slot_bytes_per_gpu);
     }
     return need;
 }
@@ -142,7 +135,7 @@ static uint64_t grown_tokens(const struct page_need *need, uint64_t block_tokens
         options->state_align_tokens != 0 ? options->state_align_tokens : USUAL_ALIGN_TOKENS;
     if (own == 0 || block_tokens * own >= need->state_bytes)
         return block_tokens;
-    return div_up(div_up(need->state_bytes, own), align) * align;
+    return base_div_up_u64(base_div_up_u64(need->state_bytes, own), align) * align;
 }
 
 static enum kvsim_status check_block_tokens(double tokens, struct kvsim_error *err)
@@ -269,7 +262,7 @@ static uint64_t table_blocks(const struct kv_pages *pages, const struct kv_pages
     case SPEC_KV_SLIDING:
         // One block more: the window may begin inside a block.
         most = window - 1 + extra < most ? window - 1 + extra : most;
-        return div_up(most, kind->block_tokens) + 1;
+        return base_div_up_u64(most, kind->block_tokens) + 1;
     case SPEC_KV_CHUNKED:
         most = window + extra < most ? window + extra : most;
         break;
@@ -277,7 +270,7 @@ static uint64_t table_blocks(const struct kv_pages *pages, const struct kv_pages
     case SPEC_KV_INDEX:
         break;
     }
-    return div_up(most, kind->block_tokens);
+    return base_div_up_u64(most, kind->block_tokens);
 }
 
 int64_t kv_pages_sequence_blocks(const struct kv_pages *pages, int64_t tokens)
@@ -297,8 +290,8 @@ int64_t kv_pages_asked_blocks(const struct kv_pages *pages, int64_t tokens)
         const struct kv_pages_kind *kind = &pages->kinds[i];
         uint64_t most = table_blocks(pages, kind, tokens);
         if (kind->kind != SPEC_KV_STATE) {
-            uint64_t filled =
-                div_up((uint64_t)(tokens + kv_pages_lookahead(pages, tokens)), kind->block_tokens);
+            uint64_t filled = base_div_up_u64(
+                (uint64_t)(tokens + kv_pages_lookahead(pages, tokens)), kind->block_tokens);
             most = filled < most ? filled : most;
         }
         blocks += kind->table_count * most;
@@ -314,7 +307,7 @@ int64_t kv_pages_table_entries(const struct kv_pages *pages, int64_t tokens)
         const struct kv_pages_kind *kind = &pages->kinds[i];
         uint64_t blocks = kind->kind == SPEC_KV_STATE
                               ? pages->state_blocks_per_sequence
-                              : div_up((uint64_t)tokens, kind->block_tokens);
+                              : base_div_up_u64((uint64_t)tokens, kind->block_tokens);
         entries += kind->table_count * blocks;
     }
     return (int64_t)entries;

@@ -1,9 +1,10 @@
 #include "kv/prefix.h"
 
+#include "base/count.h"
 #include "base/error.h"
+#include "kv/prefix_int.h"
 
 #include <string.h>
-#include "kv/prefix_int.h"
 
 static void add_kind(struct kv_prefix *prefix, const struct kv_window *window, int64_t tables,
                      int64_t block_tokens)
@@ -242,16 +243,6 @@ static void make_path(struct kv_prefix *prefix, const struct kv_prefix_seq *seq,
     }
 }
 
-static int64_t lower(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t higher(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 // Blocks [lo, hi) of the tables along the path.
 static void own_path(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struct tables tables,
                      int64_t lo, int64_t hi)
@@ -259,8 +250,8 @@ static void own_path(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struct
     int64_t each = prefix->kinds[tables.kind].each;
     for (size_t i = 0; i < prefix->path.count; i++) {
         const struct kv_stretch *stretch = &prefix->path.at[i];
-        int64_t begin = higher(stretch->node->begin * each, lo);
-        int64_t end = lower(stretch->end * each, hi);
+        int64_t begin = base_max(stretch->node->begin * each, lo);
+        int64_t end = base_min(stretch->end * each, hi);
         if (begin < end) {
             own(prefix, seq, stretch->node, tables, begin, end);
         }
@@ -286,10 +277,10 @@ static void own_tables(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
         return;
     }
     int64_t needed = kv_window_blocks_to_start(kind->window);
-    int64_t ends[] = {lower(seq->replay_blocks, seq->junction_blocks) * kind->each,
-                      higher(seq->replay_blocks, seq->junction_blocks) * kind->each};
+    int64_t ends[] = {base_min(seq->replay_blocks, seq->junction_blocks) * kind->each,
+                      base_max(seq->replay_blocks, seq->junction_blocks) * kind->each};
     for (size_t i = 0; i < 2; i++) {
-        int64_t begin = higher(ends[i] - needed, from), kept_end = lower(ends[i], end);
+        int64_t begin = base_max(ends[i] - needed, from), kept_end = base_min(ends[i], end);
         if (begin < kept_end) {
             hold_blank(seq, tables, from, begin);
             own_path(prefix, seq, tables, begin, kept_end);
@@ -343,7 +334,7 @@ void kv_prefix_start_behind(const struct kv_prefix *prefix, struct kv_hits *hits
         while (hold.table >= kind->first + kind->count) {
             kind++;
         }
-        int64_t lo = lower(higher(hold.lo, passed_blocks(kind, tokens)), hold.hi);
+        int64_t lo = base_min(base_max(hold.lo, passed_blocks(kind, tokens)), hold.hi);
         hits->idle_blocks -= hold.first->holders == 0 ? (lo - hold.lo) * hold.tables : 0;
         hold.lo = lo;
         if (hold.lo < hold.hi) {
@@ -386,7 +377,7 @@ void kv_prefix_attach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, struc
             if (!kv_kind_is_states(kind)) {
                 own_tables(
                     prefix, seq, kind, tables,
-                    higher(hits->blocks * kind->each, passed_blocks(kind, hits->start_tokens)),
+                    base_max(hits->blocks * kind->each, passed_blocks(kind, hits->start_tokens)),
                     seq->content.token_count / prefix->block_tokens * kind->each);
             }
         }
@@ -580,7 +571,7 @@ static void let_go_hold(struct kv_prefix *prefix, const struct kv_prefix_seq *se
 {
     struct kv_extent *last = hold->first;
     if (last == NULL) {
-        release_blank(prefix, release, higher(lower(hold->hi, hashed) - hold->lo, 0));
+        release_blank(prefix, release, base_max(base_min(hold->hi, hashed) - hold->lo, 0));
         return;
     }
     base_assert(last->begins > 0);
@@ -642,9 +633,9 @@ void kv_prefix_detach_early(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
         }
         int64_t hashed = hashed_blocks * kind->each;
         int64_t passed =
-            higher(seq->passed[kind - prefix->kinds], passed_blocks(kind, start_tokens));
+            base_max(seq->passed[kind - prefix->kinds], passed_blocks(kind, start_tokens));
         struct release release = begin_release(
-            prefix, tables, blocks_for(prefix, kind, held_tokens) - higher(hashed, passed));
+            prefix, tables, blocks_for(prefix, kind, held_tokens) - base_max(hashed, passed));
         end = is_held ? end_of_tables(seq, begin) : begin;
         for (size_t i = end; i-- > begin;) {
             if (seq->holds.at[i].lo < seq->holds.at[i].hi) {
@@ -824,7 +815,7 @@ void kv_prefix_drop(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
         kind++;
     }
     int64_t *passed = &seq->passed[kind - prefix->kinds];
-    int64_t blank = until - higher(*passed, hashed_blocks * kind->each);
+    int64_t blank = until - base_max(*passed, hashed_blocks * kind->each);
     *passed = until;
     if (blank > 0) {
         drop_blank(prefix, seq, kind, until, blank);
@@ -866,7 +857,7 @@ void kv_prefix_add_states(struct kv_prefix *prefix, struct kv_prefix_seq *seq, i
 {
     size_t k = state_kind(prefix);
     const struct kv_prefix_kind *kind = &prefix->kinds[k];
-    int64_t end = lower(hi, seq->content.token_count / prefix->block_tokens);
+    int64_t end = base_min(hi, seq->content.token_count / prefix->block_tokens);
     if (lo >= end) {
         return; // the last block of a sequence is not full
     }

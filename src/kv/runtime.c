@@ -1,5 +1,7 @@
 #include "kv/runtime.h"
 
+#include "base/count.h"
+
 #include <math.h>
 
 enum { ELEMENT_BYTES = 2 };
@@ -65,16 +67,6 @@ static double layer_bytes(const struct kv_runtime_rule *rule, const struct spec_
 
 /* ---- towers ---- */
 
-static int64_t min_count(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t max_count(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static bool tower_runs(const struct kv_runtime_rule *rule, const struct spec_model *model)
 {
     return rule->encoder != KV_ENCODER_NONE && model->vision.parameters > 0 &&
@@ -86,15 +78,15 @@ static int64_t item_tokens(const struct kv_runtime_rule *rule, const struct spec
                            const struct kv_runtime_shape *shape)
 {
     int64_t tokens = model->vision.item_tokens;
-    return rule->encoder == KV_ENCODER_PROMPT ? min_count(tokens, shape->max_num_batched_tokens)
+    return rule->encoder == KV_ENCODER_PROMPT ? base_min(tokens, shape->max_num_batched_tokens)
                                               : tokens;
 }
 
 static int64_t item_count(const struct kv_runtime_rule *rule, const struct spec_model *model,
                           const struct kv_runtime_shape *shape)
 {
-    int64_t items = max_count(1, shape->max_num_batched_tokens / item_tokens(rule, model, shape));
-    return rule->encoder == KV_ENCODER_BUDGET ? min_count(items, shape->max_num_seqs) : items;
+    int64_t items = base_max(1, shape->max_num_batched_tokens / item_tokens(rule, model, shape));
+    return rule->encoder == KV_ENCODER_BUDGET ? base_min(items, shape->max_num_seqs) : items;
 }
 
 static double encoder_tokens(const struct kv_runtime_rule *rule, const struct spec_model *model,
@@ -124,9 +116,9 @@ static double logit_count(const struct kv_runtime_rule *rule, const struct spec_
 {
     int64_t rows = rule->logit_rows == KV_LOGITS_OF_TOKENS
                        ? shape->max_num_batched_tokens
-                       : min_count(shape->max_num_seqs, shape->max_num_batched_tokens);
+                       : base_min(shape->max_num_seqs, shape->max_num_batched_tokens);
     if (tower_runs(rule, model) && rule->encoder == KV_ENCODER_PROMPT)
-        rows = min_count(rows, item_count(rule, model, shape));
+        rows = base_min(rows, item_count(rule, model, shape));
     return (double)rows * model->vocabulary;
 }
 
@@ -153,8 +145,8 @@ static double graphs_bytes(const struct kv_runtime_rule *rule, const struct spec
 {
     if (shape->enforce_eager)
         return 0;
-    int64_t seats = shape->max_num_seqs * max_count(1, rule->graph_seats);
-    int64_t most = min_count(seats, rule->graph_max_batch);
+    int64_t seats = shape->max_num_seqs * base_max(1, rule->graph_seats);
+    int64_t most = base_min(seats, rule->graph_max_batch);
     uint32_t stages = shape->pipeline_parallel;
     double layers = (model->layer_count + stages - 1) / stages;
     double bytes = layers * (double)kv_runtime_capture_sizes(most) * (double)rule->graph_bytes;
@@ -190,7 +182,7 @@ void kv_runtime_predict(const struct kv_runtime_rule *rule, const struct spec_mo
         out->embedding_bytes = whole_bytes(encoder_tokens(rule, model, shape) * ELEMENT_BYTES *
                                            (double)model->vision.output);
     }
-    out->activation_bytes = max_count(
-        out->tower_bytes, out->embedding_bytes + max_count(out->layer_bytes, out->sampler_bytes));
+    out->activation_bytes = base_max(
+        out->tower_bytes, out->embedding_bytes + base_max(out->layer_bytes, out->sampler_bytes));
     out->graphs_bytes = llround(graphs_bytes(rule, model, shape));
 }

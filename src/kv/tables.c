@@ -1,11 +1,8 @@
 #include "kv/tables.h"
 
-enum { PERIOD_TOKENS_MAX = 1 << 16 }; /* of blocks of several lengths */
+#include "base/count.h"
 
-static int64_t div_up(int64_t value, int64_t by)
-{
-    return (value + by - 1) / by;
-}
+enum { PERIOD_TOKENS_MAX = 1 << 16 }; /* of blocks of several lengths */
 
 static bool is_windowed(const struct spec_kv_slot *slot)
 {
@@ -199,11 +196,11 @@ void kv_tables_plain(const struct spec_kv_layout *layout, struct kv_tables *out)
 int64_t kv_tables_blocks(const struct kv_tables *tables, int64_t tokens)
 {
     int64_t short_tables = tables->growing_tables - tables->long_tables;
-    int64_t blocks = short_tables * div_up(tokens, tables->block_tokens);
+    int64_t blocks = short_tables * base_div_up(tokens, tables->block_tokens);
     for (size_t w = 0; tables->long_tables > 0 && w < tables->window_count; w++) {
         const struct kv_window *window = &tables->windows[w];
         blocks += kv_window_is_long(tables, w)
-                      ? window->table_count * div_up(tokens, window->block_tokens)
+                      ? window->table_count * base_div_up(tokens, window->block_tokens)
                       : 0;
     }
     return blocks;
@@ -218,12 +215,12 @@ int64_t kv_window_admission_cap(const struct kv_window *window, int64_t extra_to
                                 int64_t longest_tokens)
 {
     if (window->kind == SPEC_KV_FULL) {
-        return div_up(longest_tokens, window->block_tokens);
+        return base_div_up(longest_tokens, window->block_tokens);
     }
     bool slides = window->kind == SPEC_KV_SLIDING;
     int64_t own = window->tokens - (slides ? 1 : 0);
     // Without a budget the extra tokens are next to INT64_MAX.
     int64_t most = extra_tokens < longest_tokens - own ? own + extra_tokens : longest_tokens;
     // A sliding window may begin inside a block.
-    return div_up(most, window->block_tokens) + (slides ? 1 : 0);
+    return base_div_up(most, window->block_tokens) + (slides ? 1 : 0);
 }

@@ -101,8 +101,8 @@ struct sched_offload {
     /* At admissions: asked beyond the pool's own hits; found, of it from below; found, but computed again. */
     int64_t asked_tokens, hit_tokens, below_tokens, declined_tokens;
     int64_t declined_count; /* admissions that computed again what was found */
-    int64_t refused_reads; /* no room above for what is below */
-    base_i128 load_ticks;  /* sum over loads, from when each could begin to its end */
+    int64_t refused_reads;  /* no room above for what is below */
+    base_i128 load_ticks;   /* sum over loads, from when each could begin to its end */
 };
 
 void sched_offload_init(struct sched *sched, struct base_arena *arena);

@@ -3,6 +3,7 @@
  */
 #include "sched/offload_int.h"
 
+#include "base/count.h"
 #include "base/error.h"
 
 const struct base_hash *sched_offload_keys(const struct sched *sched, struct sched_seq *seq,
@@ -102,7 +103,7 @@ base_i128 sched_offload_prefill_ticks(const struct sched *sched, const struct sc
     }
     base_i128 ticks = 0;
     for (int64_t at = from, tokens; at < known; at += tokens) {
-        tokens = sched_offload_least(known - at, most);
+        tokens = base_min(known - at, most);
         ticks += offload->prefill_ticks(offload->prefill_context, at, tokens, at + tokens == known);
     }
     return ticks;
@@ -123,8 +124,7 @@ static base_i128 gain_of(const struct sched *sched, const struct sched_seq *seq,
                          int64_t end, int64_t below_count)
 {
     int64_t to = end * sched->offload.chunk_tokens;
-    return sched_offload_gain(sched, seq, hit_tokens,
-                              sched_offload_least(to, sched_seq_known_tokens(seq) - 1),
+    return sched_offload_gain(sched, seq, hit_tokens, base_min(to, sched_seq_known_tokens(seq) - 1),
                               (to - hit_tokens) / sched->pool->block_tokens, below_count);
 }
 
@@ -370,7 +370,7 @@ void sched_offload_count(struct sched *sched, struct sched_seq *seq, int64_t hit
     struct sched_seq_offload *own = &seq->offload;
     offload->asked_tokens += sched_seq_known_tokens(seq) - hit_tokens;
     offload->hit_tokens += loaded_tokens;
-    offload->below_tokens += sched_offload_least(own->below_tokens, loaded_tokens);
+    offload->below_tokens += base_min(own->below_tokens, loaded_tokens);
     offload->declined_tokens += own->declined_tokens;
     offload->declined_count += own->declined_tokens > 0 ? 1 : 0;
     own->below_tokens = own->declined_tokens = 0;
@@ -464,9 +464,8 @@ static int64_t missing_to_the_end(const struct sched *sched, const struct sched_
     int64_t blocks = whole > held ? (whole - held) * tables->full_tables : 0;
     for (size_t w = 0; w < tables->window_count; w++) {
         const struct kv_window *window = &tables->windows[w];
-        int64_t most = window->kind == SPEC_KV_STATE
-                           ? sched_offload_least(whole, held + 1)
-                           : sched_offload_least(whole, sched->window_caps[w]);
+        int64_t most = window->kind == SPEC_KV_STATE ? base_min(whole, held + 1)
+                                                     : base_min(whole, sched->window_caps[w]);
         blocks += most > held ? (most - held) * window->table_count : 0;
     }
     return blocks;

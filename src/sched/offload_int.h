@@ -6,11 +6,6 @@
 
 #include "sched/sched_int.h"
 
-static inline int64_t sched_offload_least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Until when a sequence waits for what is read up for it, all of it there at `done`. */
 void sched_offload_set_patience(const struct sched *sched, struct sched_seq *seq, base_i128 done);
 

@@ -3,6 +3,7 @@
  */
 #include "sched/offload_int.h"
 
+#include "base/count.h"
 #include "base/error.h"
 
 #include <stdlib.h>
@@ -17,8 +18,7 @@ static int64_t storable_tokens(const struct sched *sched, const struct sched_seq
 {
     int64_t tokens = seq->state == SCHED_FRONT ? sched_front_hashed_tokens(sched, seq, true)
                                                : seq->hashed_tokens;
-    return sched->options->tier.prompt_only ? sched_offload_least(tokens, seq->prompt_tokens)
-                                            : tokens;
+    return sched->options->tier.prompt_only ? base_min(tokens, seq->prompt_tokens) : tokens;
 }
 
 static int64_t options_threshold(const struct sched *sched)

@@ -9,23 +9,14 @@
  */
 #include "sched/offload_int.h"
 
+#include "base/count.h"
 #include "base/error.h"
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 // Chunks in a row that a window needs, and a state.
 static int64_t chunks_to_start(const struct sched *sched, const struct kv_window *window)
 {
     return window->kind == SPEC_KV_STATE ? 1
-                                         : ceil_div(window->tokens, sched->offload.chunk_tokens);
+                                         : base_div_up(window->tokens, sched->offload.chunk_tokens);
 }
 
 static bool asks_later(const struct sched *sched, const struct kv_window *window,
@@ -142,12 +133,12 @@ static bool ask_table(const struct sched *sched, const struct kv_prefix_kind *ki
                       struct look *look, struct round *round)
 {
     int64_t size = sched->offload.chunk_tokens;
-    look->end_tokens = sched_offload_least(look->end_tokens, look->chunks * size);
+    look->end_tokens = base_min(look->end_tokens, look->chunks * size);
     if (look->end_tokens - look->hit_tokens < size) {
         return false;
     }
     struct span span = {look->keys, table, look->hit_tokens / size,
-                        sched_offload_least(ceil_div(look->end_tokens, size), look->chunks)};
+                        base_min(base_div_up(look->end_tokens, size), look->chunks)};
     bool not_yet = false;
     int64_t found = kind->window == NULL
                         ? find_leading(sched, &span, look->reach, &not_yet)
@@ -156,7 +147,7 @@ static bool ask_table(const struct sched *sched, const struct kv_prefix_kind *ki
     if (not_yet) {
         look->not_yet = true;
     } else {
-        look->end_tokens = sched_offload_least(look->end_tokens, (span.first + found) * size);
+        look->end_tokens = base_min(look->end_tokens, (span.first + found) * size);
     }
     int64_t tokens = look->end_tokens - look->hit_tokens;
     if (tokens < size) {
@@ -192,12 +183,12 @@ static bool ask_all(const struct sched *sched, struct look *look, struct round *
 static bool is_being_read(const struct sched *sched, const struct look *look)
 {
     const struct kv_prefix *prefix = sched->pool->prefix;
-    int64_t size = sched->offload.chunk_tokens, end = ceil_div(look->end_tokens, size);
+    int64_t size = sched->offload.chunk_tokens, end = base_div_up(look->end_tokens, size);
     for (size_t k = 0; k < prefix->kind_count; k++) {
         const struct kv_prefix_kind *kind = &prefix->kinds[k];
         int64_t first = look->hit_tokens / size;
-        first =
-            kind->window != NULL ? most(first, end - chunks_to_start(sched, kind->window)) : first;
+        first = kind->window != NULL ? base_max(first, end - chunks_to_start(sched, kind->window))
+                                     : first;
         for (int64_t i = 0; i < (end - first) * kind->count; i++) {
             struct base_hash key = sched_offload_key_in(look->keys[first + i / kind->count],
                                                         kind->first + (uint32_t)(i % kind->count));
@@ -254,8 +245,8 @@ static struct need list_wanted(struct sched *sched, struct sched_seq *seq, int64
 {
     struct sched_offload *offload = &sched->offload;
     const struct kv_prefix *prefix = sched->pool->prefix;
-    int64_t size = sched->pool->block_tokens, end = ceil_div(to, size);
-    int64_t chunk_end = ceil_div(to, offload->chunk_tokens);
+    int64_t size = sched->pool->block_tokens, end = base_div_up(to, size);
+    int64_t chunk_end = base_div_up(to, offload->chunk_tokens);
     const struct base_hash *keys = sched_offload_keys(sched, seq, chunk_end);
     struct need need = {0};
     offload->wanted.count = 0;
@@ -263,7 +254,7 @@ static struct need list_wanted(struct sched *sched, struct sched_seq *seq, int64
         const struct kv_prefix_kind *kind = &prefix->kinds[k];
         int64_t first = hit_tokens / size;
         if (kind->window != NULL) {
-            first = most(first, kv_window_passed_blocks(kind->window, to));
+            first = base_max(first, kv_window_passed_blocks(kind->window, to));
         }
         need.blocks += (end - first) * kind->count;
         for (uint32_t t = 0; t < kind->count && first < end; t++) {
@@ -274,7 +265,7 @@ static struct need list_wanted(struct sched *sched, struct sched_seq *seq, int64
                 base_vec_push(&offload->wanted, key);
             }
             need.below_chunks += below;
-            need.below_of_a_table = most(need.below_of_a_table, below);
+            need.below_of_a_table = base_max(need.below_of_a_table, below);
         }
     }
     return need;
@@ -304,7 +295,7 @@ void sched_offload_touch_tables(struct sched *sched, struct kv_tier *tier, struc
         const struct kv_prefix_kind *kind = &prefix->kinds[k];
         int64_t first =
             kind->window != NULL
-                ? most(seq->offload.hit_chunks - chunks_to_start(sched, kind->window), 0)
+                ? base_max(seq->offload.hit_chunks - chunks_to_start(sched, kind->window), 0)
                 : 0;
         for (uint32_t t = 0; t < kind->count; t++) {
             offload->wanted.count = 0;
@@ -456,10 +447,10 @@ void sched_offload_count_aside(struct sched *sched, const struct sched_seq *seq,
         const struct kv_window *window = &tables->windows[w];
         int64_t unseen = start - kv_window_visible_tokens(window, start, 0);
         int64_t passed = kv_window_passed_blocks(window, start);
-        offload->aside_windows[w].visible_tokens += sign * most(held - unseen, 0);
+        offload->aside_windows[w].visible_tokens += sign * base_max(held - unseen, 0);
         if (window->table_count > 0) {
             offload->aside_windows[w].dropped_blocks +=
-                sign * sched_offload_least(passed, ceil_div(held, size));
+                sign * base_min(passed, base_div_up(held, size));
         }
     }
     offload->aside_states += tables->caches_states && !own->is_loading ? sign : 0;

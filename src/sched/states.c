@@ -6,22 +6,13 @@
  */
 #include "sched/sched_int.h"
 
+#include "base/count.h"
 #include "base/error.h"
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 // From where on a sequence gains one token a step.
 static int64_t prefill_end(const struct sched_seq *seq)
 {
-    return most(seq->prompt_tokens, sched_seq_known_tokens(seq) - 1);
+    return base_max(seq->prompt_tokens, sched_seq_known_tokens(seq) - 1);
 }
 
 static struct sched_seq_window *window_of(const struct sched *sched, struct sched_seq *seq)
@@ -47,20 +38,20 @@ int64_t sched_cut_at_border(const struct sched *sched, const struct sched_seq *s
     int64_t end = start + tokens, threshold = sched->options->long_prefill_token_threshold;
     if (end < prefill_end(seq)) {
         int64_t widest = sched->options->max_num_batched_tokens;
-        widest = threshold > 0 ? least(widest, threshold) : widest;
+        widest = threshold > 0 ? base_min(widest, threshold) : widest;
         int64_t border = end / block * block;
         end =
             border > start || block <= widest ? border : end; // a block may be wider than any step
     }
     int64_t stop = next_stop(known / block * block, start, end);
     if (start % block != 0) {
-        stop = least(stop, next_stop((start / block + 1) * block, start, end));
+        stop = base_min(stop, next_stop((start / block + 1) * block, start, end));
     }
     if (start < seq->junction_tokens && seq->junction_tokens < end) {
         int64_t junction = start + (seq->junction_tokens - start) / block * block;
-        stop = least(stop, next_stop(junction, start, end));
+        stop = base_min(stop, next_stop(junction, start, end));
     }
-    return most(stop - start, 0);
+    return base_max(stop - start, 0);
 }
 
 /* ---- blocks ---- */
@@ -107,7 +98,7 @@ int64_t sched_new_state(void *context, const struct kv_prefix_seq *cache)
     int64_t block = sched->pool->block_tokens, before, after;
     if (seq->state == SCHED_FRONT) {
         after = sched_front_hashed_tokens(sched, seq, true);
-        before = most(after - 1, seq->hashed_tokens);
+        before = base_max(after - 1, seq->hashed_tokens);
     } else {
         after = seq->hashed_tokens;
         bool is_new = seq->scheduled_step == sched->next_number || seq->state == SCHED_LOADED;

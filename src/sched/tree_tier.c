@@ -9,6 +9,7 @@
  */
 #include "sched/offload_int.h"
 
+#include "base/count.h"
 #include "base/error.h"
 
 void sched_tree_tier_init(struct sched *sched)
@@ -45,7 +46,7 @@ static bool is_worth_loading(const struct sched *sched, const struct sched_seq *
     int64_t layers = sched->options->tier.load_layers;
     int64_t blocks =
         sched->found.host_blocks + (offload->turn_load != NULL ? offload->turn_load->blocks : 0);
-    int64_t to = sched_offload_least(hit_tokens + tokens, sched_seq_known_tokens(seq) - 1);
+    int64_t to = base_min(hit_tokens + tokens, sched_seq_known_tokens(seq) - 1);
     base_i128 moving = (base_i128)blocks * link->ticks_per_block;
     base_i128 loaded = kv_link_queue_ticks(link, offload->now) + kv_link_ticks(link, blocks);
     base_i128 rest = sched_offload_prefill_ticks(sched, seq, to);

@@ -7,6 +7,7 @@
  */
 #include "sched/sched_int.h"
 
+#include "base/count.h"
 #include "base/error.h"
 
 /* ---- phase 1: the running list ---- */
@@ -250,11 +251,6 @@ static void commit_contended(struct sched *sched)
     }
 }
 
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 // Blocks that must come from the free queue for `tokens` in all, at most `caps` in a window's table (NULL: any number): hits
 // that nobody holds leave it too.
 static int64_t needed_blocks(const struct sched *sched, int64_t tokens, int64_t held_blocks,
@@ -279,7 +275,7 @@ static int64_t needed_blocks(const struct sched *sched, int64_t tokens, int64_t 
         if (window->kind == SPEC_KV_STATE) {
             blocks = table_blocks > hits ? hits + 1 : hits; // the one that the chunk ends in
         } else if (window->table_count > 0) {
-            there = most(there, kv_window_passed_blocks(window, start));
+            there = base_max(there, kv_window_passed_blocks(window, start));
         }
         needed += (blocks > there ? blocks - there : 0) * window->table_count;
     }
@@ -474,7 +470,7 @@ static int64_t blocks_to_load(const struct sched *sched, int64_t to)
     for (size_t w = 0; w < tables->window_count; w++) {
         const struct kv_window *window = &tables->windows[w];
         int64_t passed = kv_window_passed_blocks(window, to);
-        blocks += (end - most(hits, passed)) * window->table_count;
+        blocks += (end - base_max(hits, passed)) * window->table_count;
     }
     return blocks;
 }

@@ -1,5 +1,7 @@
 #include "spec/kv.h"
 
+#include "base/count.h"
+
 #include <math.h>
 #include <stddef.h>
 
@@ -18,21 +20,16 @@ struct token_bytes {
     uint64_t elements, scales, padded;
 };
 
-static uint64_t div_up(uint64_t value, uint64_t by)
-{
-    return (value + by - 1) / by;
-}
-
 static uint64_t element_bytes(const struct spec_kv_format *format, uint64_t elements)
 {
-    return div_up(elements * format->bits_per_element, 8);
+    return base_div_up_u64(elements * format->bits_per_element, 8);
 }
 
 static uint64_t scale_bytes(const struct spec_kv_format *format, uint64_t heads, uint64_t elements)
 {
     if (elements == 0)
         return 0;
-    uint64_t in_blocks = div_up(elements * format->scale_bits_per_element_x1024, 8 * 1024);
+    uint64_t in_blocks = base_div_up_u64(elements * format->scale_bits_per_element_x1024, 8 * 1024);
     return in_blocks + heads * format->scale_bytes_per_head;
 }
 
@@ -53,7 +50,7 @@ static struct token_bytes latent_bytes(const struct spec_kv_group *group, uint32
                    scale_bytes(&layout->v_format, 1, value_elements);
     if (align_bytes != 0) {
         uint64_t bytes = token.elements + token.scales + token.padded;
-        token.padded += div_up(bytes, align_bytes) * align_bytes - bytes;
+        token.padded += base_div_up_u64(bytes, align_bytes) * align_bytes - bytes;
     }
     return token;
 }
@@ -61,7 +58,7 @@ static struct token_bytes latent_bytes(const struct spec_kv_group *group, uint32
 static struct token_bytes index_bytes(const struct spec_kv_group *group)
 {
     struct token_bytes token = {.elements = group->k_dim};
-    token.scales = div_up(group->k_dim, INDEX_ELEMENTS_PER_SCALE) * INDEX_SCALE_BYTES;
+    token.scales = base_div_up_u64(group->k_dim, INDEX_ELEMENTS_PER_SCALE) * INDEX_SCALE_BYTES;
     return token;
 }
 
@@ -206,7 +203,7 @@ static enum kvsim_status make_state_slot(const struct spec_kv_group *group,
         layer_bytes = 2 * group->state_elements_conv +
                       element_bytes(&format, group->state_elements_recurrent);
     uint64_t ranks = options->tensor_parallel;
-    slot->layer_sequence_bytes_per_gpu = div_up(layer_bytes, ranks);
+    slot->layer_sequence_bytes_per_gpu = base_div_up_u64(layer_bytes, ranks);
     slot->sequence_bytes = slot->layer_sequence_bytes_per_gpu * ranks * group->layer_count;
     return KVSIM_OK;
 }
@@ -237,7 +234,7 @@ static uint32_t layers_per_gpu(const struct spec_model *model, const struct spec
     if (group->is_draft)
         return options->stage == 0 || options->stage == stages ? group->layer_count : 0;
     if (options->stage == 0)
-        return (uint32_t)div_up(group->layer_count, stages);
+        return (uint32_t)base_div_up_u64(group->layer_count, stages);
     return (uint32_t)spec_stage_share(group->layer_count, all_layers(model), stages,
                                       options->stage - 1);
 }

@@ -14,6 +14,7 @@
  */
 #include "spec/kv.h"
 
+#include "base/count.h"
 #include "base/field.h"
 
 #include <math.h>
@@ -133,19 +134,9 @@ struct weights {
     uint64_t position_spans; /* times the context that the rotary table covers */
 };
 
-static uint64_t div_up(uint64_t value, uint64_t by)
-{
-    return (value + by - 1) / by;
-}
-
-static uint64_t max_u64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 static uint64_t round_up(uint64_t value, uint64_t to)
 {
-    return div_up(value, to) * to;
+    return base_div_up_u64(value, to) * to;
 }
 
 // A tensor as the engine counts it.
@@ -176,13 +167,14 @@ static uint64_t matrices_bytes(const struct weights *w, uint64_t count, uint64_t
     if (format == NULL)
         return plain_bytes(w, elements);
     // Elements x bits stays below 2^63: 10^12 elements x 2^14.
-    uint64_t bytes = tensor_bytes(w, div_up(elements * format->bits_x1024, 8 * BIT)) +
+    uint64_t bytes = tensor_bytes(w, base_div_up_u64(elements * format->bits_x1024, 8 * BIT)) +
                      tensor_bytes(w, count * rows * format->row_scale_bytes);
     if (w->group_elements != 0 && elements != 0) {
-        uint64_t groups_per_row = div_up(columns, w->group_elements);
-        uint64_t group_rows = format->square_groups ? div_up(rows, w->group_elements) : rows;
-        bytes +=
-            tensor_bytes(w, div_up(count * group_rows * groups_per_row * format->group_bits, 8));
+        uint64_t groups_per_row = base_div_up_u64(columns, w->group_elements);
+        uint64_t group_rows =
+            format->square_groups ? base_div_up_u64(rows, w->group_elements) : rows;
+        bytes += tensor_bytes(
+            w, base_div_up_u64(count * group_rows * groups_per_row * format->group_bits, 8));
     }
     return bytes;
 }
@@ -221,7 +213,7 @@ static uint64_t latent_copy_bytes(const struct weights *w, uint64_t heads)
 static uint64_t mla_layer_bytes(const struct weights *w)
 {
     const struct spec_model *m = w->model;
-    uint64_t heads = div_up(m->q_head_count, w->ranks);
+    uint64_t heads = base_div_up_u64(m->q_head_count, w->ranks);
     uint64_t q_rows = heads * (m->qk_nope_dim + m->qk_rope_dim);
     uint64_t latent = m->kv_lora_rank, q_latent = m->q_lora_rank;
     uint64_t bytes = shared_matrix_bytes(w, latent + m->qk_rope_dim, m->hidden);
@@ -238,8 +230,8 @@ static uint64_t attention_layer_bytes(const struct weights *w)
     const struct spec_model *m = w->model;
     if (m->is_mla)
         return mla_layer_bytes(w);
-    uint64_t q_heads = div_up(m->q_head_count, w->ranks);
-    uint64_t kv_heads = max_u64(1, div_up(m->kv_head_count, w->ranks));
+    uint64_t q_heads = base_div_up_u64(m->q_head_count, w->ranks);
+    uint64_t kv_heads = base_max_u64(1, base_div_up_u64(m->kv_head_count, w->ranks));
     uint64_t in_heads = q_heads * (m->gated_attention ? 2 : 1) + 2 * kv_heads;
     return shared_matrix_bytes(w, in_heads * m->head_dim, m->hidden) +
            shared_matrix_bytes(w, m->hidden, q_heads * m->head_dim);
@@ -249,9 +241,10 @@ static uint64_t linear_layer_bytes(const struct weights *w)
 {
     uint64_t elements = (uint64_t)spec_model_linear_weights(w->model);
     if (w->format != NULL && w->format->no_recurrent)
-        return plain_bytes(w, div_up(elements, w->ranks));
-    return shared_matrix_bytes(w, div_up(div_up(elements, w->ranks), w->model->hidden),
-                               w->model->hidden);
+        return plain_bytes(w, base_div_up_u64(elements, w->ranks));
+    return shared_matrix_bytes(
+        w, base_div_up_u64(base_div_up_u64(elements, w->ranks), w->model->hidden),
+        w->model->hidden);
 }
 
 static uint64_t mlp_in_rows(const struct weights *w, uint64_t width)
@@ -277,7 +270,7 @@ static uint64_t expert_bytes(const struct weights *w, uint64_t experts, uint64_t
 
 static uint64_t dense_layer_bytes(const struct weights *w)
 {
-    return mlp_bytes(w, div_up(w->model->intermediate, w->ranks));
+    return mlp_bytes(w, base_div_up_u64(w->model->intermediate, w->ranks));
 }
 
 // Tensor parallelism cuts every expert, expert parallelism deals whole ones out; over data-parallel ranks too, which hold
@@ -287,11 +280,11 @@ static uint64_t moe_layer_bytes(const struct weights *w)
     const struct spec_model *m = w->model;
     uint64_t experts = m->expert_count, width = m->expert_intermediate;
     if (w->expert_parallel)
-        experts = div_up(experts, w->expert_ranks);
+        experts = base_div_up_u64(experts, w->expert_ranks);
     else
-        width = div_up(width, w->expert_ranks);
+        width = base_div_up_u64(width, w->expert_ranks);
     return expert_bytes(w, experts, width) +
-           mlp_bytes(w, div_up(m->shared_intermediate, w->ranks)) +
+           mlp_bytes(w, base_div_up_u64(m->shared_intermediate, w->ranks)) +
            plain_bytes(w, (uint64_t)m->hidden * m->expert_count);
 }
 
@@ -299,8 +292,9 @@ static uint64_t moe_layer_bytes(const struct weights *w)
 static uint64_t vocabulary_bytes(const struct weights *w)
 {
     enum { VOCABULARY_MULTIPLE = 64 };
-    uint64_t padded = div_up(w->model->vocabulary, VOCABULARY_MULTIPLE) * VOCABULARY_MULTIPLE;
-    uint64_t rows = div_up(padded, w->ranks);
+    uint64_t padded =
+        base_div_up_u64(w->model->vocabulary, VOCABULARY_MULTIPLE) * VOCABULARY_MULTIPLE;
+    uint64_t rows = base_div_up_u64(padded, w->ranks);
     if (w->format != NULL && w->format->whole_model)
         return matrix_bytes(w, rows, w->model->hidden);
     return plain_bytes(w, rows * w->model->hidden);
@@ -354,7 +348,8 @@ static uint64_t vision_bytes(const struct weights *w)
 {
     if (w->without_vision)
         return 0;
-    return div_up((uint64_t)llround(w->model->vision.parameters), w->ranks) * w->dtype_bytes;
+    return base_div_up_u64((uint64_t)llround(w->model->vision.parameters), w->ranks) *
+           w->dtype_bytes;
 }
 
 // What lies outside the layers: tower, embedding and positions on the first stage, last norm and head on the last; a tied
@@ -461,8 +456,8 @@ static enum kvsim_status resolve(const struct spec_model *model,
     out->expert_width_multiple = out->expert_hidden_multiple = 1;
     enum kvsim_status status = resolve_format(model, options, &out->format, err);
     if (status == KVSIM_OK && out->format != NULL && strcmp(out->format->name, "mxfp4") == 0) {
-        out->expert_width_multiple = max_u64(1, options->mxfp4_width_multiple);
-        out->expert_hidden_multiple = max_u64(1, options->mxfp4_hidden_multiple);
+        out->expert_width_multiple = base_max_u64(1, options->mxfp4_width_multiple);
+        out->expert_hidden_multiple = base_max_u64(1, options->mxfp4_hidden_multiple);
     }
     if (status == KVSIM_OK && out->format != NULL && out->format->group_elements != 0)
         out->group_elements =
@@ -475,7 +470,7 @@ static uint64_t stated_bytes(const struct weights *w, uint64_t gpu_count)
 {
     enum { ROW = 4096 }; // a usual width, for the scales
     uint64_t elements = (uint64_t)llround(w->model->published_parameters);
-    return div_up(matrix_bytes(w, div_up(elements, ROW), ROW), gpu_count);
+    return base_div_up_u64(matrix_bytes(w, base_div_up_u64(elements, ROW), ROW), gpu_count);
 }
 
 enum kvsim_status spec_weights_bytes_per_gpu(const struct spec_model *model,
@@ -506,7 +501,7 @@ enum kvsim_status spec_weights_bytes_per_gpu(const struct spec_model *model,
         if (options->stage != 0 && stage + 1 != options->stage)
             continue;
         uint64_t bytes = stage_bytes(&weights, stages, stage) + edge_bytes(&weights, stages, stage);
-        *out_bytes = max_u64(*out_bytes, bytes);
+        *out_bytes = base_max_u64(*out_bytes, bytes);
     }
     return KVSIM_OK;
 }

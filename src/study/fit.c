@@ -1,5 +1,7 @@
 #include "study/fit.h"
 
+#include "base/count.h"
+
 #include "kv/reserve.h"
 #include "kv/space.h"
 
@@ -7,11 +9,6 @@
 #include <string.h>
 
 static const char by_pool[] = "kv_pool", by_seats[] = "max_num_seqs", by_slots[] = "slots";
-
-static int64_t lesser(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static int64_t usable_blocks(const struct serve_config *config)
 {
@@ -75,7 +72,7 @@ static void fit_slots(const struct kv_cells *cells, int64_t tokens, struct study
                        : is_shared                 ? cells->stream_cells / tokens
                                                    : cells->slots;
     out->in_memory = in_cells;
-    out->sequences = lesser(in_cells, cells->slots);
+    out->sequences = base_min(in_cells, cells->slots);
     out->limit = in_cells < cells->slots ? by_pool : by_slots;
 }
 
@@ -136,7 +133,8 @@ void study_fit_of_longest(const struct serve_config *config, struct study_fit *o
 {
     const struct kv_cells *cells = study_fit_cells(config);
     int64_t longest = config->sched.max_model_len;
-    study_fit_of_length(config, cells != NULL ? lesser(longest, cells->slot_tokens) : longest, out);
+    study_fit_of_length(config, cells != NULL ? base_min(longest, cells->slot_tokens) : longest,
+                        out);
 }
 
 /* ---- the workload ---- */
