@@ -52,8 +52,8 @@ double bench_distance(const float *got, const float *want, size_t count);
 /* One line; fields that an operator lacks are 0 or NULL and stay empty. */
 struct bench_row {
     const char *op, *phase, *dtype, *kv_cache_dtype;
-    const char *
-        kernel; /* whose it is: "own" is kvsim's, which engines' kernels may be faster than; a library's name */
+    /* whose it is: "own" is kvsim's, which engines' kernels may be faster than; a library's name */
+    const char *kernel;
     int64_t m, n, k, batch, seq_len, q_heads, kv_heads, head_dim, kv_lora_rank, qk_rope_head_dim;
     int64_t bytes, gpus, block_tokens;
     struct bench_stats ms;

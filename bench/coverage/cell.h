@@ -33,8 +33,8 @@ enum { CELL_FIGURES = 4 };
 
 struct cell_result {
     struct queue_truth truth;
-    struct cell_count
-        figures[CELL_FIGURES]; /* sojourn (e2e) and wait to the first token (ttft): mean and p99 */
+    /* sojourn (e2e) and wait to the first token (ttft): mean and p99 */
+    struct cell_count figures[CELL_FIGURES];
     size_t overloaded, not_settled, near_saturation;
 };
 

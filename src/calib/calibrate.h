@@ -42,8 +42,8 @@ struct calib_result {
     struct calib_coefficient coefficients[SPEC_COEFFICIENT_COUNT];
     size_t group_count;
     struct calib_group_errors groups[CALIB_GROUPS_MAX];
-    struct calib_errors
-        by_model; /* rows of each model from a fit to the others; count 0: one model */
+    /* rows of each model from a fit to the others; count 0: one model */
+    struct calib_errors by_model;
     size_t row_count, time_count; /* rows of files, or requests, that were fitted; their times */
     size_t other_count, untimed_count, outlier_count;
     const char *unsized; /* GPUs whose all-reduce is not fitted for want of sizes: "2, 4"; "" */

@@ -37,8 +37,8 @@ struct calib_problem {
     /* Fills predicted[row_count] for these values. */
     void (*predict)(void *context, const double *values, double *predicted);
     void *context;
-    bool
-        is_rough; /* small changes of a coefficient can turn a row's time either way (simulated runs): no derivatives */
+    /* small changes of a coefficient can turn a row's time either way (simulated runs): no derivatives */
+    bool is_rough;
 };
 
 struct calib_fit {

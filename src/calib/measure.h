@@ -87,8 +87,8 @@ struct calib_measurements {
     size_t untimed_count; /* rows without a time */
     bool has_kernels;
     enum cost_kernels kernels; /* of the rows read so far */
-    const char
-        *condition; /* what a file of kvsim-microbench says of its machine; "" unless one did */
+    /* what a file of kvsim-microbench says of its machine; "" unless one did */
+    const char *condition;
 };
 
 void calib_measurements_init(struct calib_measurements *table);

@@ -26,8 +26,8 @@ struct calib_bounds {
 
 struct calib_group {
     const char *name, *summary;
-    const char *
-        level; /* of the cost model: "datasheet"; "calibrated": cases that were not fitted; NULL: no times */
+    /* of the cost model: "datasheet"; "calibrated": cases that were not fitted; NULL: no times */
+    const char *level;
     const char *basis; /* what of the cases went into what predicts them */
     bool is_exact;     /* counted as agreeing or not, instead of by error */
     struct calib_bounds bounds;

@@ -112,8 +112,8 @@ struct cli_command {
     const char *const *examples; /* pairs of a command line and what it does, NULL-ended */
     bool is_hidden;
     bool reads_scenario; /* its operands are scenarios: "-" is standard input */
-    bool
-        is_shared; /* its work is dealt to the ranks of an MPI job; others are done by rank 0 alone */
+    /* its work is dealt to the ranks of an MPI job; others are done by rank 0 alone */
+    bool is_shared;
     int (*run)(const struct cli_args *args); /* the exit status */
 };
 

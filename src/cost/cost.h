@@ -43,11 +43,11 @@ const char *cost_bound_name(enum cost_bound bound); /* "compute", "weight_bandwi
 struct cost_shape {
     uint32_t prefill_seq_count;
     int64_t prefill_tokens; /* new tokens, sum over prefilling sequences */
-    base_i128
-        prefill_area; /* sum of q*c + q*(q+1)/2: query-key pairs, causal; c = tokens cached before */
+    /* sum of q*c + q*(q+1)/2: query-key pairs, causal; c = tokens cached before */
+    base_i128 prefill_area;
     int64_t prefill_cached_tokens; /* sum of c */
-    uint32_t
-        emitting_count; /* sequences whose last prompt token is computed, decodes not counted */
+    /* sequences whose last prompt token is computed, decodes not counted */
+    uint32_t emitting_count;
     uint32_t decode_seq_count;
     int64_t decode_context_tokens; /* sum over decodes, after the step */
     base_i128 prefill_window_area[COST_WINDOWS_MAX];
@@ -105,8 +105,8 @@ static inline base_i128 cost_window_area(const struct cost_window *window, int64
 
 struct cost_result {
     int64_t ticks; /* >= 1 */
-    enum cost_bound
-        bound; /* class with the largest time in the step; ties: the order of the enum */
+    /* class with the largest time in the step; ties: the order of the enum */
+    enum cost_bound bound;
 };
 
 /* Whose kernels: today's, or those of 2023 and 2024 (defaults.c). */
@@ -127,11 +127,11 @@ struct cost_affine_options {
 /* `cost.kv_dtype.DTYPE`: what reading and writing a quantized KV cache costs beyond its bytes. */
 struct cost_kv_dtype_options {
     const char *name;
-    double
-        read_fraction; /* read_efficiency: share of bandwidth of decode attention; 0 = the hardware file's */
+    /* read_efficiency: share of bandwidth of decode attention; 0 = the hardware file's */
+    double read_fraction;
     double write_ns_per_token; /* write_cost: per new token and layer */
-    double
-        dequant_ns_per_token; /* dequant_cost: per token of context and layer in decode attention */
+    /* dequant_cost: per token of context and layer in decode attention */
+    double dequant_ns_per_token;
 };
 enum { COST_KV_DTYPES_MAX = 8 };
 
@@ -202,8 +202,8 @@ struct cost_ramp {
     uint32_t seq_count;
     int64_t context_tokens;                  /* after the first step; gains seq_count per step */
     int64_t window_tokens[COST_WINDOWS_MAX]; /* after the first step */
-    int64_t
-        window_gain[COST_WINDOWS_MAX]; /* sequences not yet saturated: constant over the stretch */
+    /* sequences not yet saturated: constant over the stretch */
+    int64_t window_gain[COST_WINDOWS_MAX];
 };
 
 /* The next piece: `step_count` (1 ... max_steps) steps that last first, first + delta, ... ticks, one bound. */

@@ -35,8 +35,8 @@ const char *cost_operator_name(enum cost_operator op);
 
 struct cost_operator_row {
     enum cost_operator op;
-    double
-        per_layer_s; /* one layer on one GPU, mean over layers where they differ; 0 for whole-step operators */
+    /* one layer on one GPU, mean over layers where they differ; 0 for whole-step operators */
+    double per_layer_s;
     uint32_t layer_count; /* 0 for whole-step operators */
     double total_s;
     double flops, bytes; /* per GPU, whole step */

@@ -50,8 +50,8 @@ struct cost_lines {
     uint32_t segment_count;
     struct cost_segment *segments;
     bool overlap; /* step = max(device, launch, host), else max(device, launch) + host */
-    int64_t
-        class_ticks[COST_BOUND_COUNT]; /* operators that depend on no sum, by what bounds them */
+    /* operators that depend on no sum, by what bounds them */
+    int64_t class_ticks[COST_BOUND_COUNT];
     int64_t launch_ticks, host_ticks;
     int64_t exposed_ticks; /* added to every step, whatever hides the rest */
     uint32_t curve_count;

@@ -32,8 +32,8 @@ struct cost_defaults {
     double attention_mixed_l2;      /* KV of a layer in L2 sizes at which half of that is reached */
     double attention_unsplit_rows;  /* query rows of a tile */
     double attention_unsplit_start; /* keys in whose time a further wave of blocks starts */
-    double
-        attention_tile_bytes;   /* a KV head of a sequence costs at least the time of these bytes */
+    /* a KV head of a sequence costs at least the time of these bytes */
+    double attention_tile_bytes;
     double expert_padding_rows; /* rows lost per expert that is touched: half a block */
     double link_fraction, pcie_fraction, link_latency_s;
     double exchange_s; /* of an all-to-all, each way */
@@ -55,8 +55,8 @@ struct cost_rates {
     double prefill_fixed_s;      /* of a prefill attention kernel; 0: the share below of decode's */
     double prefill_fixed_share;
     bool copies_in_bulk; /* products overlap their loads nearly wholly */
-    bool
-        is_unsplit; /* FlashAttention-2: one block of threads walks all keys of a tile of query rows */
+    /* FlashAttention-2: one block of threads walks all keys of a tile of query rows */
+    bool is_unsplit;
     double attention_mixed_reads; /* at most; never above query heads per KV head */
     double attention_tile_bytes;
     double latent_fraction;  /* of the 16-bit peak, absorbed MLA decode */
@@ -133,8 +133,8 @@ struct cost_attention_decode {
     double read_fraction;                    /* 0 = the device's */
     double dequant_s_per_token;              /* of context */
     double latent_heads; /* query heads that share a latent; 0 = keys and values of their own */
-    double
-        unpacked_heads; /* query heads that are served one by one, in steps with prefill; 0 = none */
+    /* query heads that are served one by one, in steps with prefill; 0 = none */
+    double unpacked_heads;
     enum spec_dtype kv_dtype;
 };
 enum {

@@ -35,8 +35,8 @@ struct cost_sheet {
     double kv_write_s_per_token; /* stated by cost.kv_dtype, all layers */
     size_t group_count;
     struct cost_group groups[SPEC_KV_GROUPS_MAX];
-    struct cost_body
-        *bodies; /* [COST_BODIES], by tokens; NULL where a body depends on more than tokens */
+    /* [COST_BODIES], by tokens; NULL where a body depends on more than tokens */
+    struct cost_body *bodies;
 };
 
 /*

@@ -24,8 +24,8 @@
 
 struct kv_braid {
     struct kv_braid *before, *after;
-    struct kv_extent
-        *first; /* of the strands, in the order in which they are taken; of a link the trail */
+    /* of the strands, in the order in which they are taken; of a link the trail */
+    struct kv_extent *first;
     union {
         struct kv_extent *last;
         struct kv_braid *earlier; /* link, where this one is not the trail's first */

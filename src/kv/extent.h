@@ -51,8 +51,8 @@ struct kv_extent {
     /* Of which copy the blocks are: its number and theirs name a block of the pool. */
     uint64_t copy;
     uint64_t last_store; /* number of the last transfer that reads some of them; 0 = none */
-    uint64_t
-        hashed_turn; /* of cached states: the turn that hashed the last block; 0 = some turn before */
+    /* of cached states: the turn that hashed the last block; 0 = some turn before */
+    uint64_t hashed_turn;
     struct kv_age age;
 };
 

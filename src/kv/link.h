@@ -15,8 +15,8 @@ struct kv_link {
     int64_t latency_ticks, ticks_per_block;
     base_i128 free_ticks; /* when all that was sent has ended */
     base_i128 busy_ticks; /* sum of the durations */
-    base_i128
-        wait_ticks; /* sum, from when a transfer could begin to when the link was free for it */
+    /* sum, from when a transfer could begin to when the link was free for it */
+    base_i128 wait_ticks;
     int64_t transfers, blocks;
 };
 

@@ -31,18 +31,18 @@ enum kv_unequal_pages {
 
 struct kv_pages_options {
     bool hybrid; /* tables per kind of layer; has no effect on a model of one kind */
-    uint32_t
-        state_blocks_per_sequence; /* hybrid: blocks that one state takes in each of its tables; 0 = 1 */
-    bool
-        caches_states; /* hybrid: the last of a state's blocks is the next checkpoint, held around a block's border alone */
+    /* hybrid: blocks that one state takes in each of its tables; 0 = 1 */
+    uint32_t state_blocks_per_sequence;
+    /* hybrid: the last of a state's blocks is the next checkpoint, held around a block's border alone */
+    bool caches_states;
     uint32_t state_align_tokens; /* hybrid: attention blocks grow in steps of this; 0 = 16 */
-    int64_t
-        window_extra_tokens; /* tokens a step may add before a window lets blocks go: depth x batched tokens */
+    /* tokens a step may add before a window lets blocks go: depth x batched tokens */
+    int64_t window_extra_tokens;
     enum kv_unequal_pages unequal;
     int64_t lookahead_tokens; /* slots that a sequence holds for tokens to be drafted ... */
     int64_t longest_tokens;   /* ... up to this length; 0 = without end */
-    uint64_t
-        transient_bytes_per_token; /* plain: what a step holds beside the cache for each token (concatenation) */
+    /* plain: what a step holds beside the cache for each token (concatenation) */
+    uint64_t transient_bytes_per_token;
 };
 
 /* Layers that share block tables of one kind. */

@@ -83,8 +83,8 @@ struct kv_prefix_seq {
         size_t count, capacity;
     } holds;              /* by table, then by place */
     uint64_t splits_seen; /* of kv_prefix.splits */
-    int64_t
-        passed[KV_WINDOWS_MAX + 1]; /* by kind: blocks of a table that windows have left behind */
+    /* by kind: blocks of a table that windows have left behind */
+    int64_t passed[KV_WINDOWS_MAX + 1];
     bool is_contended;
     int32_t priority; /* of the request; this and the next two are set before it is attached */
     int64_t replay_blocks,
@@ -95,11 +95,11 @@ struct kv_hits {
     bool is_new_state; /* the turn under way has hashed the state that they end with */
     struct kv_hold *at;
     size_t count, capacity;
-    int64_t
-        blocks; /* of the tree, hit from block 0 on in every table; below a window there is nothing to hold */
+    /* of the tree, hit from block 0 on in every table; below a window there is nothing to hold */
+    int64_t blocks;
     int64_t idle_blocks; /* of all tables, in the free queue */
-    int64_t
-        start_tokens; /* the sequence starts behind these, more than hits: see kv_prefix_start_behind() */
+    /* the sequence starts behind these, more than hits: see kv_prefix_start_behind() */
+    int64_t start_tokens;
     int64_t junction_blocks; /* that the first kind of tables has, if others have less; else 0 */
     bool next_is_pending;    /* a running sequence is about to hash the block behind them */
 };

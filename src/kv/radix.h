@@ -37,11 +37,11 @@
 
 /* What a sequence holds: embedded in the scheduler's own. Zeroed = nothing. */
 struct kv_radix_seq {
-    const struct kv_content
-        *content;     /* prompt and answer; with the priority set before kv_radix_hold() */
+    /* prompt and answer; with the priority set before kv_radix_hold() */
+    const struct kv_content *content;
     int32_t priority; /* low is urgent */
-    struct kv_node
-        *last; /* lowest node that it locks, the root where there is none; NULL: it does not run */
+    /* lowest node that it locks, the root where there is none; NULL: it does not run */
+    struct kv_node *last;
     struct kv_radix_seq *prev, *next; /* others with the same last */
 };
 

@@ -62,9 +62,9 @@ struct kv_slots {
         ring_window; /* of the widest window with a ring; 0: every layer has all cells */
     bool has_states;
     int64_t kept_tokens, kept_sequences;
-    int64_t
-        kept_visible_tokens[KV_WINDOWS_MAX]; /* by window: of them those that the next query sees */
-    int64_t lost_tokens;                     /* kept, and given up or cleared */
+    /* by window: of them those that the next query sees */
+    int64_t kept_visible_tokens[KV_WINDOWS_MAX];
+    int64_t lost_tokens; /* kept, and given up or cleared */
 };
 
 /* `tables` stays where it is. */

@@ -30,13 +30,13 @@ enum { KV_WINDOWS_MAX = 4 };
 #define KV_SEES_EVERYTHING (INT64_MAX / 4)
 
 struct kv_window {
-    enum spec_kv_kind
-        kind; /* sliding or chunked; full: tables that see everything, with blocks of their own length */
+    /* sliding or chunked; full: tables that see everything, with blocks of their own length */
+    enum spec_kv_kind kind;
     int64_t tokens;       /* of the window, or KV_SEES_EVERYTHING */
     int64_t table_count;  /* 0: its tokens are kept with those of the full layers */
     int64_t block_tokens; /* of its tables */
-    int64_t
-        slot_bytes; /* of a layer's token on a GPU: which layers lie in the tables, where blocks are of several lengths */
+    /* of a layer's token on a GPU: which layers lie in the tables, where blocks are of several lengths */
+    int64_t slot_bytes;
 };
 
 struct kv_tables {
@@ -49,8 +49,8 @@ struct kv_tables {
     bool holds_states;                 /* recurrent states lie in the pool */
     bool caches_states;                /* as the last window; state_blocks is 0 then */
     int64_t spare_state_blocks;        /* of state_blocks: promised to the next checkpoint */
-    bool
-        is_sparse; /* a prefix cache keeps of a sliding window what the beginnings that come again need, see kv/prefix.h */
+    /* a prefix cache keeps of a sliding window what the beginnings that come again need, see kv/prefix.h */
+    bool is_sparse;
     size_t window_count;
     struct kv_window windows[KV_WINDOWS_MAX]; /* in the order of the layout's groups */
 };

@@ -90,8 +90,8 @@ struct kv_tier {
     int64_t evictable; /* ready, nobody reads or copies */
     int64_t added_chunks, evicted_chunks, refused_stores;
     struct kv_keys dropped; /* keys of the chunks that went for the last offer, in order */
-    struct kv_chunk *
-        *map; /* two entries of one key at most: a chunk or ghost, and its count in ASKED */
+    /* two entries of one key at most: a chunk or ghost, and its count in ASKED */
+    struct kv_chunk **map;
     size_t map_capacity, entry_count;
     struct base_pool entries;
     uint64_t stamp;

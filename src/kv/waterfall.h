@@ -102,10 +102,10 @@ enum kv_place { KV_PLACE_AFTER, KV_PLACE_BEFORE, KV_PLACE_BESIDE };
  */
 struct kv_sizing {
     enum kv_place place[KV_PART_COUNT]; /* of graphs: with charge_graphs false they stand beside */
-    bool
-        tokens_by_concurrency; /* kv_pool_tokens = floor(max_concurrency * max_model_len), as newer vLLM prints */
-    bool
-        concurrency_by_tokens; /* max_concurrency = tokens / max_model_len, not by whole blocks of a sequence */
+    /* kv_pool_tokens = floor(max_concurrency * max_model_len), as newer vLLM prints */
+    bool tokens_by_concurrency;
+    /* max_concurrency = tokens / max_model_len, not by whole blocks of a sequence */
+    bool concurrency_by_tokens;
     bool clamps_length;  /* a max_model_len above the pool is shortened, not refused */
     bool has_spare_page; /* one page is allocated on top of the pool (SGLang's page 0) */
     /* Windowed layers have so many tokens for one of the others, in a pool of their own; den 0: they have as many. */
@@ -145,8 +145,8 @@ struct kv_waterfall_inputs {
 
     struct kv_waterfall_bytes weights_bytes, non_torch, graphs, in_use_before;
     struct kv_waterfall_bytes draft, lora, request_tables; /* further residents */
-    int64_t
-        block_table_entry_bytes; /* of each block that a sequence may have; 0 = no such tables */
+    /* of each block that a sequence may have; 0 = no such tables */
+    int64_t block_table_entry_bytes;
     struct kv_waterfall_activation activation;
     /* Predicts activation, non_torch and graphs where they are not set; NULL: not known, taken as 0. */
     const struct kv_runtime_rule *runtime;
@@ -190,8 +190,8 @@ enum { KV_WF_CHANGES_MAX = 8 };
 
 struct kv_waterfall_refusal {
     enum kv_waterfall_stage stage;
-    const char *
-        limit; /* the quantity that is exceeded: "gpu_memory", "gpu_memory_utilization", "kv_pool" */
+    /* the quantity that is exceeded: "gpu_memory", "gpu_memory_utilization", "kv_pool" */
+    const char *limit;
     int64_t needed_bytes, available_bytes; /* per GPU, of that limit; available may be negative */
     int64_t estimated_max_model_len;       /* longest that fits the pool as it is; 0 when none */
     size_t change_count;
@@ -204,8 +204,8 @@ struct kv_waterfall {
     struct spec_kv_layout layout;
     struct kv_pages pages;
 
-    struct kv_runtime
-        runtime; /* what the rule predicts, also of what is stated; zeros without a rule */
+    /* what the rule predicts, also of what is stated; zeros without a rule */
+    struct kv_runtime runtime;
     struct kv_cells cells; /* KV_POOL_CELLS only */
     enum kv_log log;
     bool pool_is_stated;
@@ -228,9 +228,9 @@ struct kv_waterfall {
     double max_concurrency;         /* kv_pool_blocks / sequence_blocks, as vLLM prints it */
     int64_t concurrency_guaranteed; /* whole sequences of max_model_len in the usable blocks */
 
-    int64_t
-        stage_remainder_bytes; /* other stages' memory that the smallest stage's blocks leave unused */
-    int64_t weights_bytes;     /* over all GPUs, 0 where not known */
+    /* other stages' memory that the smallest stage's blocks leave unused */
+    int64_t stage_remainder_bytes;
+    int64_t weights_bytes;             /* over all GPUs, 0 where not known */
     uint64_t demand_lower_bound_bytes; /* demand_sequences x lower bound of demand_tokens */
     int64_t demand_blocks; /* both at their largest number when more than can be counted */
     bool fits_demand;      /* demand_blocks <= kv_usable_blocks */

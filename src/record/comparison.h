@@ -29,8 +29,8 @@ struct record_difference {
     const char *name, *statistic, *class_name, *unit;
     double a, b, difference, ci_low, ci_high, ratio, ratio_ci_low, ratio_ci_high; /* NaN: none */
     int64_t n; /* replications of the smaller run */
-    int64_t
-        more_replications; /* until a difference would be shown, if it is what it seems; -1: not said */
+    /* until a difference would be shown, if it is what it seems; -1: not said */
+    int64_t more_replications;
     const char *method; /* paired_t, paired_t_skewed, welch_t, none */
     enum record_verdict verdict;
 };

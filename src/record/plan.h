@@ -184,8 +184,8 @@ struct record_plan {
         struct record_input *at;
         size_t count, capacity;
     } inputs; /* of the best candidate, the one with the largest effect first */
-    double
-        headroom_as_stated; /* what theirs move: at `root`, where the candidate's is at max_load */
+    /* what theirs move: at `root`, where the candidate's is at max_load */
+    double headroom_as_stated;
     struct record_odds odds;
     struct record_run run; /* of the best candidate, where one was asked for */
     bool has_run;

@@ -59,8 +59,8 @@ struct record_request {
     int64_t arrival_ns;
     int64_t prompt_tokens,
         output_tokens; /* delivered; of several answers, by the one that has most */
-    int64_t
-        generated_tokens; /* by all sequences, returned or not; this and their number are not stored */
+    /* by all sequences, returned or not; this and their number are not stored */
+    int64_t generated_tokens;
     uint32_t sequences; /* 1 unless the engine makes several answers */
     int64_t cached_tokens, cached_tokens_total, computed_tokens, recomputed_tokens;
     int64_t queue_ns, ttft_ns, tpot_ns, e2e_ns; /* -1: does not exist */
@@ -129,8 +129,8 @@ struct record_sink {
     const struct record_sink_ops *ops;
     uint64_t request_limit; /* rows wanted; 0 = none, UINT64_MAX = all */
     bool wants_steps;       /* --steps */
-    int64_t
-        sample_ns; /* timeline interval; 0 = none, -1 = at most 1,000 points, the interval doubles */
+    /* timeline interval; 0 = none, -1 = at most 1,000 points, the interval doubles */
+    int64_t sample_ns;
 };
 
 #endif

@@ -202,8 +202,8 @@ extern const struct record_column record_summary_columns[RECORD_SUMMARY_COUNT];
 #define RECORD_METHOD_REPEATED "one_trace"
 
 struct record_metric {
-    const char
-        *name; /* run_summary's without statistic and unit: ttft, request_throughput, kv_usage */
+    /* run_summary's without statistic and unit: ttft, request_throughput, kv_usage */
+    const char *name;
     const char *statistic;  /* mean, p50, p90, p95, p99, peak, value */
     const char *class_name; /* "" = all */
     const char *unit;

@@ -25,9 +25,9 @@ struct record_size_group {
     int64_t layers, block_size, block_bytes, window_tokens;
     int64_t bytes_per_token; /* lower bound, all layers of the group; 0 for states */
     int64_t slot_bytes;      /* what a token's slot takes: + replicated, scales, padded */
-    int64_t
-        bytes_per_sequence; /* states, and what a window holds at most; 0 where it grows for ever */
-    int64_t blocks;         /* of one sequence of max_model_len */
+    /* states, and what a window holds at most; 0 where it grows for ever */
+    int64_t bytes_per_sequence;
+    int64_t blocks; /* of one sequence of max_model_len */
 };
 
 struct record_size_context {

@@ -45,10 +45,10 @@ struct scenario_request {
     enum scenario_purpose purpose;
     bool warnings_wanted;
     int64_t demand_sequences, demand_tokens; /* SIZE: to be held at once; 0 = not stated */
-    bool
-        rows_unwanted; /* record.requests and record.timeline are none unless stated: points of sweeps and plans */
-    bool
-        held_unwanted; /* mean_held_blocks, most of a load's time, is left to scenario_complete() */
+    /* record.requests and record.timeline are none unless stated: points of sweeps and plans */
+    bool rows_unwanted;
+    /* mean_held_blocks, most of a load's time, is left to scenario_complete() */
+    bool held_unwanted;
 };
 
 struct scenario; /* = struct kvsim_scenario of the installed API */

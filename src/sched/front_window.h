@@ -39,8 +39,8 @@ enum sched_window_phase {
 
 /* Of a sequence. */
 struct sched_seq_window {
-    int64_t
-        dropped_blocks; /* of one table, the first ones; rests while the sequence is in the front */
+    /* of one table, the first ones; rests while the sequence is in the front */
+    int64_t dropped_blocks;
     uint64_t event_step;
     uint32_t heap_index;
     enum sched_window_phase phase;
@@ -52,8 +52,8 @@ struct sched_front_window {
     int64_t dropped_blocks; /* of one table */
     sched_rhythm *drop;     /* members that give a block back when scheduling step s */
     int64_t table_blocks;   /* of one table of longer blocks, as if none had been given back */
-    sched_rhythm
-        *take; /* members that need one when scheduling step s; NULL: no longer than others */
+    /* members that need one when scheduling step s; NULL: no longer than others */
+    sched_rhythm *take;
 };
 
 struct sched_window_event {

@@ -49,8 +49,8 @@ struct sched_transfer {
     struct kv_keys keys;
     base_i128 not_before_ticks; /* what it reads is there then, or its place is free */
     base_i128 end_ticks;        /* once it is sent */
-    bool
-        is_write_back; /* a store of what the pool drops: sent before its step, which waits for it */
+    /* a store of what the pool drops: sent before its step, which waits for it */
+    bool is_write_back;
 };
 
 /* In order of decision; what has not ended. Those from `unsent` on are on no link yet. */
@@ -67,8 +67,8 @@ struct sched_offload {
     struct sched_transfers loads, stores;
     struct base_pool transfers;
     uint64_t store_count; /* decided so far */
-    struct sched_transfer *
-        *by_number; /* stores that have not ended, at their number modulo the capacity */
+    /* stores that have not ended, at their number modulo the capacity */
+    struct sched_transfer **by_number;
     size_t by_number_capacity, stores_open;
     struct sched_transfer *write_back; /* of the turn; NULL: none yet */
     struct sched_transfer *turn_load;  /* with a radix tree: the turn's; NULL: none yet */
@@ -77,10 +77,10 @@ struct sched_offload {
     base_i128 unsent_load_ticks; /* of loads that are on no link yet */
     struct sched_list aside; /* of the queue: loading, loaded or put off; fcfs: before all others */
     struct sched_seqs fresh; /* arrived since the last look at the queue; with a prefetch */
-    struct sched_seqs
-        gone; /* clients left while loading; the transfer has ended: for the caller to free */
-    int64_t
-        behind_count; /* running sequences whose chunks the tier had no room for: tried again at each step */
+    /* clients left while loading; the transfer has ended: for the caller to free */
+    struct sched_seqs gone;
+    /* running sequences whose chunks the tier had no room for: tried again at each step */
+    int64_t behind_count;
     struct sched_seq **filling; /* [chunk_tokens]: front members by when they fill a chunk */
     struct sched_seqs due;      /* scratch */
     struct kv_chunks found;

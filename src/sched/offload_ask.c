@@ -31,8 +31,8 @@ struct reach {
     int64_t upper_end;   /* up to which the first tier has them */
     int64_t below_count; /* only the tier below has them */
     bool is_put_off;
-    struct kv_chunk
-        *put_off_by; /* the first one for which that is so, if the first tier has all before it */
+    /* the first one for which that is so, if the first tier has all before it */
+    struct kv_chunk *put_off_by;
     int64_t put_off_at;
 };
 

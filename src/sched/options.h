@@ -72,19 +72,19 @@ struct sched_options {
     enum sched_order order;     /* scheduling_policy */
     int64_t cached_step_tokens; /* cost_cached_step_tokens(): for the shapes of steps; 0 = none */
     struct sched_tier_options tier;
-    enum sched_preemption
-        preemption;                 /* vllm_v0; as it fits: recompute one sequence, swap several */
+    /* vllm_v0; as it fits: recompute one sequence, swap several */
+    enum sched_preemption preemption;
     int64_t swap_blocks;            /* room on the host */
     struct base_rational watermark; /* share of all blocks kept free at admission */
     int64_t pass_tokens; /* llama_cpp: a batch is computed so many tokens at a time; 0 = at once */
 
     /* switches */
     bool reserve_full_isl; /* scheduler_reserve_full_isl: the whole prompt must fit */
-    enum sched_misfit
-        unchunked_misfit; /* without chunking: a prompt over the budget stops the pass or is skipped */
+    /* without chunking: a prompt over the budget stops the pass or is skipped */
+    enum sched_misfit unchunked_misfit;
     enum sched_free_order free_order; /* where freed blocks go (matters with a prefix cache only) */
-    bool
-        preempted_budget_returned; /* priority preemption gives a victim's tokens back to the step's budget */
+    /* priority preemption gives a victim's tokens back to the step's budget */
+    bool preempted_budget_returned;
     bool count_every_lookup; /* v0.10 counts a lookup whether or not the request is admitted */
     bool static_batch;       /* orca: admit only when nothing runs */
     bool reject_over_length; /* the API's check: P > max_model_len - max_tokens is rejected */

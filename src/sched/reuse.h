@@ -13,16 +13,16 @@
 struct sched_reuse {
     int64_t lookup_blocks; /* ceil(tokens / block) of each admission */
     int64_t hit_blocks;
-    int64_t
-        lost_blocks; /* content had been there before, but was evicted (or is not computed yet), and no tier has it */
-    int64_t
-        lost_pending_blocks; /* of them: the first one was being computed by a running sequence */
-    int64_t
-        lost_own_blocks; /* of them: the first one was this request's own, evicted after a preemption */
-    int64_t
-        cut_blocks; /* begun by content that was there, but only whole blocks are found, and not the last one */
-    bool
-        is_unknown; /* of some content nobody knows whether it was there: lost and cut are too low */
+    /* content had been there before, but was evicted (or is not computed yet), and no tier has it */
+    int64_t lost_blocks;
+    /* of them: the first one was being computed by a running sequence */
+    int64_t lost_pending_blocks;
+    /* of them: the first one was this request's own, evicted after a preemption */
+    int64_t lost_own_blocks;
+    /* begun by content that was there, but only whole blocks are found, and not the last one */
+    int64_t cut_blocks;
+    /* of some content nobody knows whether it was there: lost and cut are too low */
+    bool is_unknown;
 };
 
 #endif

@@ -40,23 +40,23 @@ struct sched_plan {
     int64_t valid_steps; /* further steps under the same plan */
     uint64_t flush;      /* number of the store that this step waits for; 0 = none */
     enum sched_wait wait;
-    int64_t
-        copied_tokens; /* that this step copies: to larger tensors (concat_doubling), or to another place (compaction) */
+    /* that this step copies: to larger tensors (concat_doubling), or to another place (compaction) */
+    int64_t copied_tokens;
     struct {
-        struct cost_shape *
-            at; /* its prompts, where it is computed in several passes; decodes go with the first */
+        /* its prompts, where it is computed in several passes; decodes go with the first */
+        struct cost_shape *at;
         size_t count, capacity;
     } passes;
     int64_t counted_total; /* front members in this step whose gaps are recorded */
-    int64_t
-        *counted; /* the same by class; the caller's array of class_count, kept from plan to plan */
+    /* the same by class; the caller's array of class_count, kept from plan to plan */
+    int64_t *counted;
     size_t class_count;
     struct sched_seqs emits;  /* outside the front, emitting with this step, in scheduling order */
     struct sched_seqs finals; /* their last token comes with this step, in running order */
     struct sched_seqs admitted; /* resumed ones included */
     struct sched_seqs victims;  /* preempted in this very turn */
-    struct sched_seqs
-        given_up; /* by the engine in this turn: they are gone; of a group its first member stands here */
+    /* by the engine in this turn: they are gone; of a group its first member stands here */
+    struct sched_seqs given_up;
     /* Engines that swap and fork; of a group its first member stands in the lists. */
     struct sched_seqs swapped_out, swapped_in;
     int64_t swapped_blocks; /* copied before this step, both ways */
@@ -65,10 +65,10 @@ struct sched_plan {
     bool skips_front;       /* members of the front sit this step out */
     bool is_by_role;        /* scheduled in the order of roles, not of the list */
     bool engine_died;       /* nothing more will ever be scheduled */
-    bool
-        goes_in_circles; /* the same state as before, and no token between: so for ever if nothing happens outside */
-    struct sched_seqs
-        left_front; /* thrown out of the front's rhythm by this turn: their next gap is not one step */
+    /* the same state as before, and no token between: so for ever if nothing happens outside */
+    bool goes_in_circles;
+    /* thrown out of the front's rhythm by this turn: their next gap is not one step */
+    struct sched_seqs left_front;
 };
 
 void sched_plan_release(struct sched_plan *plan);
@@ -80,12 +80,12 @@ struct sched_ops {
     struct base_policy policy;
     bool forks; /* a request's sequences are one group that shares blocks by references */
     bool dies_of_swapping; /* where the host has no room for what it must swap out */
-    bool
-        gives_up_unservable; /* whom it gives up could never run; else there is no room for it now */
-    bool sorts_its_queue;    /* by itself, when it likes, where it goes by priority */
-    bool
-        queues_long_prompts; /* and gives them up at their turn; else they are refused on arrival */
-    int64_t beyond_longest;  /* tokens by which a sequence may pass max_model_len */
+    /* whom it gives up could never run; else there is no room for it now */
+    bool gives_up_unservable;
+    bool sorts_its_queue; /* by itself, when it likes, where it goes by priority */
+    /* and gives them up at their turn; else they are refused on arrival */
+    bool queues_long_prompts;
+    int64_t beyond_longest; /* tokens by which a sequence may pass max_model_len */
     void (*enqueue)(struct sched *sched, struct sched_seq *seq);
     /* Decides the next step; the lists of the plan are made new. */
     void (*plan)(struct sched *sched, struct sched_plan *plan);
@@ -116,8 +116,8 @@ struct sched {
     size_t due_done;                     /* of front.windows.due, in the turn under way */
     int64_t head_needs; /* free blocks that would have admitted the head; INT64_MAX: others wait */
     bool in_flight; /* set by the caller before a plan: the plan before it has not been delivered */
-    bool
-        head_was_looked_up; /* the queue was left at a head whose fate depends on what the cache holds */
+    /* the queue was left at a head whose fate depends on what the cache holds */
+    bool head_was_looked_up;
     struct kv_hits hits;         /* scratch */
     struct kv_radix_match found; /* scratch: the same in a radix tree */
     uint64_t entered_by;         /* the plan that computed what enters it */
@@ -125,8 +125,8 @@ struct sched {
         int64_t *at;
         size_t count, capacity;
     } dealt; /* scratch of llama_cpp: tokens of each in `loose` */
-    struct sched_seqs
-        to_enter; /* its prompts that were computed on since the last turn, in running order */
+    /* its prompts that were computed on since the last turn, in running order */
+    struct sched_seqs to_enter;
     int64_t lookup_tokens, hit_tokens; /* asked of the cache at admissions, and found */
     struct sched_reuse reuse;
     struct sched_offload offload;   /* in use with options->tier.chunk_blocks > 0 */
@@ -135,8 +135,8 @@ struct sched {
     struct base_pool groups, forks; /* of struct sched_group, struct kv_fork */
     struct sched_list swapped;      /* of each group its first member */
     int64_t host_blocks;            /* held there by swapped ones */
-    int64_t
-        moved_blocks;    /* swapped by turns that scheduled nothing: the next step waits for them */
+    /* swapped by turns that scheduled nothing: the next step waits for them */
+    int64_t moved_blocks;
     int64_t extra_seats; /* of running groups that are not forked: seats beyond the one sequence */
     struct sched_circle {
         uint64_t signature;   /* of a state */
@@ -150,8 +150,8 @@ struct sched {
     } children;            /* scratch: continuations of each beam of one */
     int64_t extra_members; /* running sequences beyond one for each group */
     bool is_unsorted;      /* vllm_v0 by priority: somebody came, or has yet to be looked at */
-    int64_t
-        fragmented_blocks; /* as of the last turn: free, but no place for the head of the queue */
+    /* as of the last turn: free, but no place for the head of the queue */
+    int64_t fragmented_blocks;
 };
 
 void sched_init(struct sched *sched, const struct sched_ops *ops,

@@ -35,8 +35,8 @@ struct sched_copy;
 struct sched_seq_offload {
     struct kv_keys keys;   /* of its chunks, as far as they were asked for; owned */
     struct kv_run runs[2]; /* in either tier, as it was asked for last; owned */
-    struct kv_chunk *
-        put_off_by; /* at that look: a chunk of the first tier that others still move; NULL: none */
+    /* at that look: a chunk of the first tier that others still move; NULL: none */
+    struct kv_chunk *put_off_by;
     int64_t put_off_at;     /* its number */
     uint64_t put_off_stamp; /* of the run in which it stood */
     bool is_aside;          /* stands in the list of those set aside */
@@ -103,18 +103,18 @@ struct sched_seq {
     enum sched_state state;
     uint32_t class_index;
     bool is_counted; /* its gaps enter the statistics */
-    bool
-        stops_early; /* ends by itself before max_outputs: an asynchronous engine notices a step late */
-    int64_t
-        took_blocks; /* scratch of one walk: what a front member was given, less what it gave back */
+    /* ends by itself before max_outputs: an asynchronous engine notices a step late */
+    bool stops_early;
+    /* scratch of one walk: what a front member was given, less what it gave back */
+    int64_t took_blocks;
     int64_t took_tokens; /* for so many of them */
-    bool
-        is_overrun; /* in the front although its last token is in flight (stops_early, asynchronous) */
+    /* in the front although its last token is in flight (stops_early, asynchronous) */
+    bool is_overrun;
 
     int64_t prompt_tokens;
     int64_t end_outputs; /* the answer's length */
-    int64_t
-        max_outputs; /* what the engine allows: least of max_tokens and max_model_len - prompt */
+    /* what the engine allows: least of max_tokens and max_model_len - prompt */
+    int64_t max_outputs;
     int64_t computed, emitted;
     int64_t front_base;  /* computed - front.step at joining */
     uint64_t final_step; /* the front step that emits its last token */
@@ -148,16 +148,16 @@ struct sched_seq {
     uint32_t preemptions;
     struct sched_seq_window windows[KV_WINDOWS_MAX];
     int64_t kept_blocks; /* cached states that stay until the end, of one table */
-    int64_t
-        last_state_end; /* where the block ends that holds the state before the newest one; 0 = none */
+    /* where the block ends that holds the state before the newest one; 0 = none */
+    int64_t last_state_end;
     bool has_all_states; /* those to its end are laid out */
-    int64_t
-        junction_tokens; /* hits would have reached there in the first kind of tables, but not in all; 0 = they did */
+    /* hits would have reached there in the first kind of tables, but not in all; 0 = they did */
+    int64_t junction_tokens;
     int64_t hashed_before; /* the plan that last scheduled it */
     uint64_t prior_step;   /* with a window: the plan before that one, and its tokens */
     int64_t prior_tokens;
-    uint64_t
-        scheduled_step; /* the plan that last scheduled it outside the front, and with how many tokens */
+    /* the plan that last scheduled it outside the front, and with how many tokens */
+    uint64_t scheduled_step;
     int64_t scheduled_tokens;
 };
 

@@ -84,8 +84,8 @@ struct serve_config {
     const char *yaml; /* the resolved scenario as canonical text */
 
     const struct spec_model *model;
-    const struct spec_hardware
-        *hardware; /* NULL when the scenario names none (pool and cost stated) */
+    /* NULL when the scenario names none (pool and cost stated) */
+    const struct spec_hardware *hardware;
     const char *model_name, *hardware_name, *engine_name, *kv_cache_dtype;
     uint32_t tensor_parallel, pipeline_parallel, data_parallel, gpu_count_per_replica;
 

@@ -31,8 +31,8 @@ struct serve_request {
     struct serve_sequences *sequences; /* of a request for several; else NULL; owned */
     struct serve_replica *replica;
     struct serve_request *all_prev, *all_next; /* every request that is known and has not ended */
-    struct serve_request
-        *next; /* in a list of its own: held back by max_concurrency, or to be removed */
+    /* in a list of its own: held back by max_concurrency, or to be removed */
+    struct serve_request *next;
     base_i128 arrival_ticks, mark_ticks; /* mark: since when it is in its phase */
     base_i128 first_token_ticks, last_token_ticks;
     bool has_first_token, given_up;

@@ -46,9 +46,9 @@ struct serve_integrals {
     base_i128 fragmented_blocks; /* free, but no place for the head of the queue */
     base_i128 loading_blocks;    /* held back by transfers */
     base_i128 kept_sequences;    /* see kv_paged_state */
-    base_i128
-        kept_visible_tokens[KV_WINDOWS_MAX]; /* by window: of it, what a next query would see */
-    base_i128 blank_blocks;                  /* held, without a token yet */
+    /* by window: of it, what a next query would see */
+    base_i128 kept_visible_tokens[KV_WINDOWS_MAX];
+    base_i128 blank_blocks; /* held, without a token yet */
     base_i128 running;
     base_i128 waiting;
     base_i128 busy;         /* a step runs */
@@ -73,13 +73,13 @@ struct serve_tier_result {
 struct serve_replica_result {
     struct serve_integrals whole;  /* time 0 to the end of the run */
     struct serve_integrals window; /* the measured window */
-    struct kv_paged_state
-        peak; /* at the first instant when used is largest; of slots: live tokens */
+    /* at the first instant when used is largest; of slots: live tokens */
+    struct kv_paged_state peak;
     int64_t peak_running, peak_waiting;
     uint64_t steps;
     int64_t computed_tokens, prefill_tokens;
-    int64_t
-        copied_tokens; /* rewritten by caches that grow by concatenation, or moved by compaction */
+    /* rewritten by caches that grow by concatenation, or moved by compaction */
+    int64_t copied_tokens;
     int64_t swapped_blocks; /* moved to the host and back */
     int64_t copied_blocks;  /* written to while others held them */
     uint64_t preemptions;
@@ -94,8 +94,8 @@ struct serve_replica_result {
 
 struct serve_class_result {
     uint64_t arrived, completed, failed, counted, good; /* counted, good: outside the warm-up */
-    struct stats_hist
-        metric[SPEC_METRIC_COUNT]; /* completed, outside the warm-up; ITL: delivered gaps */
+    /* completed, outside the warm-up; ITL: delivered gaps */
+    struct stats_hist metric[SPEC_METRIC_COUNT];
 };
 
 /*
@@ -127,8 +127,8 @@ struct serve_segment {
     base_i128 value_sum_ns[SPEC_METRIC_COUNT];
     base_i128 span[SERVE_SPAN_COUNT];
     int64_t end_waiting; /* requests in the queues when it ended */
-    struct stats_hist
-        *hists; /* [SPEC_METRIC_COUNT], buckets alone, ITL by time; NULL but in a single run */
+    /* [SPEC_METRIC_COUNT], buckets alone, ITL by time; NULL but in a single run */
+    struct stats_hist *hists;
 };
 
 enum serve_status { SERVE_DONE, SERVE_OVERLOADED, SERVE_STUCK, SERVE_ENGINE_DIED };
@@ -150,8 +150,8 @@ struct serve_result {
     base_i128 window_ticks;                             /* its length */
     base_i128 end_ticks;                                /* the last event */
     base_i128 sojourn_ticks; /* sum over ended requests of end - arrival */
-    base_i128
-        in_flight_ticks; /* integral of requests in flight: equals sojourn_ticks once all have ended */
+    /* integral of requests in flight: equals sojourn_ticks once all have ended */
+    base_i128 in_flight_ticks;
     base_i128 window_in_flight_ticks;
     struct serve_segment segments[SERVE_SEGMENTS];
     size_t segment_count;     /* that are full */

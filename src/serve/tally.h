@@ -36,8 +36,8 @@ struct serve_tally {
     size_t wait_cause; /* what the queue waits for now; set right after set_waiting */
     base_i128 wait_ticks[SERVE_WAIT_CAUSES];     /* time by what the queue waited for */
     base_i128 decode_ticks[SERVE_DECODE_CAUSES]; /* time of steps by what they were */
-    struct kv_paged_state
-        peak; /* at the first instant of the most used blocks, or of the most live tokens */
+    /* at the first instant of the most used blocks, or of the most live tokens */
+    struct kv_paged_state peak;
     int64_t peak_running, peak_waiting;
     struct serve_integrals window_start;
 };

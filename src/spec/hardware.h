@@ -24,8 +24,8 @@ struct spec_efficiency {
     enum spec_claim claim;
     double gemm_prefill[SPEC_DTYPE_COUNT]; /* fraction of dense peak, rows >= 2048; 0 = unknown */
     double gemm_chunk[SPEC_DTYPE_COUNT];   /* rows 512..1024 */
-    struct spec_affine
-        weight_stream[SPEC_DTYPE_COUNT]; /* few rows: t = fixed + bytes / (fraction * bandwidth) */
+    /* few rows: t = fixed + bytes / (fraction * bandwidth) */
+    struct spec_affine weight_stream[SPEC_DTYPE_COUNT];
     struct spec_affine decode_attention[SPEC_DTYPE_COUNT]; /* by KV dtype */
     double prefill_attention_long, prefill_attention_mid,
         prefill_attention_short;     /* >=8192, 2048.., 512.. tokens */
@@ -59,8 +59,8 @@ struct spec_hardware {
     double l2_bytes;
     uint32_t compute_unit_count;
     int launch_year;
-    struct spec_efficiency
-        efficiency; /* the device's own, else its generation's, else the global fallback */
+    /* the device's own, else its generation's, else the global fallback */
+    struct spec_efficiency efficiency;
     size_t allreduce_count;
     struct spec_allreduce allreduce[SPEC_ALLREDUCE_MAX];
     bool has_calibration;

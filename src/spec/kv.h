@@ -26,11 +26,11 @@ enum kvsim_status spec_kv_check_bytes(double bytes, const char *whose, const cha
 
 /* How elements are stored: b bytes per element plus scales per token and head. */
 struct spec_kv_format {
-    const char *
-        name; /* auto is resolved before: bf16, fp16, fp8, fp8_per_token_head, int8, int4, nvfp4, ... */
+    /* auto is resolved before: bf16, fp16, fp8, fp8_per_token_head, int8, int4, nvfp4, ... */
+    const char *name;
     uint32_t bits_per_element; /* 16, 8, 4: the lower bound's b */
-    uint32_t
-        scale_bits_per_element_x1024; /* block scales, as 1024ths of a bit per element (nvfp4: 8 bits per 16 = 512) */
+    /* block scales, as 1024ths of a bit per element (nvfp4: 8 bits per 16 = 512) */
+    uint32_t scale_bits_per_element_x1024;
     uint32_t scale_bytes_per_head; /* per token and head, K or V alone (fp32 scale: 4) */
     uint32_t latent_bytes; /* fp8_ds_mla: whole bytes per token and layer, 0 = by elements */
 };
@@ -50,8 +50,8 @@ struct spec_kv_slot {
     uint64_t slot_bytes;     /* the sum */
     uint64_t block_bytes;    /* slot_bytes * block_tokens (+ page padding) */
     uint64_t sequence_bytes; /* recurrent state per sequence */
-    uint64_t
-        layer_slot_bytes_per_gpu; /* one token of one layer on one GPU that holds it; 0 for states */
+    /* one token of one layer on one GPU that holds it; 0 for states */
+    uint64_t layer_slot_bytes_per_gpu;
     uint64_t layer_sequence_bytes_per_gpu; /* states: one layer's on one GPU */
     uint32_t layer_count_per_gpu;          /* of the fullest pipeline stage */
     bool is_draft;                         /* as in spec_kv_group */
@@ -80,8 +80,8 @@ struct spec_kv_options {
     const char *k_dtype, *v_dtype; /* resolved names, not "auto" */
     /* Layers of a kind stored otherwise, by enum spec_kv_kind; NULL: as k_dtype and v_dtype say. A group may state its own. */
     const char *kind_k_dtype[SPEC_KV_KIND_COUNT], *kind_v_dtype[SPEC_KV_KIND_COUNT];
-    bool
-        latent_with_value; /* the latent is stored a second time as V (llama.cpp before its MLA cache) */
+    /* the latent is stored a second time as V (llama.cpp before its MLA cache) */
+    bool latent_with_value;
     uint32_t latent_align_bytes; /* an MLA entry is padded to a multiple (vLLM V0: 256); 0 = none */
     const char *state_dtype;     /* of the recurrent part of states: fp32 (also NULL), bf16, fp16 */
 };
@@ -141,8 +141,8 @@ struct spec_weights_options {
  * names. Aliases are resolved ("gptq_marlin", "bitsandbytes", "w8a8"). */
 struct spec_weight_format {
     const char *name;
-    double
-        bytes_per_element; /* with scales of groups at the default group size; per-channel ones not counted */
+    /* with scales of groups at the default group size; per-channel ones not counted */
+    double bytes_per_element;
     enum spec_dtype compute; /* operands of the product, unless is_weight_only: then the dtype's */
     bool is_weight_only;     /* dequantized on the fly: int4, awq, gptq, mxfp4, bnb, gguf */
     bool is_experts_only;    /* mxfp4: attention, shared parts and head stay in the dtype */

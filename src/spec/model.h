@@ -86,8 +86,8 @@ struct spec_model {
     uint32_t shared_intermediate; /* total width of shared experts */
     uint32_t moe_layer_count;     /* the other layers are dense */
 
-    uint32_t
-        attention_layer_count; /* layers with attention of any kind (a linear or state layer is not one) */
+    /* layers with attention of any kind (a linear or state layer is not one) */
+    uint32_t attention_layer_count;
     bool gated_attention; /* the query projection is doubled by an output gate (Qwen3-Next) */
     uint32_t linear_layer_count; /* layers with a recurrent state instead of attention; then: */
     enum spec_linear linear_kind;
@@ -95,17 +95,17 @@ struct spec_model {
     uint32_t linear_head_count, linear_head_dim;  /* value heads; 0 for Mamba-1 */
     uint32_t linear_state_dim;
     uint32_t linear_dt_rank; /* Mamba-1; 0 = hidden / 16 rounded up, the class default */
-    uint32_t
-        mlp_only_layer_count; /* layers that are an MLP or experts and nothing else (Nemotron-H); 0 elsewhere */
-    uint32_t
-        learned_position_count; /* rows of a learned position embedding (OPT, GPT, StarCoder); 0 = none */
-    uint32_t
-        rotary_dim; /* width of the rotary table that engines keep beside the weights; 0 = none */
-    uint32_t
-        rotary_stretch; /* full-attention layers have a table of their own, so many times as long; 0 = none */
+    /* layers that are an MLP or experts and nothing else (Nemotron-H); 0 elsewhere */
+    uint32_t mlp_only_layer_count;
+    /* rows of a learned position embedding (OPT, GPT, StarCoder); 0 = none */
+    uint32_t learned_position_count;
+    /* width of the rotary table that engines keep beside the weights; 0 = none */
+    uint32_t rotary_dim;
+    /* full-attention layers have a table of their own, so many times as long; 0 = none */
+    uint32_t rotary_stretch;
     bool has_video_positions; /* text positions have a time and two places (M-RoPE) */
-    bool
-        parameters_are_stated; /* the geometry does not describe all weights: their number is published_parameters */
+    /* the geometry does not describe all weights: their number is published_parameters */
+    bool parameters_are_stated;
 
     struct spec_vision vision;
 

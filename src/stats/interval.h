@@ -47,8 +47,8 @@ struct stats_percentile {
     const double *own;    /* each part's own percentile */
     const double *beyond; /* each part's share of observations beyond `pooled` (about 1 - q) */
     size_t count;
-    double
-        effective; /* independent observations that a part is worth; INFINITY where it is not known */
+    /* independent observations that a part is worth; INFINITY where it is not known */
+    double effective;
     double pooled; /* percentile of all parts' observations together */
     double (*at)(const void *context,
                  double beyond); /* the pooled value with that share beyond it */

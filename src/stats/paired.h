@@ -15,9 +15,9 @@ struct stats_difference {
     double difference, low, high;        /* b - a; the interval NaN when withheld */
     double ratio, ratio_low, ratio_high; /* b / a; NaN where a is 0 */
     bool is_withheld;                    /* one replication, or a value that is missing */
-    size_t
-        more_replications; /* until the interval would leave 0 out; 0 = it does, or no count would */
-    const char *method;    /* "paired_t", "paired_t_skewed", "welch_t", "none" */
+    /* until the interval would leave 0 out; 0 = it does, or no count would */
+    size_t more_replications;
+    const char *method; /* "paired_t", "paired_t_skewed", "welch_t", "none" */
 };
 
 /* `a` and `b` have `count` values each, replication by replication. */

@@ -34,8 +34,8 @@ enum store_column_type {
 };
 
 struct store_column {
-    const char
-        *name; /* NULL: an array of int64_t, whose elements `element_name` and `suffix` name */
+    /* NULL: an array of int64_t, whose elements `element_name` and `suffix` name */
+    const char *name;
     enum store_column_type type;
     size_t offset;
     size_t element_count; /* of an array, else 0 */

@@ -17,8 +17,8 @@ struct store_decision {
     struct record_point *point;
     struct record_run *run;             /* NULL: none to be stored */
     const struct record_point *same_as; /* NULL, or the point whose run_id it shares */
-    bool
-        was_there; /* set by the call: another program has stored a run of this fingerprint meanwhile, `run` was not */
+    /* set by the call: another program has stored a run of this fingerprint meanwhile, `run` was not */
+    bool was_there;
 };
 
 /* All in one transaction. On failure no point has got a run_id. */

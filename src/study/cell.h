@@ -34,8 +34,8 @@ struct study_cell {
     struct study_memo *memo;         /* NULL: none */
 
     enum study_cell_state state;
-    struct scenario
-        *scenario;  /* NULL where it could not be resolved, and after study_cell_forget() */
+    /* NULL where it could not be resolved, and after study_cell_forget() */
+    struct scenario *scenario;
     char name[120]; /* the scenario's */
     char hash[33];  /* "" where it could not be resolved */
     char reason[400];

@@ -24,8 +24,8 @@ struct study_options {
     unsigned jobs;                   /* threads; 0 = as many as there are processors */
     enum serve_mode mode;            /* SERVE_JUMP, but SERVE_STEP for --steps */
     struct study_executor *executor; /* NULL: threads of this process */
-    const struct scenario_request
-        *source; /* how another process reads the config; with an executor */
+    /* how another process reads the config; with an executor */
+    const struct scenario_request *source;
     /* Called from one thread, some times a second; may be NULL. */
     void (*progress)(void *context, const struct study_progress *progress);
     void *progress_context;

@@ -46,8 +46,8 @@ struct study_sweep_request {
 
 struct study_sweep_counts {
     size_t simulated, taken_up, by_status[RECORD_POINT_STATUS_COUNT];
-    size_t
-        elsewhere; /* decided meanwhile by another kvsim on the same database, simulated here too or not */
+    /* decided meanwhile by another kvsim on the same database, simulated here too or not */
+    size_t elsewhere;
     enum kvsim_status first_failure; /* KVSIM_OK when every point was decided */
     struct kvsim_error failure;
 };

@@ -28,8 +28,8 @@ struct study_sweep_work {
     struct kvsim_diags *diags;
     struct study_memo *memo;
     struct base_arena arena; /* of overrides */
-    struct study_cell
-        *bases; /* one for each combination of ordinary keys, where special axes need them */
+    /* one for each combination of ordinary keys, where special axes need them */
+    struct study_cell *bases;
     struct study_base_facts *facts;
     size_t base_count;
     struct study_cell *cells; /* one for each point */

@@ -41,8 +41,8 @@ struct workload_arrival_opts {
     struct base_list stages; /* struct workload_stage_opts */
     struct base_list states; /* struct workload_state_opts */
     int64_t concurrency;
-    const struct conf_node
-        *think_time;  /* a distribution in seconds, read by the scenario into spec->think */
+    /* a distribution in seconds, read by the scenario into spec->think */
+    const struct conf_node *think_time;
     const char *file; /* as written; the scenario resolves it into spec->trace_path */
     double speedup;
     int64_t hash_block_tokens; /* 0 = the format's own */

@@ -33,16 +33,16 @@ struct workload_request {
     int64_t max_tokens;      /* what the client allows; == output_tokens by default */
     int32_t priority;        /* low first */
     uint32_t sequence_count; /* answers to the one prompt, each a sequence of its own; 0 is 1 */
-    uint32_t
-        answer_count; /* `n`: of them, by number, those that the client is given; 0: all, as they come */
+    /* `n`: of them, by number, those that the client is given; 0: all, as they come */
+    uint32_t answer_count;
     bool is_beam;      /* its sequences are the beams of a search, all of one length */
     uint64_t beam_key; /* its stream: which beams go on from which */
     uint32_t class_index;
     uint32_t client;       /* closed loop: which client; open sessions: which session; else 0 */
     uint64_t turn;         /* closed loop: its how-manieth request; open sessions: session_turn */
     uint32_t session_turn; /* sessions: 0 for the first request of one */
-    uint64_t
-        beginning; /* which of the run's beginnings (requests that follow no other) it belongs to */
+    /* which of the run's beginnings (requests that follow no other) it belongs to */
+    uint64_t beginning;
     int64_t abort_after_ns, timeout_first_ns, timeout_total_ns; /* after arrival; 0 = none */
     char id[WORKLOAD_ID_BYTES];                                 /* the trace's own, or "" */
     /* output_tokens of each of several sequences, the first one's first, valid until the next call; NULL: all the same. */
@@ -50,8 +50,8 @@ struct workload_request {
     /* Content of the prompt where it is known: runs of token ids, valid until the next call; NULL: shared with nobody. */
     const struct spec_token_run *runs;
     size_t run_count;
-    int64_t
-        answer_first; /* id of the first output token, the others follow it; 0 = ids of its own */
+    /* id of the first output token, the others follow it; 0 = ids of its own */
+    int64_t answer_first;
     /* Leading tokens of the prompt that earlier requests had or were answered: what a cache that forgets nothing could know.
      * -1 = not known (prompt_ranges). */
     int64_t seen_tokens;

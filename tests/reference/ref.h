@@ -109,8 +109,8 @@ struct ref_level {
     enum ref_tier_order order;
     int64_t latency_ticks; /* of a transfer; and of each of its blocks: */
     int64_t read_ticks, write_ticks;
-    bool
-        on_eviction; /* of the second: gets what the first one drops; else all that the first one stores */
+    /* of the second: gets what the first one drops; else all that the first one stores */
+    bool on_eviction;
 };
 
 /*
@@ -143,8 +143,8 @@ struct ref_table {
     enum ref_table_kind kind;
     int64_t window; /* tokens; sliding and chunked */
     bool keeps_all; /* an engine that knows no windows: blocks stay, the ledger tells */
-    int64_t
-        factor; /* its blocks have so many times block_size tokens, each of so many times fewer bytes; 0 = 1 */
+    /* its blocks have so many times block_size tokens, each of so many times fewer bytes; 0 = 1 */
+    int64_t factor;
 };
 
 #define REF_TABLES_MAX 8
@@ -199,8 +199,8 @@ struct ref_engine {
     enum ref_tie priority_tie;
     enum ref_free_order free_order;
     enum ref_eviction eviction; /* other than LRU only with REF_FREE_NEW, or of a tree */
-    bool
-        is_radix; /* prefix caching in a radix tree, see ref_radix.c; V1, one table, one tier at most */
+    /* prefix caching in a radix tree, see ref_radix.c; V1, one table, one tier at most */
+    bool is_radix;
     enum ref_misfit unchunked_misfit;
 };
 
@@ -231,9 +231,9 @@ struct ref_range {
 
 struct ref_request_in {
     char id[REF_ID_BYTES];
-    int64_t
-        arrival_ns; /* or, with after >= 0, ns between the end of that request and this arrival */
-    int64_t after;  /* index of an earlier request that this one follows, or -1 */
+    /* or, with after >= 0, ns between the end of that request and this arrival */
+    int64_t arrival_ns;
+    int64_t after;            /* index of an earlier request that this one follows, or -1 */
     int64_t prompt_tokens;    /* sum of the ranges where there are any */
     struct ref_range *ranges; /* content of the prompt; NULL = shared with nobody */
     int64_t range_count;

@@ -41,8 +41,8 @@ struct ref_block {
     int64_t table;     /* and of which block table */
     int64_t part;      /* a link may be several blocks of a table */
     int64_t hashed_at; /* count of hashings before; the oldest of equal content is hit */
-    int64_t
-        position; /* in the tokens of whoever hashed it, in blocks; this and the rest: of what it holds */
+    /* in the tokens of whoever hashed it, in blocks; this and the rest: of what it holds */
+    int64_t position;
     int64_t hits;
     int64_t priority;                          /* the lowest of all its holders */
     int64_t first_given_back, last_given_back; /* counts of releases; 0 = never */
@@ -86,8 +86,8 @@ int64_t ref_pool_idle_cached(const struct ref_pool *pool);
 enum { REF_HOST, REF_DISK };
 
 struct ref_chunk {
-    int64_t
-        link; /* of its last block: its content and all before it; and its table, see ref_tier.c */
+    /* of its last block: its content and all before it; and its table, see ref_tier.c */
+    int64_t link;
     bool is_ready;
     int64_t readers; /* transfers to the memory above under way */
     int64_t copiers; /* to the disk */
@@ -198,8 +198,8 @@ struct ref_request {
     struct ref_list blocks[REF_TABLES_MAX]; /* by table; a state has its one block */
     struct ref_list links; /* hash chain of the full blocks, as far as it was asked for */
     int64_t last_state[REF_TABLES_MAX]; /* place of the state before the newest one, or -1 */
-    int64_t
-        junction; /* tokens that some tables had at the last look-up, and others not; 0 = none */
+    /* tokens that some tables had at the last look-up, and others not; 0 = none */
+    int64_t junction;
     enum ref_load load;    /* LOADED: holds what was loaded and waits to be admitted */
     bool load_is_done;     /* the transfer has ended, the request was not looked at since */
     int64_t load_to;       /* tokens in the cache once it is */
@@ -251,8 +251,8 @@ struct ref_state {
     struct ref_tree tree;
     struct ref_slots slots;
     struct ref_list running, waiting; /* request indices; waiting: head = 0 */
-    struct ref_list
-        aside; /* waiting too: loading, loaded or put off by the tier; fcfs: before all others */
+    /* waiting too: loading, loaded or put off by the tier; fcfs: before all others */
+    struct ref_list aside;
     struct ref_batch in_flight[2]; /* oldest first */
     int64_t in_flight_count;
     bool waits_for_oldest;      /* the last turn was empty with a batch in flight */

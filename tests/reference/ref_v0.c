@@ -19,8 +19,8 @@ struct group {
     const struct ref_v0_request *in;
     enum status status;
     bool is_forked, is_prompt; /* is_prompt: not all of its known tokens are computed yet */
-    int64_t
-        prompt; /* tokens that this computation of it begins with, outputs of a former one included */
+    /* tokens that this computation of it begins with, outputs of a former one included */
+    int64_t prompt;
     struct seq seqs[REF_V0_ANSWERS];
     int64_t tokens; /* in the step under way; 0 = not scheduled */
     int64_t role;   /* place of its kind in the new running list */

@@ -12,8 +12,8 @@
 
 struct engine_step {
     struct record_step row;
-    struct record_list_item
-        *items; /* scheduled, admitted, preempted, finished, one after the other */
+    /* scheduled, admitted, preempted, finished, one after the other */
+    struct record_list_item *items;
 };
 
 struct engine_run {
@@ -36,8 +36,8 @@ struct engine_run {
 
 struct engine_options {
     enum serve_mode mode;
-    uint64_t
-        request_rows; /* with no rows, steps or samples wanted the engine runs without a sink */
+    /* with no rows, steps or samples wanted the engine runs without a sink */
+    uint64_t request_rows;
     bool wants_steps;
     int64_t sample_ns;
     const struct serve_source *source; /* NULL: the config's workload */
