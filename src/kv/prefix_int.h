@@ -4,6 +4,7 @@
 #ifndef KVSIM_KV_PREFIX_INT_H
 #define KVSIM_KV_PREFIX_INT_H
 
+#include "base/error.h"
 #include "kv/prefix.h"
 
 /* Of the tables of a kind, by when they were hashed. */
@@ -39,6 +40,30 @@ static inline bool kv_extent_covers(const struct kv_extent *extent, uint32_t tab
 static inline bool kv_kind_is_states(const struct kv_prefix_kind *kind)
 {
     return kind->window != NULL && kind->window->kind == SPEC_KV_STATE;
+}
+
+/* Blocks that no window of the kind sees from `tokens` on. */
+static inline int64_t kv_kind_passed_blocks(const struct kv_prefix_kind *kind, int64_t tokens)
+{
+    return kind->window != NULL ? kv_window_passed_blocks(kind->window, tokens) : 0;
+}
+
+/* Of cached states: the last one. */
+static inline size_t kv_prefix_state_kind(const struct kv_prefix *prefix)
+{
+    size_t kind = prefix->kind_count - 1;
+    base_require(kv_kind_is_states(&prefix->kinds[kind]));
+    return kind;
+}
+
+/* The first hold of a table, or where it would stand. Windows lie behind the full tables, and have few. */
+static inline size_t kv_prefix_begin_of_table(const struct kv_prefix_seq *seq, uint32_t table)
+{
+    size_t i = seq->holds.count;
+    while (i > 0 && seq->holds.at[i - 1].table >= table) {
+        i--;
+    }
+    return i;
 }
 
 /* Of the engine's own queue; the other orders are a heap of extents. */
@@ -82,6 +107,14 @@ void kv_prefix_eat_link(struct kv_prefix *prefix, struct kv_braid *link);
 void kv_prefix_eat(struct kv_prefix *prefix, struct kv_braid *braid, int64_t blocks);
 /* What a sequence holds of an extent that has been split it holds table by table from now on. */
 void kv_prefix_follow_splits(struct kv_prefix *prefix, struct kv_prefix_seq *seq);
+
+/* The same where there were splits that it has not seen. */
+static inline void kv_prefix_catch_up(struct kv_prefix *prefix, struct kv_prefix_seq *seq)
+{
+    if (seq->splits_seen != prefix->splits) {
+        kv_prefix_follow_splits(prefix, seq);
+    }
+}
 
 /* Up to where an extent can be hit: a running sequence's own blocks as far as they are hashed. */
 int64_t kv_prefix_visible_end(const struct kv_prefix *prefix, const struct kv_extent *extent);
