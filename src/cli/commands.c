@@ -146,8 +146,7 @@ const struct cli_command cli_commands[] = {
          "a step of pure decode",
          "kvsim step chat.yaml --prefill 2k@8k --batch 32 --context 1k --format json",
          "a chunk among decodes",
-         "kvsim step --model llama-3.1-70b --hardware h100-sxm --tp 4 --batch 32 --context 8k "
-         "--axis engine.kv_cache_dtype=bf16,fp8,int4",
+         "kvsim step chat.yaml --batch 32 --context 8k --axis engine.kv_cache_dtype=bf16,fp8,int4",
          "capacity and speed of quantized KV, apart",
          "kvsim step --from steps.csv --set cost.level=datasheet", "a table of steps",
          "kvsim step --from gemm.csv --operator gemm --hardware a100-sxm4-80gb",
