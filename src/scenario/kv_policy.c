@@ -390,8 +390,9 @@ static bool check_buddies(struct scenario_load *load)
         refuse_buddies(load, needed, largest);
     if (fits || load->purpose == SCENARIO_FOR_SIZE)
         return true;
+    const struct conf_node *stated = scenario_stated(load->engine, "kv_placement");
     return scenario_fail_hint(
-        load->reader, conf_get(load->engine, "kv_placement"), "engine.kv_placement", "cannot-start",
+        load->reader, stated != NULL ? stated : load->engine, "engine.kv_placement", "cannot-start",
         "a shorter max_model_len, or first_fit",
         "one sequence of max_model_len %" PRId64 " needs %" PRId64
         " blocks as a power of two; the largest buddy of the pool has %" PRId64,

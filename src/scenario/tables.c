@@ -168,8 +168,10 @@ static bool check_long_blocks(struct scenario_load *load)
     if (config->tables.long_tables == 0 || !config->sched.enable_prefix_caching || why == NULL)
         return true;
     const struct conf_node *stated = scenario_stated(load->engine, "enable_prefix_caching");
+    if (stated == NULL)
+        stated = scenario_stated(load->engine, "kv_cache_dtype");
     return scenario_fail_hint(
-        load->reader, stated != NULL ? stated : conf_get(load->engine, "kv_cache_dtype"),
+        load->reader, stated != NULL ? stated : conf_get(load->root, "model"),
         "engine.enable_prefix_caching", "unequal-pages", "engine.enable_prefix_caching: false",
         "with %s a prefix cache is not simulated where blocks of one pool are of %" PRId64
         " tokens and of more",

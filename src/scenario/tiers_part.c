@@ -24,6 +24,11 @@ static bool fail_tiers(struct scenario_load *load, const char *hint, const char 
                               "conflict", hint, "'engine.kv_tiers' %s", what);
 }
 
+static bool is_for_run(const struct scenario_load *load)
+{
+    return load->purpose == SCENARIO_FOR_RUN || load->purpose == SCENARIO_FOR_CHECK;
+}
+
 static const char *tier_path(struct scenario_load *load, size_t tier, const char *key)
 {
     return base_arena_printf(load->reader->arena, "engine.kv_tiers.%zu%s", tier, key);
@@ -387,7 +392,7 @@ static bool fill_options(struct scenario_load *load, const struct tiers *tiers,
         .prompt_only = !offload->store_decode,
         .is_sync = offload->load == LOAD_SYNC,
         .reserves_for_prefills = load->opts.switch_opts.reserve_for_loads && !is_tree(load),
-        .load_layers = is_tree(load) ? (int64_t)load->scenario->model.layer_count : 1,
+        .load_layers = is_tree(load) ? (int64_t)spec_kv_layers(&load->scenario->model) : 1,
         .load_threshold_tokens = 10, // SGLang, mem_cache/hiradix_cache.py, load_back_threshold
         .by_cost = offload->fetch == FETCH_BY_COST,
         .prefetch = (enum sched_prefetch)offload->prefetch,
@@ -425,8 +430,9 @@ static bool check_idle_tables(struct scenario_load *load)
 {
     const struct conf_node *stated =
         scenario_stated(conf_get(load->engine, "switch"), "offload_tables");
-    if (stated == NULL || scenario_offload_tables_matter(load))
-        return true;
+    if (stated == NULL || scenario_offload_tables_matter(load) ||
+        (scenario_tiers_exist(load) && !is_for_run(load)))
+        return true; // only a run has tables
     return scenario_fail_hint(load->reader, stated, "engine.switch.offload_tables",
                               "unsupported-key",
                               "it concerns 'engine.kv_tiers' behind windowed layers with tables of "
@@ -444,7 +450,7 @@ bool scenario_tiers_resolve(struct scenario_load *load)
         return check_alone(load);
     if (!read_tiers(load, &tiers) || !read_offload(load, &tiers, &offload))
         return false;
-    if (load->purpose != SCENARIO_FOR_RUN && load->purpose != SCENARIO_FOR_CHECK)
+    if (!is_for_run(load))
         return true;
     if (!check_engine(load) || !check_tree(load, &tiers, &offload) ||
         !find_bandwidths(load, &tiers))

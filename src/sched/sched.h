@@ -142,7 +142,8 @@ struct sched {
         uint64_t signature;   /* of a state */
         int64_t count, limit; /* of states looked at since; then the present one is kept */
     } circle;
-    int64_t fruitless_victims;    /* thrown out since the last token, behind a tier */
+    int64_t fruitless_victims,
+        lonely_ends;              /* vllm_v1: thrown out since the last token; of them alone */
     struct sched_group *searches; /* with beams, forked; on the host too */
     struct {
         uint32_t *at;

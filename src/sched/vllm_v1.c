@@ -646,19 +646,28 @@ static enum sched_wait admit_from_queue(struct sched *sched, struct sched_plan *
     return sched->skipped.count > 0 ? SCHED_WAIT_BUDGET : wait;
 }
 
-// Loads that take the room of unfinished prompts can throw these out for ever. The tier's order of use changes in each round,
-// so no state comes back to be known by: thrown out so often each, and nobody got a token in between.
+// Whoever had to go although there was nobody left to throw out: the pool as a whole does not hold it.
+static bool has_lonely_end(const struct sched *sched, const struct sched_plan *plan)
+{
+    return plan->victims.count > 0 && sched->running.count == 0 && sched->offload.aside.count == 0;
+}
+
+// A prompt that the pool never holds comes to its end again and again; loads that take the room of unfinished prompts can throw
+// these out for ever. What caches hold, and the tier's order of use, change in each round, so no state comes back to be known
+// by: thrown out so often each, or so often alone, and nobody got a token in between.
 static void note_circles(struct sched *sched, struct sched_plan *plan)
 {
     enum { THROWN_OUT_EACH = 64 };
     bool steps_front = sched->front.count > 0 && !plan->skips_front;
     if (steps_front || plan->emits.count > 0) {
-        sched->fruitless_victims = 0;
+        sched->fruitless_victims = sched->lonely_ends = 0;
         return;
     }
     sched->fruitless_victims += (int64_t)plan->victims.count;
+    sched->lonely_ends += has_lonely_end(sched, plan) ? 1 : 0;
     int64_t known = sched_running_count(sched) + sched_waiting_count(sched);
-    plan->goes_in_circles = sched->fruitless_victims > THROWN_OUT_EACH * known;
+    plan->goes_in_circles =
+        sched->fruitless_victims > THROWN_OUT_EACH * known || sched->lonely_ends > THROWN_OUT_EACH;
 }
 
 static void plan_next(struct sched *sched, struct sched_plan *plan)
@@ -686,9 +695,7 @@ static void plan_next(struct sched *sched, struct sched_plan *plan)
     } else {
         plan->wait = admit_from_queue(sched, plan, walk.budget);
     }
-    if (sched_has_tier(sched)) {
-        note_circles(sched, plan);
-    }
+    note_circles(sched, plan);
     sched_close_plan(sched, plan, is_front_only);
 }
 

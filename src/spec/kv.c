@@ -219,7 +219,7 @@ static enum kvsim_status find_format(const char *name, struct spec_kv_format *ou
     return KVSIM_ERR_SCENARIO;
 }
 
-static uint64_t all_layers(const struct spec_model *model)
+uint64_t spec_kv_layers(const struct spec_model *model)
 {
     uint64_t layers = model->layer_count;
     for (size_t i = 0; i < model->group_count && model->only_groups; i++)
@@ -235,7 +235,7 @@ static uint32_t layers_per_gpu(const struct spec_model *model, const struct spec
         return options->stage == 0 || options->stage == stages ? group->layer_count : 0;
     if (options->stage == 0)
         return (uint32_t)base_div_up_u64(group->layer_count, stages);
-    return (uint32_t)spec_stage_share(group->layer_count, all_layers(model), stages,
+    return (uint32_t)spec_stage_share(group->layer_count, spec_kv_layers(model), stages,
                                       options->stage - 1);
 }
 
@@ -340,7 +340,7 @@ static enum kvsim_status check_query_heads(const struct spec_model *model, uint3
 static enum kvsim_status check_stages(const struct spec_model *model, uint32_t stages,
                                       struct kvsim_error *err)
 {
-    uint64_t layers = all_layers(model);
+    uint64_t layers = spec_kv_layers(model);
     if (stages <= layers)
         return KVSIM_OK;
     base_fail(err, KVSIM_ERR_SCENARIO, "%u pipeline stages for %llu layers", stages,

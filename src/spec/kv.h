@@ -98,6 +98,9 @@ enum kvsim_status spec_kv_layout_make(const struct spec_model *model,
                                       struct spec_kv_layout *out,
                                       struct kvsim_error *err) KVSIM_MUST_CHECK;
 
+/* Layers of the model, or of its groups where it states nothing else; without a drafter's. */
+uint64_t spec_kv_layers(const struct spec_model *model);
+
 /* Lower bound of one sequence of `context_tokens`: windows and states taken into account. Exact. */
 uint64_t spec_kv_lower_bound_bytes(const struct spec_kv_layout *layout, uint64_t context_tokens);
 
