@@ -218,7 +218,8 @@ static enum sched_window_phase next_phase(const struct sched_front_windows *wind
         ledger_at =
             tokens > flight ? next_multiple(tokens - flight, window->tokens) + flight : ledger_at;
     }
-    bool cost_is_next = tokens <= cost_at && cost_at <= ledger_at;
+    // Of chunks no longer than what is in flight the one before may still have to leave the ledger.
+    bool cost_is_next = tokens <= cost_at && cost_at + flight <= ledger_at;
     *steps = (cost_is_next ? cost_at : ledger_at) - tokens;
     if (cost_is_next) {
         return SCHED_WINDOW_COST;
