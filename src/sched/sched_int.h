@@ -50,12 +50,15 @@ void sched_schedule_loose(struct sched *sched, struct sched_plan *plan, struct s
 void sched_add_to_shape(const struct sched *sched, struct cost_shape *shape,
                         const struct sched_seq *seq, int64_t tokens, bool emits);
 void sched_loose_add(struct sched *sched, struct sched_seq *seq);
+void sched_loose_remove(struct sched *sched, const struct sched_seq *seq);
 
 /* What became of the blocks that sched->hits was asked for, at an admission; `loaded_tokens` more come from a tier. */
 void sched_count_reuse(struct sched *sched, const struct sched_seq *seq, int64_t loaded_tokens);
 /* Runs from this step on, at its place among the others; it has been given no tokens yet. */
 void sched_begin_running(struct sched *sched, struct sched_plan *plan, struct sched_seq *seq);
 
+/* After sched_settle(). */
+void sched_leave_front(struct sched *sched, struct sched_seq *seq);
 /* A member of the front sits this step out, and is loose from here on. */
 void sched_leave_front_unscheduled(struct sched *sched, struct sched_plan *plan,
                                    struct sched_seq *seq);
