@@ -27,7 +27,7 @@ static const char *const conversion_names[] = {"none", "hidden", "stated"};
 
 struct row {
     const char *value, *model, *hardware, *kv_cache_dtype;
-    int64_t bound_bytes, held_bytes; /* of a token, over all GPUs */
+    int64_t lower_bound_bytes, slot_bytes; /* of a token, over all GPUs */
     double attention_ms, step_ms;
     const char *bound;
     enum conversion conversion;
@@ -64,8 +64,8 @@ static void fill_row(const struct study_step_engine *engine, const struct cost_e
     out->model = base_arena_copy(arena, config->model_name);
     out->hardware = base_arena_copy(arena, config->hardware_name);
     out->kv_cache_dtype = base_arena_copy(arena, config->kv_cache_dtype);
-    out->bound_bytes = (int64_t)config->layout.lower_bound_bytes_per_token;
-    out->held_bytes = (int64_t)config->layout.slot_bytes;
+    out->lower_bound_bytes = (int64_t)config->layout.lower_bound_bytes_per_token;
+    out->slot_bytes = (int64_t)config->layout.slot_bytes;
     out->attention_ms = attention_ms(step);
     out->step_ms = (double)step->step_ticks * ms_per_tick;
     out->bound = cost_bound_name(step->bound);
@@ -187,9 +187,9 @@ static void print_page(const char *key, const struct row *rows, size_t count,
     for (size_t i = 0; i < count; i++) {
         const struct row *row = &rows[i];
         report_page_cell(&page, row->value);
-        cell_count(&page, row->bound_bytes);
-        cell_count(&page, row->held_bytes);
-        cell_times(&page, (double)rows[0].held_bytes, (double)row->held_bytes);
+        cell_count(&page, row->lower_bound_bytes);
+        cell_count(&page, row->slot_bytes);
+        cell_times(&page, (double)rows[0].slot_bytes, (double)row->slot_bytes);
         cell_ms(&page, row->attention_ms);
         cell_times(&page, rows[0].attention_ms, row->attention_ms);
         cell_ms(&page, row->step_ms);
@@ -225,8 +225,8 @@ static void print_csv(const char *key, const struct row *rows, size_t count)
             fputs(t > 0 ? "," : "", stdout);
             report_csv_value(stdout, &text);
         }
-        printf(",%lld,%lld", (long long)row->bound_bytes, (long long)row->held_bytes);
-        put_real(times((double)rows[0].held_bytes, (double)row->held_bytes));
+        printf(",%lld,%lld", (long long)row->lower_bound_bytes, (long long)row->slot_bytes);
+        put_real(times((double)rows[0].slot_bytes, (double)row->slot_bytes));
         put_real(row->attention_ms);
         put_real(times(rows[0].attention_ms, row->attention_ms));
         put_real(row->step_ms);
@@ -248,10 +248,10 @@ static void print_json(const char *key, const struct row *rows, size_t count)
         report_json_text(&json, "model", row->model);
         report_json_text(&json, "hardware", row->hardware);
         report_json_text(&json, "kv_cache_dtype", row->kv_cache_dtype);
-        report_json_integer(&json, "lower_bound_bytes_per_token", row->bound_bytes);
-        report_json_integer(&json, "slot_bytes_per_token", row->held_bytes);
+        report_json_integer(&json, "lower_bound_bytes_per_token", row->lower_bound_bytes);
+        report_json_integer(&json, "slot_bytes_per_token", row->slot_bytes);
         report_json_real(&json, "capacity_ratio",
-                         times((double)rows[0].held_bytes, (double)row->held_bytes));
+                         times((double)rows[0].slot_bytes, (double)row->slot_bytes));
         report_json_real(&json, "attention_ms", row->attention_ms);
         report_json_real(&json, "attention_speedup",
                          times(rows[0].attention_ms, row->attention_ms));
