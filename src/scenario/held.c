@@ -65,15 +65,8 @@ static bool admits_by_end(const struct scenario_load *load)
 
 static void init_holder(const struct serve_config *config, struct holder *holder)
 {
-    const struct kv_pages *pages = &config->waterfall.pages;
-    *holder = (struct holder){.pages = pages, .is_by_end = config->held_by_end};
-    holder->pool = (struct kv_paged){.block_tokens = pages->block_tokens,
-                                     .policy = config->kv_policy,
-                                     .longest_tokens = config->sched.max_model_len};
-    if (config->kv_placement == KV_BUDDY) {
-        holder->space.placement = KV_BUDDY;
-        holder->pool.space = &holder->space;
-    }
+    *holder = (struct holder){.pages = &config->waterfall.pages, .is_by_end = config->held_by_end};
+    serve_config_lengths(config, &holder->space, &holder->pool);
 }
 
 static enum kvsim_status find_mean(struct serve_config *config, struct kvsim_error *err)

@@ -10,6 +10,8 @@
 #include "cost/cost.h"
 #include "kv/ledger.h"
 #include "kv/paged.h"
+#include "kv/reserve.h"
+#include "kv/space.h"
 #include "kv/waterfall.h"
 #include "sched/options.h"
 #include "spec/hardware.h"
@@ -148,6 +150,20 @@ static inline void serve_config_pool(const struct serve_config *config, struct k
     }
     if (config->cells.group_count > 0) {
         pool->cells = &config->cells;
+    }
+}
+
+/* A pool that is asked for lengths alone: what its policy gives or promises a sequence. Of buddies, whose sizes are asked for,
+ * `space` stays with it. */
+static inline void serve_config_lengths(const struct serve_config *config, struct kv_space *space,
+                                        struct kv_paged *out)
+{
+    *out = (struct kv_paged){.block_tokens = config->waterfall.pages.block_tokens,
+                             .policy = config->kv_policy,
+                             .longest_tokens = config->sched.max_model_len};
+    if (kv_policy_reserves(config->kv_policy) && config->kv_placement == KV_BUDDY) {
+        *space = (struct kv_space){.placement = KV_BUDDY};
+        out->space = space;
     }
 }
 

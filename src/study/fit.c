@@ -3,7 +3,6 @@
 #include "base/count.h"
 
 #include "kv/reserve.h"
-#include "kv/space.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,19 +17,6 @@ static int64_t usable_blocks(const struct serve_config *config)
 
 /* ---- what one sequence takes ---- */
 
-/* A pool of the policy, as far as lengths are asked of it; `space` is one of buddies. */
-static void init_pool(const struct serve_config *config, struct kv_space *space,
-                      struct kv_paged *out)
-{
-    *out = (struct kv_paged){.block_tokens = config->waterfall.pages.block_tokens,
-                             .policy = config->kv_policy,
-                             .longest_tokens = config->sched.max_model_len};
-    if (kv_policy_reserves(config->kv_policy) && config->kv_placement == KV_BUDDY) {
-        *space = (struct kv_space){.placement = KV_BUDDY};
-        out->space = space;
-    }
-}
-
 static bool sets_aside(enum kv_policy policy)
 {
     return kv_policy_reserves(policy) || policy == KV_CONCAT_DOUBLING;
@@ -43,7 +29,7 @@ void study_fit_share(const struct serve_config *config, int64_t tokens, struct k
     *out = (struct kv_hold_share){0};
     if (!sets_aside(config->kv_policy) || tokens == 0)
         return;
-    init_pool(config, &space, &pool);
+    serve_config_lengths(config, &space, &pool);
     out->tokens = kv_reserve_most_tokens(&pool, tokens);
     out->blocks = kv_reserve_blocks(&pool, out->tokens);
 }
