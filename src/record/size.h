@@ -99,6 +99,7 @@ struct record_size {
     size_t group_count;
     const struct record_size_context *by_context;
     size_t context_count;
+    bool contexts_stated; /* asked for, not the usual doubling */
 
     bool starts;
     const char *refusal_stage, *refusal_limit; /* NULL where it starts */

@@ -163,6 +163,13 @@ static void print_pool(struct report_page *page, const struct record_size *size)
                          (long long)size->swap_blocks);
 }
 
+/* Data-parallel ranks and replicas: each has a pool of its own. */
+static int64_t pools_of(const struct record_size *size)
+{
+    return size->max_concurrency > 0 ? llround(size->max_concurrency_total / size->max_concurrency)
+                                     : size->data_parallel_size;
+}
+
 static void print_contexts(struct report_page *page, const struct record_size *size)
 {
     static const char *const names[] = {"context", "sequences", "lower bound B", "allocated B",
@@ -191,6 +198,11 @@ static void print_contexts(struct report_page *page, const struct record_size *s
     report_page_table_end(page);
     report_page_line(page, "at most: sequences that are as long in the end and that the engine "
                            "admits at once, however they are divided into prompt and answer");
+    if (pools_of(size) > 1)
+        report_page_line(page,
+                         "all figures but `over all` are of one pool of %lld: data-parallel "
+                         "ranks and replicas have their own",
+                         (long long)pools_of(size));
 }
 
 static void print_ledger(struct report_page *page, const struct record_size *size)
@@ -292,9 +304,76 @@ void report_size_page(FILE *out, enum report_style style, const struct record_si
 
 /* ---- a table over keys ---- */
 
-enum { FIGURES = 7 };
+enum { FIGURES = 7, AXES_MAX = 4 };
 
-static void table_row(struct report_page *page, const struct record_size *size)
+/* Columns that a table has beside the usual ones: ranks with pools of their own, and the contexts that were asked for. */
+struct extra {
+    bool ranks;
+    const struct record_size_context *contexts;
+    size_t context_count, count;
+};
+
+static void find_extra(const struct record_size *sizes, size_t count, size_t axes,
+                       struct extra *extra)
+{
+    size_t room = REPORT_COLUMNS_MAX - axes - FIGURES - 1;
+    *extra = (struct extra){0};
+    for (size_t i = 0; i < count; i++) {
+        if (sizes[i].refusal_message != NULL)
+            continue;
+        extra->ranks = extra->ranks || pools_of(&sizes[i]) > 1;
+        if (sizes[i].contexts_stated) {
+            extra->contexts = sizes[i].by_context;
+            extra->context_count = sizes[i].context_count;
+        }
+    }
+    room -= extra->ranks ? 1 : 0;
+    if (extra->context_count > room)
+        extra->context_count = room;
+    extra->count = extra->context_count + (extra->ranks ? 1 : 0);
+}
+
+static void extra_names(struct report_page *page, const struct extra *extra)
+{
+    char name[REPORT_NUMBER_BYTES + 4], number[REPORT_NUMBER_BYTES];
+    if (extra->ranks)
+        report_page_cell(page, "pools");
+    for (size_t i = 0; i < extra->context_count; i++) {
+        base_print_count((double)extra->contexts[i].context_tokens, number, sizeof number);
+        snprintf(name, sizeof name, "at %s", number);
+        report_page_cell(page, name);
+    }
+}
+
+static void extra_cells(struct report_page *page, const struct record_size *size,
+                        const struct extra *extra)
+{
+    if (extra->ranks)
+        cell_integer(page, pools_of(size));
+    for (size_t i = 0; i < extra->context_count; i++)
+        cell_integer(page, size->by_context[i].concurrency_guaranteed);
+}
+
+static void print_extra_words(struct report_page *page, const struct record_size *sizes,
+                              size_t count, const struct extra *extra)
+{
+    size_t asked = 0;
+    for (size_t i = 0; i < count && asked == 0; i++)
+        asked = sizes[i].refusal_message == NULL && sizes[i].contexts_stated
+                    ? sizes[i].context_count
+                    : 0;
+    if (extra->context_count > 0)
+        report_page_line(page,
+                         "at: sequences of so many tokens in the end that the engine admits "
+                         "at once, where it starts%s",
+                         asked > extra->context_count ? "; further contexts: --format csv" : "");
+    if (extra->ranks)
+        report_page_line(page, "pools: data-parallel ranks and replicas; every other figure is of "
+                               "one of them");
+}
+
+static void table_row(struct report_page *page, const struct record_size *size,
+                      const struct extra *extra)
 {
     char text[REPORT_NUMBER_BYTES];
     for (size_t i = 0; i < size->axis_count; i++)
@@ -302,9 +381,9 @@ static void table_row(struct report_page *page, const struct record_size *size)
     if (size->refusal_message != NULL) {
         for (size_t i = 0; i < FIGURES; i++)
             report_page_cell(page, "-");
-        char message[57];
-        snprintf(message, sizeof message, "%s", size->refusal_message);
-        report_page_cell(page, message);
+        for (size_t i = 0; i < extra->count; i++)
+            report_page_cell(page, "-");
+        report_page_cell(page, size->refusal_message);
         return;
     }
     cell_integer(page, size->lower_bound_bytes_per_token);
@@ -316,6 +395,7 @@ static void table_row(struct report_page *page, const struct record_size *size)
     cell_integer(page, size->kv_pool_tokens);
     snprintf(text, sizeof text, "%.2f", size->max_concurrency);
     report_page_cell(page, text);
+    extra_cells(page, size, extra);
     report_page_cell(page, size->starts ? "starts" : size->refusal_stage);
 }
 
@@ -428,21 +508,26 @@ void report_sizes_page(FILE *out, enum report_style style, const struct record_s
                        size_t count)
 {
     static const char *const names[] = {"bound B/token", "below MHA", "held B/token", "pool GiB",
-                                        "blocks",        "tokens",    "concurrency",  "verdict"};
+                                        "blocks",        "tokens",    "concurrency"};
     char align[REPORT_COLUMNS_MAX + 1] = "";
     struct report_page page;
     report_page_init(&page, out, style);
     report_page_title(&page, "What fits");
     print_conditions(&page, sizes, count);
-    size_t axes = sizes[0].axis_count < 4 ? sizes[0].axis_count : 4;
+    struct extra extra;
+    size_t axes = sizes[0].axis_count < AXES_MAX ? sizes[0].axis_count : AXES_MAX;
+    find_extra(sizes, count, axes, &extra);
+    memset(align, 'r', axes + FIGURES + extra.count + 1);
     memset(align, 'l', axes);
-    memcpy(align + axes, "rrrrrrrl", FIGURES + 2);
+    align[axes + FIGURES + extra.count] = 'l';
     report_page_table_begin(&page, align);
     for (size_t i = 0; i < axes; i++)
         report_page_cell(&page, sizes[0].axes[i].key);
     HEADER(&page, names);
+    extra_names(&page, &extra);
+    report_page_cell(&page, "verdict");
     for (size_t i = 0; i < count; i++)
-        table_row(&page, &sizes[i]);
+        table_row(&page, &sizes[i], &extra);
     report_page_table_end(&page);
     report_page_line(
         &page,
@@ -450,6 +535,7 @@ void report_sizes_page(FILE *out, enum report_style style, const struct record_s
         "for each of the model's own query heads in the same format; held: what a long sequence "
         "takes for a token more; concurrency: at max_model_len, which differs by model unless "
         "it is set");
+    print_extra_words(&page, sizes, count, &extra);
     const struct record_size *first = first_valid(sizes, count);
     if (first != NULL)
         print_lines(&page, "WHAT THESE FIGURES DO NOT SUPPORT", first->unsupported,

@@ -20,7 +20,7 @@ void report_page_title(struct report_page *page, const char *text)
 void report_page_heading(struct report_page *page, const char *text)
 {
     fprintf(page->out, page->style == REPORT_MARKDOWN ? "\n## %s\n\n" : "\n%s\n", text);
-    page->after_table = false;
+    page->after_table = page->after_line = false;
 }
 
 /* Length in bytes of what fits into `width` columns, cut between words where possible. */
@@ -63,6 +63,7 @@ void report_page_line(struct report_page *page, const char *fmt, ...)
     else
         print_wrapped(page->out, text);
     page->after_table = false;
+    page->after_line = true;
 }
 
 void report_page_command(struct report_page *page, const char *text)
@@ -134,6 +135,8 @@ void report_page_table_end(struct report_page *page)
         if (width > widths[i % columns])
             widths[i % columns] = width;
     }
+    if (page->style == REPORT_MARKDOWN && page->after_line)
+        fputc('\n', page->out); // else the table would be taken for more of the list item
     for (size_t i = 0; i < page->cells.count; i += columns) {
         if (page->style == REPORT_TEXT) {
             print_text_row(page, page->cells.at + i, widths);
@@ -144,6 +147,7 @@ void report_page_table_end(struct report_page *page)
             print_markdown_rule(page);
     }
     page->after_table = true;
+    page->after_line = false;
     base_vec_free(&page->cells);
     base_arena_release(&page->arena);
     page->column_count = 0;

@@ -20,9 +20,9 @@ enum { REPORT_WIDTH = 100, REPORT_COLUMNS_MAX = 16 };
 struct report_page {
     FILE *out;
     enum report_style style;
-    bool after_table;        /* Markdown wants an empty line before what follows */
-    struct base_arena arena; /* cells of the open table */
-    const char *align;       /* 'l' or 'r' for each column */
+    bool after_table, after_line; /* Markdown wants an empty line before what follows, or a table */
+    struct base_arena arena;      /* cells of the open table */
+    const char *align;            /* 'l' or 'r' for each column */
     size_t column_count;
     struct {
         const char **at;

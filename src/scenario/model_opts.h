@@ -48,7 +48,8 @@ struct scenario_family {
     bool windows_everywhere; /* sliding_window holds for every layer */
     bool window_is_opt_in;   /* only with use_sliding_window */
     bool gated_attention;
-    bool video_positions;    /* M-RoPE */
+    bool video_positions; /* M-RoPE */
+    bool wide_states;     /* recurrent states are fp32 under every engine; released files say so */
     bool one_shared_expert;  /* Llama 4: as wide as a routed one */
     bool mlp_is_four_hidden; /* intermediate_size when absent */
     int extra_positions;     /* rows of the table beyond the positions */

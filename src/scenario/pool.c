@@ -1,6 +1,7 @@
 /*
  * pool.c - layout of the KV cache and the memory waterfall, from the model, the device and the engine.
  */
+#include "scenario/model_opts.h"
 #include "scenario/parts.h"
 #include "sched/sched.h"
 
@@ -56,6 +57,18 @@ static bool read_pair(struct scenario_load *load, const char *key, const struct 
     return check_kv_name(load, of_k, *k) && check_kv_name(load, of_v, *v);
 }
 
+/* A dtype for layers that the model has not would have no effect; `full` is also what all others fall back on. */
+static bool check_kind(const struct scenario_load *load, const struct conf_node *key, int kind)
+{
+    const struct spec_model *model = &load->scenario->model;
+    bool is_there = kind == SPEC_KV_FULL;
+    for (size_t i = 0; i < model->group_count && !is_there; i++)
+        is_there = (int)model->groups[i].kind == kind;
+    return is_there || scenario_fail_hint(load->reader, key, KV_DTYPE, "unused-key",
+                                          "leave it out: 'full' is the dtype of all its layers",
+                                          "the model has no %s layers", key->text);
+}
+
 /* {full: NAME, sliding: NAME, ...}: a kind that isn't named is stored as the full layers are. */
 static bool find_kind_dtypes(struct scenario_load *load, const struct conf_node *node,
                              struct spec_kv_options *kv)
@@ -70,6 +83,8 @@ static bool find_kind_dtypes(struct scenario_load *load, const struct conf_node 
             return scenario_fail(
                 load->reader, node->keys[i], KV_DTYPE, "unknown-key",
                 "'%.40s' is no kind of layer with a KV dtype: full, sliding, chunked", word);
+        if (!check_kind(load, node->keys[i], kind))
+            return false;
         if (!read_pair(load, scenario_join(load->reader->arena, KV_DTYPE, word), node->items[i],
                        &kv->kind_k_dtype[kind], &kv->kind_v_dtype[kind]))
             return false;
@@ -225,6 +240,22 @@ static void fill_demand(const struct scenario_load *load, struct kv_waterfall_in
     inputs->demand_tokens = (int64_t)ceil(fmin(tokens, (double)config->sched.max_model_len) - 1e-9);
 }
 
+/* Of recurrent matrices: as the model states it, else as the engine has it; NULL is fp32. */
+static const char *find_state_dtype(const struct scenario_load *load)
+{
+    const struct conf_node *state = conf_get(load->model_tree, "mamba_ssm_cache_dtype");
+    if (conf_is_null(state))
+        state = conf_get(load->model_tree, "mamba_ssm_dtype");
+    if (!conf_is_null(state) && state->kind == CONF_SCALAR)
+        return state->text;
+    const struct conf_node *type = conf_get(load->model_tree, "model_type");
+    const struct scenario_family *family = NULL;
+    if (!conf_is_null(type) && type->kind == CONF_SCALAR)
+        family = scenario_family_find(type->text);
+    bool is_wide = family != NULL && family->wide_states;
+    return load->sizing.states_in_dtype && !is_wide ? load->model_dtype : NULL;
+}
+
 static bool fill_inputs(struct scenario_load *load, struct kv_waterfall_inputs *inputs)
 {
     const struct scenario_engine_opts *opts = &load->opts;
@@ -264,11 +295,7 @@ static bool fill_inputs(struct scenario_load *load, struct kv_waterfall_inputs *
         .num_gpu_blocks_override = opts->num_gpu_blocks_override,
         .kv_cache_tokens = opts->kv_cache_tokens,
     };
-    const struct conf_node *state = conf_get(load->model_tree, "mamba_ssm_cache_dtype");
-    if (conf_is_null(state))
-        state = conf_get(load->model_tree, "mamba_ssm_dtype");
-    if (!conf_is_null(state) && state->kind == CONF_SCALAR)
-        inputs->kv.state_dtype = state->text;
+    inputs->kv.state_dtype = find_state_dtype(load);
     scenario_sizing_fill(load, inputs);
     // Whatever else takes memory takes it for all layers alike.
     inputs->pages.hybrid = inputs->pages.hybrid && (scenario->config.kv_policy == KV_PAGED ||

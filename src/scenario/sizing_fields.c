@@ -148,6 +148,12 @@ static const struct base_field sizing_fields[] = {
      SIZING(loads_vision),
      .def = "true",
      .help = "the tower of a multimodal model is part of the weights"},
+    {.key = "states_in_dtype",
+     .type = BASE_BOOL,
+     SIZING(states_in_dtype),
+     .def = "false",
+     .help = "recurrent states have the dtype of activations where the model says nothing (false: "
+             "fp32)"},
     {.key = "latent_copies",
      .type = BASE_CHOICE,
      SIZING(latent_copies),

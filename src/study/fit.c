@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-static const char by_pool[] = "kv_pool", by_seats[] = "max_num_seqs", by_slots[] = "slots";
+static const char by_pool[] = "kv_pool", by_seats[] = "max_num_seqs", by_slots[] = "slots",
+                  by_length[] = "max_model_len";
 
 static int64_t usable_blocks(const struct serve_config *config)
 {
@@ -105,6 +106,10 @@ void study_fit_of_length(const struct serve_config *config, int64_t tokens, stru
     const struct kv_cells *cells = study_fit_cells(config);
     *out = (struct study_fit){
         .sequences = config->sched.max_num_seqs, .in_memory = -1, .limit = by_seats};
+    if (config->sched.max_model_len > 0 && tokens > config->sched.max_model_len) {
+        *out = (struct study_fit){.limit = by_length};
+        return;
+    }
     if (tokens < 1 || ends_nothing(config))
         return;
     if (cells != NULL) {
@@ -165,7 +170,8 @@ static double in_cells(const struct serve_config *config, const struct kv_cells 
 void study_fit_of_workload(const struct serve_config *config, struct study_fit_expected *out)
 {
     const struct kv_cells *cells = study_fit_cells(config);
-    double seats = cells != NULL ? (double)cells->slots : (double)config->sched.max_num_seqs;
+    double seats = cells != NULL ? (double)cells->slots
+                                 : (double)config->sched.max_num_seqs / serve_seats_each(config);
     *out = (struct study_fit_expected){.requests = (double)NAN, .why_none = why_none(config)};
     if (out->why_none != NULL)
         return;

@@ -13,7 +13,7 @@
 #include "kv/hold.h"
 #include "serve/config.h"
 
-/* What ends the number: "kv_pool", "state_pool", "window_pool", "slots" or "max_num_seqs". */
+/* What ends the number: "kv_pool", "state_pool", "window_pool", "slots", "max_num_seqs" or "max_model_len". */
 struct study_fit {
     int64_t sequences;
     int64_t in_memory; /* that the memory alone holds; -1: it ends nothing */

@@ -264,6 +264,8 @@ static void fill_context(const struct serve_config *config, const struct record_
     out->fits = cells != NULL ? sequences <= fit.sequences : blocks <= size->kv_usable_blocks;
     if (waterfall->has_state_slots && sequences > waterfall->state_sequences)
         out->fits = false;
+    if (tokens > config->sched.max_model_len)
+        out->fits = false;
     if (out->fits && cells == NULL) {
         ledger.held_back_bytes = held_back_bytes(config);
         ledger.free_bytes = usable - allocated;
@@ -293,6 +295,7 @@ static void add_contexts(const struct serve_config *config,
                      arena, &rows[i]);
     out->by_context = rows;
     out->context_count = count;
+    out->contexts_stated = options->context_count != 0;
 }
 
 /* ---- the pool ---- */
