@@ -157,7 +157,7 @@ static int64_t provable_steps(const struct sched *sched, const struct sched_plan
     if (sched->pool->policy == KV_CONCAT_DOUBLING) {
         return 0; // every tensor grows at a step of its own
     }
-    if (sched->searches != NULL) {
+    if (sched->v0.searches != NULL) {
         return 0; // tables are forked and freed with every token
     }
     if (!plan->is_front_only || sched->draining.count + sched->overrun_count > 0 ||

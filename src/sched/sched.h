@@ -98,6 +98,25 @@ struct sched_ops {
     void (*delivered)(struct sched *sched, struct sched_plan *plan);
 };
 
+/* What vLLM V0 alone has: requests on the host, and searches by beams. */
+struct sched_v0 {
+    struct sched_list swapped; /* of each group its first member */
+    int64_t host_blocks;       /* held there by swapped ones */
+    /* swapped by turns that scheduled nothing: the next step waits for them */
+    int64_t moved_blocks;
+    int64_t extra_seats; /* of running groups that are not forked: seats beyond the one sequence */
+    struct sched_circle {
+        uint64_t signature;   /* of a state */
+        int64_t count, limit; /* of states looked at since; then the present one is kept */
+    } circle;
+    struct sched_group *searches; /* with beams, forked; on the host too */
+    struct {
+        uint32_t *at;
+        size_t count, capacity;
+    } children;       /* scratch: continuations of each beam of one */
+    bool is_unsorted; /* by priority: somebody came, or has yet to be looked at */
+};
+
 struct sched {
     const struct sched_ops *ops;
     const struct sched_options *options;
@@ -121,36 +140,21 @@ struct sched {
     struct kv_hits hits;         /* scratch */
     struct kv_radix_match found; /* scratch: the same in a radix tree */
     uint64_t entered_by;         /* the plan that computed what enters it */
-    struct {
-        int64_t *at;
-        size_t count, capacity;
-    } dealt; /* scratch of llama_cpp: tokens of each in `loose` */
-    /* its prompts that were computed on since the last turn, in running order */
-    struct sched_seqs to_enter;
+    struct sched_seqs to_enter;  /* prompts computed on since the last turn, in running order */
     int64_t lookup_tokens, hit_tokens; /* asked of the cache at admissions, and found */
     struct sched_reuse reuse;
     struct sched_offload offload;   /* in use with options->tier.chunk_blocks > 0 */
     int64_t blocks_at_the_end;      /* sum over running sequences, see there */
     int64_t spare_blocks;           /* must be free at each step beside those that it takes */
     struct base_pool groups, forks; /* of struct sched_group, struct kv_fork */
-    struct sched_list swapped;      /* of each group its first member */
-    int64_t host_blocks;            /* held there by swapped ones */
-    /* swapped by turns that scheduled nothing: the next step waits for them */
-    int64_t moved_blocks;
-    int64_t extra_seats; /* of running groups that are not forked: seats beyond the one sequence */
-    struct sched_circle {
-        uint64_t signature;   /* of a state */
-        int64_t count, limit; /* of states looked at since; then the present one is kept */
-    } circle;
-    int64_t fruitless_victims,
-        lonely_ends;              /* vllm_v1: thrown out since the last token; of them alone */
-    struct sched_group *searches; /* with beams, forked; on the host too */
-    struct {
-        uint32_t *at;
-        size_t count, capacity;
-    } children;            /* scratch: continuations of each beam of one */
+    /* vllm_v1: thrown out since the last token; of them alone */
+    int64_t fruitless_victims, lonely_ends;
     int64_t extra_members; /* running sequences beyond one for each group */
-    bool is_unsorted;      /* vllm_v0 by priority: somebody came, or has yet to be looked at */
+    struct sched_v0 v0;
+    struct {
+        int64_t *at;
+        size_t count, capacity;
+    } dealt; /* scratch of llama_cpp: tokens of each in `loose` */
     /* as of the last turn: free, but no place for the head of the queue */
     int64_t fragmented_blocks;
 };

@@ -80,7 +80,7 @@ struct sched_beams {
     double switches;                 /* chance that a beam goes on from any of them */
     int64_t tokens;                  /* of each beam, delivered; names the next draws */
     uint64_t plan;                   /* that gave them the last one */
-    struct sched_group *prev, *next; /* in sched.searches */
+    struct sched_group *prev, *next; /* in sched.v0.searches */
 };
 
 /* Sequences of one request that the engine knows as one: they come from one prompt, and are admitted and thrown out together.

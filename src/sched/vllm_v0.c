@@ -139,7 +139,7 @@ static bool is_swapped_when_short(const struct sched *sched, const struct sched_
 // All blocks to the host. Without room there the engine ends.
 static void swap_out(struct sched *sched, struct v0_turn *turn, struct sched_seq *first)
 {
-    if (wanted_back(sched, first) > sched->options->swap_blocks - sched->host_blocks) {
+    if (wanted_back(sched, first) > sched->options->swap_blocks - sched->v0.host_blocks) {
         turn->plan->engine_died = true;
         return;
     }
@@ -150,10 +150,10 @@ static void swap_out(struct sched *sched, struct v0_turn *turn, struct sched_seq
         sched_swap_out(sched, turn->plan, seq);
     }
     kv_paged_give(sched->pool, blocks);
-    sched->host_blocks += blocks;
-    sched->moved_blocks += blocks;
+    sched->v0.host_blocks += blocks;
+    sched->v0.moved_blocks += blocks;
     first->preemptions++;
-    sched_list_push_back(&sched->swapped, first);
+    sched_list_push_back(&sched->v0.swapped, first);
     base_vec_push(&turn->plan->swapped_out, first);
 }
 
@@ -301,8 +301,8 @@ static void come_back(struct sched *sched, struct v0_turn *turn, struct sched_se
 {
     int64_t blocks = held_blocks(sched, first);
     take(sched, blocks);
-    sched->host_blocks -= blocks;
-    sched->moved_blocks += blocks;
+    sched->v0.host_blocks -= blocks;
+    sched->v0.moved_blocks += blocks;
     count_running(sched, first, 1);
     count_held(sched, first, 1);
     for (struct sched_seq *seq = first; seq != NULL; seq = next_member(seq)) {
@@ -325,11 +325,11 @@ static void come_back(struct sched *sched, struct v0_turn *turn, struct sched_se
 static void swap_in(struct sched *sched, struct v0_turn *turn)
 {
     struct sched_seq *first;
-    while ((first = sched->swapped.head) != NULL) {
+    while ((first = sched->v0.swapped.head) != NULL) {
         int64_t wanted = wanted_back(sched, first);
         if (usable_blocks(sched) < wanted) {
-            sched_list_remove(&sched->swapped, first);
-            sched->host_blocks -= held_blocks(sched, first);
+            sched_list_remove(&sched->v0.swapped, first);
+            sched->v0.host_blocks -= held_blocks(sched, first);
             give_up(sched, turn, first);
             continue;
         }
@@ -338,7 +338,7 @@ static void swap_in(struct sched *sched, struct v0_turn *turn)
             seats_taken(sched) + seat_count(first) > sched->options->max_num_seqs) {
             return;
         }
-        sched_list_remove(&sched->swapped, first);
+        sched_list_remove(&sched->v0.swapped, first);
         come_back(sched, turn, first);
     }
 }
@@ -442,7 +442,7 @@ static void plan_prompts_first(struct sched *sched, struct v0_turn *turn)
 {
     struct sched_plan *plan = turn->plan;
     plan->wait = SCHED_WAIT_KV_POOL; // those on the host come first
-    if (sched->swapped.count == 0) {
+    if (sched->v0.swapped.count == 0) {
         plan->wait = admit_from_queue(sched, turn);
     }
     if (plan->admitted.count > 0) {
@@ -483,7 +483,7 @@ static void mix(uint64_t *signature, uint64_t value)
 // All that the next decision depends on, while nobody gets a token.
 static uint64_t signature_of(const struct sched *sched)
 {
-    const struct sched_list *lists[] = {&sched->waiting.list, &sched->running, &sched->swapped};
+    const struct sched_list *lists[] = {&sched->waiting.list, &sched->running, &sched->v0.swapped};
     uint64_t signature = 1;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         mix(&signature, i);
@@ -499,7 +499,7 @@ static uint64_t signature_of(const struct sched *sched)
 // (Brent's way of finding a circle).
 static void note_circles(struct sched *sched, struct sched_plan *plan)
 {
-    struct sched_circle *circle = &sched->circle;
+    struct sched_circle *circle = &sched->v0.circle;
     bool front_steps = sched->front.count > 0 && !plan->skips_front;
     size_t ended = plan->emits.count + plan->given_up.count;
     if (front_steps || ended > 0) {
@@ -542,15 +542,15 @@ static void plan_next(struct sched *sched, struct sched_plan *plan)
         plan->valid_steps = 0; // the next turn looks at that one
     }
     if (plan->token_count > 0) {
-        plan->swapped_blocks = sched->moved_blocks;
-        sched->moved_blocks = 0;
+        plan->swapped_blocks = sched->v0.moved_blocks;
+        sched->v0.moved_blocks = 0;
     }
 }
 
 static void enqueue(struct sched *sched, struct sched_seq *seq)
 {
-    sched->circle = (struct sched_circle){0};
-    sched->is_unsorted = true;
+    sched->v0.circle = (struct sched_circle){0};
+    sched->v0.is_unsorted = true;
     sched_enqueue_as_asked(sched, seq);
 }
 

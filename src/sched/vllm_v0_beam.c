@@ -31,11 +31,11 @@ void sched_v0_search_begin(struct sched *sched, struct sched_group *group)
     }
     beams->tokens = 1; // the prompt's, from which all of them begin
     beams->prev = NULL;
-    beams->next = sched->searches;
+    beams->next = sched->v0.searches;
     if (beams->next != NULL) {
         beams->next->beams.prev = group;
     }
-    sched->searches = group;
+    sched->v0.searches = group;
 }
 
 void sched_v0_search_end(struct sched *sched, struct sched_group *group)
@@ -44,7 +44,7 @@ void sched_v0_search_end(struct sched *sched, struct sched_group *group)
     if (!beams->is_search || !group->is_forked) {
         return;
     }
-    *(beams->prev != NULL ? &beams->prev->beams.next : &sched->searches) = beams->next;
+    *(beams->prev != NULL ? &beams->prev->beams.next : &sched->v0.searches) = beams->next;
     if (beams->next != NULL) {
         beams->next->beams.prev = beams->prev;
     }
@@ -60,7 +60,7 @@ static bool is_in_front(const struct sched_group *group)
 int64_t sched_v0_front_copies(const struct sched *sched)
 {
     int64_t copies = 0;
-    for (const struct sched_group *group = sched->searches; group != NULL;
+    for (const struct sched_group *group = sched->v0.searches; group != NULL;
          group = group->beams.next) {
         copies += is_in_front(group) ? group->forks.shared_tails : 0;
     }
@@ -69,7 +69,7 @@ int64_t sched_v0_front_copies(const struct sched *sched)
 
 void sched_v0_front_writes(struct sched *sched, struct sched_plan *plan)
 {
-    for (struct sched_group *group = sched->searches; group != NULL; group = group->beams.next) {
+    for (struct sched_group *group = sched->v0.searches; group != NULL; group = group->beams.next) {
         if (!is_in_front(group)) {
             continue;
         }
@@ -101,12 +101,12 @@ static uint32_t drawn_parent(const struct sched_group *group, uint32_t beam)
 // How many continuations each beam has, in the order of the beams.
 static void draw_children(struct sched *sched, const struct sched_group *group)
 {
-    sched->children.count = 0;
+    sched->v0.children.count = 0;
     for (uint32_t beam = 0; beam < group->count; beam++) {
-        base_vec_push(&sched->children, 0);
+        base_vec_push(&sched->v0.children, 0);
     }
     for (uint32_t beam = 0; beam < group->count; beam++) {
-        sched->children.at[drawn_parent(group, beam)]++;
+        sched->v0.children.at[drawn_parent(group, beam)]++;
     }
 }
 
@@ -114,11 +114,11 @@ static void draw_children(struct sched *sched, const struct sched_group *group)
 static struct sched_seq *next_parent(const struct sched *sched, struct sched_seq **at,
                                      uint32_t *number)
 {
-    while (sched->children.at[*number] <= 1) {
+    while (sched->v0.children.at[*number] <= 1) {
         *at = (*at)->sibling;
         ++*number;
     }
-    sched->children.at[*number]--;
+    sched->v0.children.at[*number]--;
     return *at;
 }
 
@@ -130,7 +130,7 @@ static void choose(struct sched *sched, struct sched_group *group)
     uint32_t beam = 0, parent_number = 0;
     draw_children(sched, group);
     for (struct sched_seq *seq = group->first; seq != NULL; seq = seq->sibling, beam++) {
-        if (sched->children.at[beam] > 0) {
+        if (sched->v0.children.at[beam] > 0) {
             continue;
         }
         struct sched_seq *from = next_parent(sched, &parent, &parent_number);
@@ -142,7 +142,7 @@ static void choose(struct sched *sched, struct sched_group *group)
 
 void sched_v0_choose_beams(struct sched *sched, const struct sched_plan *plan)
 {
-    for (struct sched_group *group = sched->searches; group != NULL; group = group->beams.next) {
+    for (struct sched_group *group = sched->v0.searches; group != NULL; group = group->beams.next) {
         if (group->beams.plan != plan->number || group->first->state == SCHED_DRAINING) {
             continue; // no token, or the last one
         }

@@ -102,13 +102,13 @@ void sched_v0_delivered(struct sched *sched, struct sched_plan *plan)
 
 static void leave_host(struct sched *sched, struct sched_seq *seq, int64_t blocks)
 {
-    sched->host_blocks -= blocks;
+    sched->v0.host_blocks -= blocks;
     if (seq == sched_group_first(seq)) {
         struct sched_seq *successor = next_member(seq);
         if (successor != NULL) {
-            sched_list_insert_before(&sched->swapped, successor, seq);
+            sched_list_insert_before(&sched->v0.swapped, successor, seq);
         }
-        sched_list_remove(&sched->swapped, seq);
+        sched_list_remove(&sched->v0.swapped, seq);
     }
     seq->state = SCHED_GONE;
 }
@@ -132,7 +132,7 @@ static void leave_forks(struct sched *sched, struct sched_seq *seq)
 void sched_v0_finish(struct sched *sched, struct sched_seq *seq, bool is_delivered, bool in_flight)
 {
     bool has_run = runs(seq);
-    sched->circle = (struct sched_circle){0};
+    sched->v0.circle = (struct sched_circle){0};
     if (seq->state == SCHED_SWAPPED) {
         int64_t blocks = kv_paged_blocks_for(sched->pool, placed_tokens(sched, seq));
         if (seq->group != NULL) {

@@ -41,14 +41,14 @@ static inline struct sched_seq *next_member(const struct sched_seq *seq)
 
 static inline int64_t seats_taken(const struct sched *sched)
 {
-    return (int64_t)sched->running.count + sched->extra_seats;
+    return (int64_t)sched->running.count + sched->v0.extra_seats;
 }
 
 /* What the lists' counts leave out, as a request begins (+1) or ceases (-1) to run. */
 static inline void count_running(struct sched *sched, const struct sched_seq *seq, int64_t by)
 {
     sched->extra_members += by * (member_count(seq) - 1);
-    sched->extra_seats += by * (seat_count(seq) - member_count(seq));
+    sched->v0.extra_seats += by * (seat_count(seq) - member_count(seq));
 }
 
 static inline bool is_prefilling(const struct sched_seq *seq)

@@ -5,7 +5,7 @@
  * stands first in the queue, as it was before, throws out those that are less urgent, from the end of the running list on,
  * until it fits; it is admitted in the next turn. Equals keep their order. With chunked prefill the engine does none of this.
  *
- * Unless sched.is_unsorted, both lists are in order and nobody who runs is less urgent than anybody who waits. Admitting the head
+ * Unless sched.v0.is_unsorted, both lists are in order and nobody who runs is less urgent than anybody who waits. Admitting the head
  * and putting back the last of those who run keep that, and so does anyone's leaving; an arrival ends it. So stretches are taken
  * at once as under first come, first served.
  */
@@ -45,7 +45,7 @@ static bool sort(struct sched_list *list)
 
 void sched_v0_by_priority(struct sched *sched, struct v0_turn *turn)
 {
-    if (!sched->is_unsorted) {
+    if (!sched->v0.is_unsorted) {
         return;
     }
     if (sort(&sched->running)) {
@@ -54,12 +54,12 @@ void sched_v0_by_priority(struct sched *sched, struct v0_turn *turn)
     struct sched_seq *head = sched_queue_head(&sched->waiting), *last;
     while (head != NULL && (last = sched->running.tail) != NULL && is_more_urgent(head, last) &&
            !sched_v0_fits(sched, turn, head)) {
-        base_require(last->group == NULL && sched->swapped.count == 0); // or the engine stops
+        base_require(last->group == NULL && sched->v0.swapped.count == 0); // or the engine stops
         sched_v0_throw_out(sched, turn, last);
         sched_queue_put_back(&sched->waiting, last);
         turn->put_back++;
     }
     sort(&sched->waiting.list);
     turn->has_new_head = sched_queue_head(&sched->waiting) != head;
-    sched->is_unsorted = turn->has_new_head || turn->put_back > 0;
+    sched->v0.is_unsorted = turn->has_new_head || turn->put_back > 0;
 }
