@@ -211,8 +211,9 @@ static void add_rows_beside_pool(const struct kv_parts *parts, struct kv_waterfa
         if (part <= KV_PART_GRAPHS || bytes->is_set)
             add_part(out, part_lines[part], bytes);
     }
-    add_row(out, KV_WF_REMAINDER, out->kv_available_bytes_per_gpu - out->kv_pool_bytes_per_gpu,
-            SPEC_CALCULATED, "below one block");
+    int64_t remainder = out->kv_available_bytes_per_gpu - out->kv_pool_bytes_per_gpu;
+    add_row(out, KV_WF_REMAINDER, remainder, SPEC_CALCULATED,
+            remainder < 0 ? "more than there is" : "below one block");
     add_row(out, KV_WF_KV_POOL, out->kv_pool_bytes_per_gpu, SPEC_CALCULATED, "whole blocks");
 }
 

@@ -87,16 +87,17 @@ static void print_latency_notes(struct report_page *page, const struct record_ru
 {
     int64_t replications = run->summary[RECORD_REPLICATIONS].integer;
     const struct record_metric *row = record_run_metric(run, "ttft", "mean", "");
-    report_page_line(page, "%s, %lld replication%s, 95 %% interval over replications; basis: %s",
+    report_page_line(page, "%s, %lld replication%s, 95 %% interval %s; basis: %s",
                      row != NULL && row->claim != NULL ? row->claim : "simulated",
                      (long long)replications, replications == 1 ? "" : "s",
+                     replications == 1 ? "within it" : "over replications",
                      row != NULL && row->basis != NULL ? row->basis : "assumed");
     bool is_withheld = false;
     for (int i = RECORD_TTFT_MEAN; i <= RECORD_QUEUE_P99; i++)
         is_withheld |= run->summary[i].kind != RECORD_NULL &&
                        !report_run_has_interval(run, (enum record_summary)i);
     if (is_withheld && replications <= 1)
-        report_page_line(page, "without ±: one replication gives no interval "
+        report_page_line(page, "without ±: one replication alone gives no interval "
                                "(--replications 5 does)");
     else if (is_withheld && row != NULL && row->method != NULL &&
              strcmp(row->method, RECORD_METHOD_REPEATED) == 0)

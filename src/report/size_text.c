@@ -172,9 +172,9 @@ static int64_t pools_of(const struct record_size *size)
 
 static void print_contexts(struct report_page *page, const struct record_size *size)
 {
-    static const char *const names[] = {"context", "sequences", "lower bound B", "allocated B",
-                                        "over",    "blocks",    "of pool",       "fits",
-                                        "at most", "ended by"};
+    static const char *const names[] = {"context",    "sequences", "lower bound B", "allocated B",
+                                        "over",       "blocks",    "of pool",       "fits",
+                                        "guaranteed", "ended by"};
     report_page_heading(page, "BY CONTEXT");
     report_page_table_begin(page, "rrrrrrrlrl");
     HEADER(page, names);
@@ -196,8 +196,9 @@ static void print_contexts(struct report_page *page, const struct record_size *s
         report_page_cell(page, row->concurrency_limit);
     }
     report_page_table_end(page);
-    report_page_line(page, "at most: sequences that are as long in the end and that the engine "
-                           "admits at once, however they are divided into prompt and answer");
+    report_page_line(page, "guaranteed: sequences that are as long in the end and that the engine "
+                           "admits at once, however they are divided into prompt and answer; where "
+                           "windows pass, blocks come back and more may run");
     if (pools_of(size) > 1)
         report_page_line(page,
                          "all figures but `over all` are of one pool of %lld: data-parallel "

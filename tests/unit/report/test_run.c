@@ -148,7 +148,7 @@ START_TEST(a_missing_interval_is_explained)
     made_run_init(&run, 0);
     ck_assert(has_line(&run, "without ±: too few requests"));
     record_set_integer(&run, RECORD_REPLICATIONS, 1);
-    ck_assert(has_line(&run, "without ±: one replication gives no interval"));
+    ck_assert(has_line(&run, "without ±: one replication alone gives no interval"));
     record_run_free(&run);
 }
 END_TEST
