@@ -126,7 +126,9 @@ void sched_front_leave(struct sched_front *front, struct sched_seq *seq)
 
 void sched_front_step(struct sched_front *front)
 {
-    sched_front_windows_grow(front, 1);
+    if (front->windows.tables->window_count > 0) {
+        sched_front_windows_grow(front, 1);
+    }
     front->step++;
     front->residue = sched_front_residue(front, 1);
     front->context_sum += front->count;
@@ -134,7 +136,9 @@ void sched_front_step(struct sched_front *front)
 
 int64_t sched_front_advance(struct sched_front *front, int64_t steps)
 {
-    sched_front_windows_grow(front, steps);
+    if (front->windows.tables->window_count > 0) {
+        sched_front_windows_grow(front, steps);
+    }
     if (!front->takes_blocks) {
         front->step += (uint64_t)steps;
         front->residue = sched_front_residue(front, steps);

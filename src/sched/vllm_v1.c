@@ -258,7 +258,7 @@ static int64_t needed_blocks(const struct sched *sched, int64_t tokens, int64_t 
 {
     const struct kv_tables *tables = &sched->pool->tables;
     int64_t found = sched->hits.blocks * tables->period_tokens;
-    int64_t hits = found / tables->block_tokens + held_blocks,
+    int64_t hits = (found > 0 ? found / tables->block_tokens : 0) + held_blocks,
             table_blocks = kv_reserve_held_blocks(sched->pool, tokens);
     int64_t start = sched->hits.start_tokens;
     int64_t needed = tables->state_blocks + sched->hits.idle_blocks;
