@@ -247,13 +247,13 @@ static const struct {
     enum record_summary column;
     enum { PLAIN, SHARE, INTERVAL } form;
 } point_columns[] = {
-    {"requests/s", RECORD_REQUEST_THROUGHPUT, PLAIN},
-    {"tokens/s per GPU", RECORD_OUTPUT_THROUGHPUT_PER_GPU, PLAIN},
-    {"per user", RECORD_OUTPUT_THROUGHPUT_PER_USER, PLAIN},
+    {"requests/s", RECORD_REQUEST_THROUGHPUT, INTERVAL},
+    {"tokens/s per GPU", RECORD_OUTPUT_THROUGHPUT_PER_GPU, INTERVAL},
+    {"per user", RECORD_OUTPUT_THROUGHPUT_PER_USER, INTERVAL},
     {"ttft p99, ms", RECORD_TTFT_P99, INTERVAL},
     {"tpot p99, ms", RECORD_TPOT_P99, INTERVAL},
     {"KV peak", RECORD_KV_USAGE_PEAK, SHARE},
-    {"preempted", RECORD_PREEMPTIONS, PLAIN},
+    {"preempted", RECORD_PREEMPTIONS, INTERVAL},
     {"$ per M output", RECORD_USD_PER_MTOK_OUTPUT, PLAIN},
 };
 

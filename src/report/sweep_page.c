@@ -232,6 +232,17 @@ static void put_point_row(struct report_page *page, const struct record_sweep *s
     report_page_cell(page, report_point_words(point, value, sizeof value));
 }
 
+// Stored runs of several replications.
+static bool has_intervals(const struct record_sweep *sweep)
+{
+    for (size_t i = 0; i < sweep->point_count; i++) {
+        const struct record_point *point = &sweep->points[i];
+        if (point->run_id > 0 && record_point_real(point, RECORD_REPLICATIONS) > 1)
+            return true;
+    }
+    return false;
+}
+
 static void put_points(struct report_page *page, const struct record_sweep *sweep,
                        enum record_summary metric)
 {
@@ -250,6 +261,8 @@ static void put_points(struct report_page *page, const struct record_sweep *swee
         report_page_line(page, "%s", words);
     if (shown == ROWS_MAX)
         report_page_line(page, "further points are not shown: --format csv has them all");
+    if (has_intervals(sweep))
+        report_page_line(page, "with intervals: kvsim report %s --format html", sweep->sweep_id);
 }
 
 /* ---- the page ---- */

@@ -117,6 +117,9 @@ is grows.db "SELECT group_concat(status || ' ' || run_status || ' ' || (ttft_p99
 sweep_to one.db
 grep -q 'WHERE IT ENDS, along concurrency' "$said/out" || fault 'no frontier'
 grep -q 'PARETO SET' "$said/out" || fault 'no Pareto set'
+expect 0 'with intervals: kvsim report s[0-9a-f]+ --format html' "$kvsim" sweep small.yaml --axis engine.max_num_seqs=32,64 --replications 2 --db ranges.db --quiet
+id=$(ask ranges.db 'SELECT DISTINCT sweep_id FROM sweep_grid')
+expect 0 'class="interval">[0-9.,]+ <span>± [0-9.,]+</span>' "$kvsim" report "$id" --db ranges.db --format html
 expect 0 '^\| 16, 64 ' "$kvsim" sweep small.yaml --zip --axis engine.block_size=16,32 --axis engine.max_num_seqs=64,32 --no-store --format markdown
 expect 0 '^sweep_id,point_id,axis_1,value_1,run_id,status,reason,run_status,kvsim_version' "$kvsim" sweep small.yaml --axis run.seed=1 --no-store --format csv
 
