@@ -55,6 +55,39 @@ int64_t kv_hold_blocks(const struct kv_pages *pages, int64_t tokens)
     return blocks;
 }
 
+// Blocks that `span` neighbouring tokens lie in at most.
+static int64_t spanned_blocks(int64_t span, int64_t block_tokens)
+{
+    return span > 1 ? base_div_up(span - 1, block_tokens) + 1 : span;
+}
+
+// Of one table, a token a step.
+static int64_t most_table_blocks(const struct kv_pages *pages, const struct kv_pages_kind *kind,
+                                 int64_t tokens, int64_t steps)
+{
+    int64_t ahead = kv_pages_lookahead(pages, tokens), window = kind->window_tokens;
+    int64_t filled = base_div_up(tokens + ahead, kind->block_tokens);
+    int64_t span = window + steps - 1 + pages->lookahead_tokens;
+    if (kind->kind == SPEC_KV_STATE)
+        return pages->state_blocks_per_sequence;
+    if (window == 0 || (kind->kind != SPEC_KV_SLIDING && kind->kind != SPEC_KV_CHUNKED))
+        return filled;
+    bool begins_with_block = kind->kind == SPEC_KV_CHUNKED && window % kind->block_tokens == 0;
+    int64_t most = begins_with_block ? base_div_up(span, kind->block_tokens)
+                                     : spanned_blocks(span, kind->block_tokens);
+    return base_min(filled, most);
+}
+
+int64_t kv_hold_most_blocks(const struct kv_pages *pages, int64_t tokens, int64_t steps)
+{
+    base_require(tokens >= 0 && steps >= 1);
+    int64_t blocks = 0;
+    for (size_t i = 0; i < pages->kind_count && tokens > 0; i++)
+        blocks +=
+            pages->kinds[i].table_count * most_table_blocks(pages, &pages->kinds[i], tokens, steps);
+    return base_min(blocks, kv_pages_asked_blocks(pages, tokens));
+}
+
 /* ---- sums ---- */
 
 // ceil(1/B) + ceil(2/B) + ... + ceil(n/B).

@@ -22,6 +22,12 @@ int64_t kv_hold_table_blocks(const struct kv_pages *pages, const struct kv_pages
 /* Blocks over all tables. At most kv_pages_asked_blocks(), which is what admission counts. */
 int64_t kv_hold_blocks(const struct kv_pages *pages, int64_t tokens);
 
+/*
+ * The most that a sequence holds on its way to `tokens` once its prompt is computed: what its windows have passed is back, but
+ * for the tokens of `steps` steps in flight. At most kv_pages_asked_blocks(), which counts a prompt that windows have not passed.
+ */
+int64_t kv_hold_most_blocks(const struct kv_pages *pages, int64_t tokens, int64_t steps);
+
 /* The sum of them over sequences of `first` to `last` tokens; first >= 1. */
 base_i128 kv_hold_blocks_sum(const struct kv_pages *pages, int64_t first, int64_t last);
 

@@ -37,6 +37,8 @@ struct record_size_context {
     bool fits;
     int64_t concurrency_guaranteed; /* sequences of this length that are admitted at once */
     const char *concurrency_limit;  /* what ends that: kv_pool, slots, max_num_seqs ... */
+    int64_t concurrency_running;    /* that are held beside each other once they run */
+    const char *running_limit;
     const struct record_size_line *ledger;
     size_t ledger_count;
 };
@@ -92,8 +94,11 @@ struct record_size {
     int64_t concurrency_guaranteed;
     int64_t concurrency_in_memory; /* the same without an end of seats; -1: memory ends nothing */
     const char *concurrency_limit, *guaranteed_means; /* what ends it; what was divided by what */
-    double concurrency_expected;                      /* NaN: expected_means says why */
-    const char *expected_limit, *expected_means;      /* expected_limit NULL where there is none */
+    int64_t
+        concurrency_running; /* more than those admitted at once where windows give blocks back */
+    const char *running_limit, *running_means;   /* running_means NULL: as many */
+    double concurrency_expected;                 /* NaN: expected_means says why */
+    const char *expected_limit, *expected_means; /* expected_limit NULL where there is none */
 
     const struct record_size_group *groups;
     size_t group_count;

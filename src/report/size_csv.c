@@ -32,7 +32,8 @@ static void put_header(FILE *out, const struct record_size *size)
     }
     fputs("model,hardware,engine,kv_cache_dtype,starts,kv_pool_bytes,kv_pool_blocks,kv_pool_tokens,"
           "max_concurrency,context_tokens,sequences,lower_bound_bytes,allocated_bytes,"
-          "allocated_blocks,kv_usage,fits,concurrency_guaranteed,concurrency_limit",
+          "allocated_blocks,kv_usage,fits,concurrency_guaranteed,concurrency_limit,"
+          "concurrency_running,concurrency_running_limit",
           out);
     for (size_t i = 0; size->context_count > 0 && i < size->by_context[0].ledger_count; i++)
         fprintf(out, ",%s", size->by_context[0].ledger[i].name);
@@ -96,6 +97,8 @@ static void put_row(FILE *out, const struct record_size *size,
     fprintf(out, ",%s", row->fits ? "true" : "false");
     put_integer(out, row->concurrency_guaranteed);
     fprintf(out, ",%s", row->concurrency_limit);
+    put_integer(out, row->concurrency_running);
+    fprintf(out, ",%s", row->running_limit);
     for (size_t i = 0; i < row->ledger_count; i++)
         put_integer(out, row->ledger[i].bytes);
     put_refusal(out, size);
@@ -105,7 +108,7 @@ static void put_row(FILE *out, const struct record_size *size,
 /* A cell without a configuration has its axes and what is wrong with it. */
 static void put_invalid(FILE *out, const struct record_size *size, size_t ledger_count)
 {
-    enum { COLUMNS = 18, AFTER_STARTS = 5 };
+    enum { COLUMNS = 20, AFTER_STARTS = 5 };
     for (size_t i = 0; i < size->axis_count; i++) {
         put_text(out, size->axes[i].value);
         fputc(',', out);

@@ -121,6 +121,10 @@ static void put_pool(struct report_json *json, const struct record_size *size)
     if (size->concurrency_in_memory >= 0)
         report_json_integer(json, "concurrency_in_memory", size->concurrency_in_memory);
     report_json_text(json, "concurrency_guaranteed_means", size->guaranteed_means);
+    report_json_integer(json, "concurrency_running", size->concurrency_running);
+    report_json_text(json, "concurrency_running_limit", size->running_limit);
+    if (size->running_means != NULL)
+        report_json_text(json, "concurrency_running_means", size->running_means);
     report_json_real(json, "concurrency_expected", size->concurrency_expected);
     if (size->expected_limit != NULL)
         report_json_text(json, "concurrency_expected_limit", size->expected_limit);
@@ -139,6 +143,8 @@ static void put_context(struct report_json *json, const struct record_size_conte
     report_json_bool(json, "fits", row->fits);
     report_json_integer(json, "concurrency_guaranteed", row->concurrency_guaranteed);
     report_json_text(json, "concurrency_limit", row->concurrency_limit);
+    report_json_integer(json, "concurrency_running", row->concurrency_running);
+    report_json_text(json, "concurrency_running_limit", row->running_limit);
     report_json_begin_object(json, "ledger");
     for (size_t i = 0; i < row->ledger_count; i++)
         report_json_integer(json, row->ledger[i].name, row->ledger[i].bytes);

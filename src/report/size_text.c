@@ -127,6 +127,9 @@ static void print_fit(struct report_page *page, const struct record_size *size)
                      "%s%s",
                      (long long)size->concurrency_guaranteed, size->max_concurrency,
                      size->guaranteed_means, memory);
+    if (size->running_means != NULL)
+        report_page_line(page, "held when running: %lld sequences of max_model_len: %s",
+                         (long long)size->concurrency_running, size->running_means);
     if (isfinite(size->concurrency_expected))
         report_page_line(page, "expected concurrency: %.1f requests of the stated workload: %s",
                          size->concurrency_expected, size->expected_means);
@@ -170,14 +173,39 @@ static int64_t pools_of(const struct record_size *size)
                                      : size->data_parallel_size;
 }
 
+/* More of some length run beside each other than are admitted at once. */
+static bool has_running(const struct record_size *size)
+{
+    for (size_t i = 0; i < size->context_count; i++) {
+        if (size->by_context[i].concurrency_running > size->by_context[i].concurrency_guaranteed)
+            return true;
+    }
+    return false;
+}
+
+static void running_header(struct report_page *page)
+{
+    report_page_cell(page, "running");
+    report_page_cell(page, "ended by");
+}
+
+static void running_cells(struct report_page *page, const struct record_size_context *row)
+{
+    cell_integer(page, row->concurrency_running);
+    report_page_cell(page, row->running_limit);
+}
+
 static void print_contexts(struct report_page *page, const struct record_size *size)
 {
     static const char *const names[] = {"context",    "sequences", "lower bound B", "allocated B",
                                         "over",       "blocks",    "of pool",       "fits",
                                         "guaranteed", "ended by"};
+    bool runs_more = has_running(size);
     report_page_heading(page, "BY CONTEXT");
-    report_page_table_begin(page, "rrrrrrrlrl");
+    report_page_table_begin(page, runs_more ? "rrrrrrrlrlrl" : "rrrrrrrlrl");
     HEADER(page, names);
+    if (runs_more)
+        running_header(page);
     for (size_t i = 0; i < size->context_count; i++) {
         const struct record_size_context *row = &size->by_context[i];
         char text[REPORT_NUMBER_BYTES];
@@ -194,11 +222,15 @@ static void print_contexts(struct report_page *page, const struct record_size *s
         report_page_cell(page, row->fits ? "yes" : "NO");
         cell_integer(page, row->concurrency_guaranteed);
         report_page_cell(page, row->concurrency_limit);
+        if (runs_more)
+            running_cells(page, row);
     }
     report_page_table_end(page);
     report_page_line(page, "guaranteed: sequences that are as long in the end and that the engine "
-                           "admits at once, however they are divided into prompt and answer; where "
-                           "windows pass, blocks come back and more may run");
+                           "admits at once, however they are divided into prompt and answer");
+    if (runs_more)
+        report_page_line(page, "running: that it holds beside each other when they come one after "
+                               "another, as the blocks that windows have passed come back");
     if (pools_of(size) > 1)
         report_page_line(page,
                          "all figures but `over all` are of one pool of %lld: data-parallel "

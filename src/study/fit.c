@@ -75,12 +75,30 @@ static int64_t fitting_blocks(const struct serve_config *config, int64_t blocks)
     return fitting > 1 ? fitting : 1;
 }
 
+/* Of sequences that have been admitted one after another: all but the last one hold what their windows see. */
+static int64_t running_in_pool(const struct serve_config *config, int64_t tokens, int64_t admitted)
+{
+    int64_t asked = sequence_blocks(config, tokens);
+    int64_t held = kv_hold_most_blocks(&config->waterfall.pages, tokens,
+                                       config->sched.async_scheduling ? 2 : 1);
+    int64_t left = usable_blocks(config) - serve_watermark_blocks(config, 1) - asked;
+    if (sets_aside(config->kv_policy) || admitted == 0 || held == 0 || held >= asked || left < 0)
+        return admitted;
+    return base_max(admitted, 1 + left / held);
+}
+
 static void end_by(int64_t sequences, const char *limit, struct study_fit *out)
 {
     if (sequences >= out->sequences)
         return;
     out->sequences = sequences;
     out->limit = limit;
+}
+
+static void as_many_run(struct study_fit *fit)
+{
+    fit->running = fit->sequences;
+    fit->running_limit = fit->limit;
 }
 
 static void fit_pool(const struct serve_config *config, int64_t tokens, struct study_fit *out)
@@ -93,6 +111,14 @@ static void fit_pool(const struct serve_config *config, int64_t tokens, struct s
     if (waterfall->kv_window_tokens > 0)
         end_by(kv_window_pool_sequences(waterfall, tokens), "window_pool", out);
     out->in_memory = out->sequences;
+    as_many_run(out);
+    if (out->limit == by_pool)
+        out->running = running_in_pool(config, tokens, out->sequences);
+    end_by(config->sched.max_num_seqs, by_seats, out);
+    if (out->running >= config->sched.max_num_seqs) {
+        out->running = config->sched.max_num_seqs;
+        out->running_limit = out->limit == by_pool ? by_seats : out->limit;
+    }
 }
 
 /* Seats alone do. */
@@ -106,18 +132,15 @@ void study_fit_of_length(const struct serve_config *config, int64_t tokens, stru
     const struct kv_cells *cells = study_fit_cells(config);
     *out = (struct study_fit){
         .sequences = config->sched.max_num_seqs, .in_memory = -1, .limit = by_seats};
-    if (config->sched.max_model_len > 0 && tokens > config->sched.max_model_len) {
+    if (config->sched.max_model_len > 0 && tokens > config->sched.max_model_len)
         *out = (struct study_fit){.limit = by_length};
-        return;
-    }
-    if (tokens < 1 || ends_nothing(config))
-        return;
-    if (cells != NULL) {
+    else if (tokens > 0 && cells != NULL && !ends_nothing(config))
         fit_slots(cells, tokens, out);
+    else if (tokens > 0 && !ends_nothing(config)) {
+        fit_pool(config, tokens, out);
         return;
     }
-    fit_pool(config, tokens, out);
-    end_by(config->sched.max_num_seqs, by_seats, out);
+    as_many_run(out);
 }
 
 void study_fit_of_longest(const struct serve_config *config, struct study_fit *out)
@@ -264,6 +287,15 @@ const char *study_fit_guaranteed_means(const struct serve_config *config,
                                        const struct study_fit *fit, struct base_arena *arena)
 {
     return with_limit(config, guaranteed_of_policy(config->kv_policy), fit->limit, arena);
+}
+
+const char *study_fit_running_means(const struct serve_config *config, const struct study_fit *fit,
+                                    struct base_arena *arena)
+{
+    static const char words[] = "the last one as admission asks, the others without the blocks "
+                                "that their windows have passed";
+    return fit->running > fit->sequences ? with_limit(config, words, fit->running_limit, arena)
+                                         : NULL;
 }
 
 const char *study_fit_expected_means(const struct serve_config *config,

@@ -15,9 +15,13 @@
 
 /* What ends the number: "kv_pool", "state_pool", "window_pool", "slots", "max_num_seqs" or "max_model_len". */
 struct study_fit {
-    int64_t sequences;
+    int64_t sequences; /* that are admitted at once */
     int64_t in_memory; /* that the memory alone holds; -1: it ends nothing */
     const char *limit;
+    /* That run beside each other once they are in: more where windows give blocks back that admission asks for. The last one
+     * finds the room that it asks for while all others are at their largest. */
+    int64_t running;
+    const char *running_limit;
 };
 
 /* Sequences of `tokens` tokens at their end, however they are divided into prompt and answer. */
@@ -38,6 +42,9 @@ void study_fit_of_workload(const struct serve_config *config, struct study_fit_e
 /* What was divided by what: "pool / one request of max_model_len". */
 const char *study_fit_guaranteed_means(const struct serve_config *config,
                                        const struct study_fit *fit, struct base_arena *arena);
+/* The same of those that run; NULL where they are as many as are admitted at once. */
+const char *study_fit_running_means(const struct serve_config *config, const struct study_fit *fit,
+                                    struct base_arena *arena);
 const char *study_fit_expected_means(const struct serve_config *config,
                                      const struct study_fit_expected *fit,
                                      struct base_arena *arena);

@@ -68,6 +68,18 @@ static void add_means(struct record_run *out, const char *key, const char *means
     base_vec_push(&out->params, row);
 }
 
+// Of one replica, whose pool is its own.
+static const char *guaranteed_means(const struct serve_config *config, const struct study_fit *fit,
+                                    struct record_run *out)
+{
+    const char *means = study_fit_guaranteed_means(config, fit, &out->arena);
+    return fit->running > fit->sequences
+               ? base_arena_printf(&out->arena,
+                                   "%s, admitted at once; %lld a replica are held when running",
+                                   means, (long long)fit->running)
+               : means;
+}
+
 static void gather_fit(const struct serve_config *config, struct record_run *out)
 {
     struct study_fit fit;
@@ -84,8 +96,7 @@ static void gather_fit(const struct serve_config *config, struct record_run *out
     if (assumed != NULL) {
         record_run_add_caveat(out, "seats_assumed", assumed);
     }
-    add_means(out, "concurrency_guaranteed.means",
-              study_fit_guaranteed_means(config, &fit, &out->arena));
+    add_means(out, "concurrency_guaranteed.means", guaranteed_means(config, &fit, out));
     add_means(out, "concurrency_expected.means",
               study_fit_expected_means(config, &expected, &out->arena));
 }

@@ -260,6 +260,8 @@ static void fill_context(const struct serve_config *config, const struct record_
         .kv_usage = usable > 0 ? (double)allocated / (double)usable : (double)NAN,
         .concurrency_guaranteed = fit.sequences,
         .concurrency_limit = fit.limit,
+        .concurrency_running = fit.running,
+        .running_limit = fit.running_limit,
     };
     out->fits = cells != NULL ? sequences <= fit.sequences : blocks <= size->kv_usable_blocks;
     if (waterfall->has_state_slots && sequences > waterfall->state_sequences)
@@ -374,6 +376,9 @@ static void add_fit(const struct serve_config *config, struct base_arena *arena,
     out->concurrency_in_memory = fit.in_memory;
     out->concurrency_limit = fit.limit;
     out->guaranteed_means = study_fit_guaranteed_means(config, &fit, arena);
+    out->concurrency_running = fit.running;
+    out->running_limit = fit.running_limit;
+    out->running_means = study_fit_running_means(config, &fit, arena);
     out->concurrency_expected = expected.requests;
     out->expected_limit = expected.limit;
     out->expected_means = study_fit_expected_means(config, &expected, arena);

@@ -4,6 +4,10 @@
  * was refused. For every way of allocating memory, every scheduler, and layouts of one table and of several. Where every layer
  * sees all tokens the ledger of that step is the closed one, line by line.
  */
+#include "base/count.h"
+#include "base/hash.h"
+#include "kv/pages.h"
+#include "rng/rng.h"
 #include "scenario/scenario.h"
 #include "study/fit.h"
 #include "study/size.h"
@@ -236,6 +240,121 @@ static void check_way(const struct way *way, const struct pool *pool)
     scenario_free(scenario);
 }
 
+/* ---- windows: those that run beside each other ---- */
+
+struct loop {
+    const char *profile, *model;
+    int64_t longest, prompt, budget, blocks;
+    bool is_async;
+};
+
+static void ask_loop(const struct loop *loop, int64_t clients, struct asked *asked)
+{
+    *asked = (struct asked){.count = 0};
+    set(asked, "model", loop->model);
+    set(asked, "engine.profile", loop->profile);
+    set_number(asked, "engine.max_model_len", loop->longest);
+    set(asked, "engine.max_num_seqs", "1000");
+    set_number(asked, "engine.max_num_batched_tokens", loop->budget);
+    set_number(asked, "engine.num_gpu_blocks_override", loop->blocks);
+    set(asked, "engine.enable_prefix_caching", "false");
+    set(asked, "engine.async_scheduling", loop->is_async ? "true" : "false");
+    set(asked, "cost.level", "fixed");
+    set(asked, "cost.step", "1 ms");
+    set(asked, "workload.arrival.process", "closed_loop");
+    set_number(asked, "workload.arrival.concurrency", clients);
+    set_number(asked, "workload.prompt_tokens", loop->prompt);
+    set_number(asked, "workload.output_tokens", loop->longest - loop->prompt);
+    set_number(asked, "run.requests", 2 * clients);
+    set(asked, "run.replications", "1");
+    set(asked, "run.warmup", "{requests: 0}");
+}
+
+struct beside {
+    int64_t running_peak, preempted;
+};
+
+static struct beside run_loop(const struct loop *loop, int64_t clients)
+{
+    struct asked asked;
+    struct beside out = {0};
+    ask_loop(loop, clients, &asked);
+    struct scenario *scenario = load(&asked, SCENARIO_FOR_RUN);
+    struct engine_options wanted = {.mode = SERVE_STEP, .wants_steps = true};
+    struct engine_run run;
+    engine_run_config(scenario_config(scenario), &wanted, &run);
+    for (size_t i = 0; i < run.steps.count; i++) {
+        const struct record_step *row = &run.steps.at[i].row;
+        out.running_peak = row->running > out.running_peak ? row->running : out.running_peak;
+        out.preempted += (int64_t)row->preempted_count;
+    }
+    engine_run_release(&run);
+    scenario_free(scenario);
+    return out;
+}
+
+// Where each of those that run held as few blocks as a sequence behind its prompt can. Older releases ask for a first chunk
+// alone, and may throw out again whom they took.
+static int64_t most_beside(const struct serve_config *config, const struct loop *loop)
+{
+    const struct kv_pages *pages = &config->waterfall.pages;
+    int64_t least = INT64_MAX;
+    for (int64_t tokens = loop->prompt; tokens <= loop->longest; tokens++)
+        least = base_min(least, kv_hold_blocks(pages, tokens));
+    int64_t usable = config->pool_blocks - config->reserved_blocks;
+    return config->sched.reserve_full_isl
+               ? 1 + (usable - kv_pages_asked_blocks(pages, loop->prompt)) / least
+               : INT64_MAX;
+}
+
+/* Returns whether somebody was preempted in a loop of as many as are said to run. */
+static bool check_loop(const struct loop *loop)
+{
+    struct asked asked;
+    struct study_fit fit;
+    ask_loop(loop, 1, &asked);
+    struct scenario *scenario = load(&asked, SCENARIO_FOR_RUN);
+    study_fit_of_length(scenario_config(scenario), loop->longest, &fit);
+    int64_t most = most_beside(scenario_config(scenario), loop);
+    ck_assert_int_ge(fit.running, fit.sequences);
+    struct beside full = run_loop(loop, fit.running), more = run_loop(loop, 2 * fit.running + 2);
+    ck_assert_msg(full.running_peak == fit.running, "%s, %s: %lld of %lld ran", loop->profile,
+                  loop->model, (long long)full.running_peak, (long long)fit.running);
+    ck_assert_msg(more.running_peak >= fit.running && more.running_peak <= most,
+                  "%s, %s: %lld ran, not %lld to %lld", loop->profile, loop->model,
+                  (long long)more.running_peak, (long long)fit.running, (long long)most);
+    bool asks_for_all = scenario_config(scenario)->sched.reserve_full_isl;
+    scenario_free(scenario);
+    return full.preempted > 0 && asks_for_all;
+}
+
+static int64_t between(uint64_t seed, uint64_t index, int64_t low, int64_t high)
+{
+    return low + (int64_t)(rng_uniform(base_mix64(seed), index) * (double)(high - low + 1));
+}
+
+/* A pool for two to eight of them at admission, answers long enough for all prompts to come in, in chunks or whole. */
+static struct loop draw_loop(uint64_t seed)
+{
+    static const char *const models[] = {"gemma-3-27b", "gpt-oss-20b", "mistral-7b", "gemma-2-2b"};
+    static const char *const profiles[] = {"vllm-2026-08", "vllm-0.21", "vllm-0.13"};
+    struct loop loop = {.profile = profiles[seed % 3],
+                        .model = models[between(seed, 0, 0, 3)],
+                        .prompt = between(seed, 1, 200, 7500),
+                        .budget = between(seed, 2, 1500, 10000),
+                        .is_async = between(seed, 3, 0, 1) == 1};
+    loop.longest = loop.prompt + between(seed, 4, 200, 500);
+    loop.blocks = 1;
+    struct asked asked;
+    ask_loop(&loop, 1, &asked);
+    struct scenario *scenario = load(&asked, SCENARIO_FOR_SIZE);
+    const struct kv_pages *pages = &scenario_config(scenario)->waterfall.pages;
+    int64_t asked_blocks = kv_pages_sequence_blocks(pages, loop.longest);
+    loop.blocks = 1 + asked_blocks * between(seed, 5, 1, 6) + between(seed, 6, 0, asked_blocks);
+    scenario_free(scenario);
+    return loop;
+}
+
 /* ---- all of it ---- */
 
 START_TEST(grows_with_its_tokens)
@@ -301,5 +420,21 @@ START_TEST(lies_in_slots)
 }
 END_TEST
 
+START_TEST(runs_as_windows_pass)
+{
+    const char *wanted = getenv("KVSIM_SEED"), *count = getenv("KVSIM_SCENARIOS");
+    uint64_t first = wanted != NULL ? strtoull(wanted, NULL, 10) : 1;
+    uint64_t last = first + (count != NULL ? strtoull(count, NULL, 10) : 12);
+    uint64_t preempted_loops = 0;
+    for (uint64_t seed = first; seed < last; seed++) {
+        struct loop loop = draw_loop(seed);
+        printf("seed %llu\n", (unsigned long long)seed);
+        preempted_loops += check_loop(&loop) ? 1 : 0;
+    }
+    // Two prompts that are computed at once may each need a block more than one of them: one loop of 600.
+    ck_assert_uint_le(preempted_loops, (last - first) / 100);
+}
+END_TEST
+
 CHECK_MAIN("property.fit_against_engine", grows_with_its_tokens, in_several_tables,
-           is_reserved_at_admission, is_copied_or_not_kept, lies_in_slots)
+           is_reserved_at_admission, is_copied_or_not_kept, lies_in_slots, runs_as_windows_pass)
