@@ -4,7 +4,7 @@
 
 void kv_braids_init(struct kv_braids *queue)
 {
-    *queue = (struct kv_braids){NULL};
+    *queue = (struct kv_braids){.head = NULL};
     base_pool_init(&queue->pool, sizeof(struct kv_braid));
     base_pool_init(&queue->links, sizeof(struct kv_braid));
 }

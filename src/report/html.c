@@ -57,6 +57,9 @@ void report_html_text(struct report_html *html, const char *text)
 }
 
 static void put_formatted(struct report_html *html, const char *fmt, va_list args)
+    KVSIM_PRINTF(2, 0);
+
+static void put_formatted(struct report_html *html, const char *fmt, va_list args)
 {
     char text[4096];
     int length = vsnprintf(text, sizeof text, fmt, args);

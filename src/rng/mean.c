@@ -29,8 +29,7 @@ static double partial_mean(const struct rng_dist *dist, double x)
     default:
         break;
     }
-    base_require(!"a continuous distribution");
-    return 0.0;
+    base_abort(__FILE__, __LINE__, "not a continuous distribution");
 }
 
 /* P(X > x) of the truncated distribution. */

@@ -66,8 +66,7 @@ static double continuous_value(const struct rng_dist *dist, double u)
     default:
         break;
     }
-    base_require(!"a continuous distribution");
-    return 0.0;
+    base_abort(__FILE__, __LINE__, "not a continuous distribution");
 }
 
 double rng_dist_value(const struct rng_dist *dist, double u)
@@ -121,6 +120,5 @@ double rng_dist_cdf(const struct rng_dist *dist, double x)
     default:
         break;
     }
-    base_require(!"a continuous distribution");
-    return 0.0;
+    base_abort(__FILE__, __LINE__, "not a continuous distribution");
 }

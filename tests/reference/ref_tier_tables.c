@@ -46,7 +46,9 @@ int64_t ref_tables_touched_from(const struct ref_state *state, const struct ref_
     return needed > 0 ? max64(request->hit_chunks - needed, 0) : 0;
 }
 
-static enum { NO, YES, LATER } there(struct ref_state *state, int64_t key, enum ref_scope scope)
+enum presence { NO, YES, LATER };
+
+static enum presence there(struct ref_state *state, int64_t key, enum ref_scope scope)
 {
     const struct ref_tier *tier = &state->engine->tier;
     const struct ref_chunk *host = ref_level_find(&state->tier.levels[REF_HOST], key);
@@ -76,7 +78,7 @@ static int64_t find_in_table(struct ref_state *state, const struct ref_request *
     if (needed == 0) {
         int64_t i = first;
         for (; i < end; i++) {
-            const int what = there(state, ref_chunk_key(state, request, t, i), scope);
+            const enum presence what = there(state, ref_chunk_key(state, request, t, i), scope);
             if (what == NO) {
                 break;
             }
@@ -85,7 +87,7 @@ static int64_t find_in_table(struct ref_state *state, const struct ref_request *
         return later ? -1 : i;
     }
     for (int64_t i = end - 1, run = 0; i >= first; i--) {
-        const int what = there(state, ref_chunk_key(state, request, t, i), scope);
+        const enum presence what = there(state, ref_chunk_key(state, request, t, i), scope);
         later = later || what == LATER;
         run = what == NO ? 0 : run + 1;
         if (run == needed || (i == first && run > 0)) {

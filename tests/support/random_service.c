@@ -266,8 +266,9 @@ static void roll_workload(struct dice *dice, struct random_service *random)
 static void roll_statistics(struct dice *dice, struct random_service *random)
 {
     struct serve_config *config = &random->service.config;
-    config->warmup.kind = ONE_OF(dice, SERVE_WARMUP_DEFAULT, SERVE_WARMUP_SHARE,
-                                 SERVE_WARMUP_REQUESTS, SERVE_WARMUP_TIME);
+    const int64_t kind = ONE_OF(dice, SERVE_WARMUP_DEFAULT, SERVE_WARMUP_SHARE,
+                                SERVE_WARMUP_REQUESTS, SERVE_WARMUP_TIME);
+    config->warmup.kind = (unsigned)kind;
     config->warmup.share = 0.2;
     config->warmup.requests = between(dice, 0, 40);
     config->warmup.time_ns = between(dice, 0, 2000) * 1000000;
