@@ -24,8 +24,7 @@ static void set_key(struct kvsim_error *err, const struct conf_node *node, const
 /* A node without a place of its own (a default) has none to blame. */
 static void fill_error(struct kvsim_error *err, enum kvsim_status status,
                        const struct conf_node *node, const char *key, const char *code,
-                       const char *fmt, va_list args)
-    KVSIM_PRINTF(6, 0);
+                       const char *fmt, va_list args) KVSIM_PRINTF(6, 0);
 
 static void fill_error(struct kvsim_error *err, enum kvsim_status status,
                        const struct conf_node *node, const char *key, const char *code,

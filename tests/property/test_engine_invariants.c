@@ -9,12 +9,12 @@
 #include "support/engine_run.h"
 #include "support/random_service.h"
 #include "support/result_compare.h"
+#include "support/rows_compare.h"
 
 #include <check.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static uint64_t number_from(const char *name, uint64_t otherwise)
 {
@@ -205,7 +205,7 @@ static void check_samples(uint64_t seed, const struct engine_run *a, const struc
     ck_assert_msg(a->samples.count == b->samples.count, "seed %" PRIu64 ": %zu and %zu samples",
                   seed, a->samples.count, b->samples.count);
     for (size_t i = 0; i < a->samples.count; i++) {
-        if (memcmp(&a->samples.at[i], &b->samples.at[i], sizeof a->samples.at[i]) != 0) {
+        if (!rows_same_sample(&a->samples.at[i], &b->samples.at[i])) {
             ck_assert_msg(false, "seed %" PRIu64 ": sample %zu at %" PRId64 " ns differs", seed, i,
                           a->samples.at[i].t_ns);
         }

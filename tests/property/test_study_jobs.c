@@ -4,6 +4,7 @@
  */
 #include "support/check_main.h"
 #include "support/random_service.h"
+#include "support/rows_compare.h"
 
 #include "study/study.h"
 
@@ -88,15 +89,13 @@ static void compare_rows(const struct record_run *a, const struct record_run *b,
 {
     check(a->requests.count == b->requests.count, seed, "requests", a->requests.count);
     for (size_t i = 0; i < a->requests.count; i++) {
-        struct record_request x = a->requests.at[i], y = b->requests.at[i];
-        bool same = same_text(x.id, y.id) && same_text(x.class_name, y.class_name) &&
-                    a->request_replications.at[i] == b->request_replications.at[i];
-        x.id = y.id = x.class_name = y.class_name = NULL;
-        check(same && memcmp(&x, &y, sizeof x) == 0, seed, "request", i);
+        check(rows_same_request(&a->requests.at[i], &b->requests.at[i]) &&
+                  a->request_replications.at[i] == b->request_replications.at[i],
+              seed, "request", i);
     }
     check(a->samples.count == b->samples.count, seed, "samples", a->samples.count);
     for (size_t i = 0; i < a->samples.count; i++) {
-        check(memcmp(&a->samples.at[i], &b->samples.at[i], sizeof a->samples.at[i]) == 0 &&
+        check(rows_same_sample(&a->samples.at[i], &b->samples.at[i]) &&
                   a->sample_replications.at[i] == b->sample_replications.at[i],
               seed, "sample", i);
     }

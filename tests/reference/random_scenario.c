@@ -7,23 +7,14 @@
 
 /* ---- numbers ---- */
 
-static uint64_t next(uint64_t *state)
+/* low..high, both included; low where there is nothing to choose. */
+static int64_t draw(struct dice *state, int64_t low, int64_t high)
 {
-    *state += 0x9e3779b97f4a7c15u;
-    uint64_t z = *state;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-/* low..high, both included. */
-static int64_t draw(uint64_t *state, int64_t low, int64_t high)
-{
-    return high <= low ? low : low + (int64_t)(next(state) % (uint64_t)(high - low + 1));
+    return high <= low ? low : dice_between(state, low, high);
 }
 
 /* True with probability 1/n. */
-static bool one_in(uint64_t *state, int64_t n)
+static bool one_in(struct dice *state, int64_t n)
 {
     return draw(state, 1, n) == 1;
 }
@@ -39,7 +30,7 @@ static int64_t max64(int64_t a, int64_t b)
 }
 
 struct draft {
-    uint64_t *state;
+    struct dice *state;
     uint32_t features;
     struct ref_input *input;
     int64_t typical_ns; /* about the duration of a step */
@@ -88,7 +79,7 @@ static void draw_pool(const struct draft *draft, struct ref_engine *engine)
 static void draw_lengths(const struct draft *draft, struct ref_engine *engine, int64_t kinds)
 {
     static const int64_t factors[] = {1, 2, 2, 3, 4};
-    uint64_t *state = draft->state;
+    struct dice *state = draft->state;
     int64_t shortest = one_in(state, 2) ? 0 : engine->table_count - 1;
     while (engine->tables[shortest].kind == REF_TABLE_STATE) {
         shortest--;
@@ -124,7 +115,7 @@ static void draw_lengths(const struct draft *draft, struct ref_engine *engine, i
 /* One kind is often several tables: those of a kind follow each other, as layers of a kind do in groups. */
 static void draw_tables(const struct draft *draft, struct ref_engine *engine)
 {
-    uint64_t *state = draft->state;
+    struct dice *state = draft->state;
     const int64_t kinds = draw(state, 2, 3);
     const bool may_keep_all = !has(draft, RANDOM_CACHE) || has(draft, RANDOM_TIER);
     const bool keeps_all = may_keep_all && one_in(state, 4);
@@ -160,7 +151,7 @@ static void draw_tables(const struct draft *draft, struct ref_engine *engine)
 
 static void draw_engine(const struct draft *draft)
 {
-    uint64_t *state = draft->state;
+    struct dice *state = draft->state;
     struct ref_engine *engine = &draft->input->engine;
     ref_engine_defaults(engine);
     draw_switches(draft, engine);
@@ -193,7 +184,7 @@ static void draw_engine(const struct draft *draft)
 /* Any way of keeping memory, in a pool that holds one longest request and often little more. */
 static void draw_orca(const struct draft *draft)
 {
-    uint64_t *state = draft->state;
+    struct dice *state = draft->state;
     struct ref_engine *engine = &draft->input->engine;
     engine->kind = REF_ORCA;
     engine->enable_prefix_caching = false;
@@ -228,7 +219,7 @@ static void draw_orca(const struct draft *draft)
 /* Slots whose streams hold one longest request and little more; windows with rings or without. */
 static void draw_slots(const struct draft *draft)
 {
-    uint64_t *state = draft->state;
+    struct dice *state = draft->state;
     struct ref_engine *engine = &draft->input->engine;
     const int64_t longest = engine->max_model_len;
     engine->kind = REF_LLAMA_CPP;
@@ -253,7 +244,7 @@ static void draw_slots(const struct draft *draft)
     }
 }
 
-static void draw_links(uint64_t *state, struct ref_level *level)
+static void draw_links(struct dice *state, struct ref_level *level)
 {
     const int64_t slow = one_in(state, 2) ? 100 : 4000;
     level->latency_ticks = draw(state, 1, slow * REF_TICKS_PER_NS);
@@ -262,7 +253,7 @@ static void draw_links(uint64_t *state, struct ref_level *level)
 }
 
 /* A second level now and then, and the ways in which either may be used. */
-static void draw_disk(uint64_t *state, int64_t longest, struct ref_tier *tier)
+static void draw_disk(struct dice *state, int64_t longest, struct ref_tier *tier)
 {
     struct ref_level *disk = &tier->levels[1];
     tier->by_cost = one_in(state, 3);
@@ -293,7 +284,7 @@ static void draw_disk(uint64_t *state, int64_t longest, struct ref_tier *tier)
 /* Host memory behind a radix tree: HiCache's ways, page by page. */
 static void draw_tree_tier(const struct draft *draft, struct ref_tier *tier)
 {
-    uint64_t *state = draft->state;
+    struct dice *state = draft->state;
     static const enum ref_store stores[] = {REF_STORE_FILLED, REF_STORE_USED, REF_STORE_DROPPED};
     tier->chunk_blocks = 1;
     tier->store = stores[draw(state, 0, has(draft, RANDOM_DISK) ? 1 : 2)];
@@ -328,7 +319,7 @@ static void draw_tree_tier(const struct draft *draft, struct ref_tier *tier)
 /* A tier that holds much or next to nothing, behind links of any speed. */
 static void draw_tier(const struct draft *draft)
 {
-    uint64_t *state = draft->state;
+    struct dice *state = draft->state;
     struct ref_engine *engine = &draft->input->engine;
     engine->enable_prefix_caching = true;
     engine->block_size = max64(engine->block_size, engine->is_radix ? 1 : 2);
@@ -368,7 +359,7 @@ static int64_t draw_ticks(const struct draft *draft, int64_t low_ns, int64_t hig
 
 static void draw_step(struct draft *draft)
 {
-    uint64_t *state = draft->state;
+    struct dice *state = draft->state;
     struct ref_affine *step = &draft->input->step;
     *step = (struct ref_affine){.a = 0};
     draft->typical_ns = 1000;
@@ -388,7 +379,7 @@ static void draw_step(struct draft *draft)
 
 static int64_t draw_prompt_tokens(const struct draft *draft, int64_t class_index)
 {
-    uint64_t *state = draft->state;
+    struct dice *state = draft->state;
     const int64_t longest = draft->input->engine.max_model_len - 1;
     if (has(draft, RANDOM_REFUSALS) && one_in(state, 6)) {
         return one_in(state, 2) ? 0 : longest + draw(state, 1, 5);
@@ -401,7 +392,7 @@ static int64_t draw_prompt_tokens(const struct draft *draft, int64_t class_index
 
 static void draw_output(const struct draft *draft, struct ref_request_in *request)
 {
-    uint64_t *state = draft->state;
+    struct dice *state = draft->state;
     const int64_t room = draft->input->engine.max_model_len;
     request->max_tokens = one_in(state, 5) ? draw(state, 1, 3) : draw(state, room / 4, room);
     request->output_tokens = request->max_tokens;
@@ -415,7 +406,7 @@ static void draw_output(const struct draft *draft, struct ref_request_in *reques
 /* A time that is often a whole number of steps, or beside it. */
 static int64_t draw_time(const struct draft *draft, int64_t steps)
 {
-    uint64_t *state = draft->state;
+    struct dice *state = draft->state;
     if (one_in(state, 2)) {
         return draw(state, 0, steps) * draft->typical_ns + (one_in(state, 3) ? 1 : 0);
     }
@@ -439,7 +430,7 @@ static void draw_limits(const struct draft *draft, struct ref_request_in *reques
 static void draw_arrival(const struct draft *draft, int64_t index, int64_t number, int64_t clients,
                          int64_t last_of_client[])
 {
-    uint64_t *state = draft->state;
+    struct dice *state = draft->state;
     struct ref_request_in *request = &draft->input->requests[index];
     if (!has(draft, RANDOM_CLOSED_LOOP)) {
         const bool is_spread = has(draft, RANDOM_RADIX) && has(draft, RANDOM_DISK);
@@ -455,7 +446,7 @@ static void draw_arrival(const struct draft *draft, int64_t index, int64_t numbe
 /* The beginning comes from a group, or from an earlier request and its answer; the rest is new. */
 static void draw_content(const struct draft *draft, int64_t index)
 {
-    uint64_t *state = draft->state;
+    struct dice *state = draft->state;
     struct ref_request_in *request = &draft->input->requests[index];
     struct ref_range *ranges = ref_alloc(3, sizeof(*ranges));
     int64_t left = request->prompt_tokens;
@@ -510,7 +501,7 @@ static void draw_sibling(const struct draft *draft, int64_t index)
 
 static void draw_requests(const struct draft *draft)
 {
-    uint64_t *state = draft->state;
+    struct dice *state = draft->state;
     struct ref_input *input = draft->input;
     const bool is_longest = has(draft, RANDOM_RADIX) && has(draft, RANDOM_DISK);
     const bool is_long = has(draft, RANDOM_EVICTION) || has(draft, RANDOM_RADIX) ||
@@ -543,11 +534,10 @@ static void draw_requests(const struct draft *draft)
     }
 }
 
-void random_scenario(uint64_t seed, uint32_t features, struct ref_input *out)
+void random_scenario_of(struct dice *dice, uint32_t features, struct ref_input *out)
 {
-    uint64_t state = seed;
     *out = (struct ref_input){.requests = NULL};
-    struct draft draft = {.state = &state, .features = features, .input = out};
+    struct draft draft = {.state = dice, .features = features, .input = out};
     draw_engine(&draft);
     if (has(&draft, RANDOM_ORCA)) {
         draw_orca(&draft);
@@ -561,17 +551,28 @@ void random_scenario(uint64_t seed, uint32_t features, struct ref_input *out)
     draw_step(&draft);
     if (out->engine.tier.by_cost) {
         // Such that it is now and then the queue of a link that decides.
-        out->step.b += draw(&state, 1, 2000) * REF_TICKS_PER_NS;
+        out->step.b += draw(dice, 1, 2000) * REF_TICKS_PER_NS;
     }
     draw_requests(&draft);
 }
 
-uint32_t random_features(uint64_t seed, uint32_t allowed)
+void random_scenario(uint64_t seed, uint32_t features, struct ref_input *out)
 {
-    uint64_t state = seed ^ 0xfea70235u;
+    struct dice dice = dice_of_seed(seed);
+    random_scenario_of(&dice, features, out);
+}
+
+uint32_t random_features_of(struct dice *dice, uint32_t allowed)
+{
     uint32_t features = 0;
     for (uint32_t bit = 0; bit < RANDOM_FEATURES; bit++) {
-        features |= one_in(&state, 3) ? 1u << bit : 0u;
+        features |= one_in(dice, 3) ? 1u << bit : 0u;
     }
     return features & allowed;
+}
+
+uint32_t random_features(uint64_t seed, uint32_t allowed)
+{
+    struct dice dice = dice_of_seed(seed ^ 0xfea70235u);
+    return random_features_of(&dice, allowed);
 }

@@ -2,9 +2,8 @@
  * random_scenario.h - small random scenarios in which much happens: pools that barely hold one
  * longest request, short prompts with long answers, arrivals on the instants at which steps end.
  *
- * A scenario is a function of the seed and the features alone (splitmix64, integers only), so a
- * failure is reported by these two numbers. Features that are asked for are in the scenario;
- * others are not.
+ * A scenario is a function of the seed, or of a fuzzer's bytes, and of the features alone, so a failure is reported by
+ * these two. Features that are asked for are in the scenario; others are not.
  */
 #ifndef KVSIM_TESTS_REFERENCE_RANDOM_SCENARIO_H
 #define KVSIM_TESTS_REFERENCE_RANDOM_SCENARIO_H
@@ -12,6 +11,7 @@
 #include <stdint.h>
 
 #include "reference/ref.h"
+#include "support/dice.h"
 
 enum random_feature {
     RANDOM_ASYNC = 1u << 0,       /* two batches in flight */
@@ -56,8 +56,10 @@ enum random_feature {
 
 /* Fills `out`; free with ref_input_free. `features` is a sum of enum random_feature. */
 void random_scenario(uint64_t seed, uint32_t features, struct ref_input *out);
+void random_scenario_of(struct dice *dice, uint32_t features, struct ref_input *out);
 
 /* A random choice among the features in `allowed`, each taken with probability 1/3. */
 uint32_t random_features(uint64_t seed, uint32_t allowed);
+uint32_t random_features_of(struct dice *dice, uint32_t allowed);
 
 #endif
