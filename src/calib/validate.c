@@ -18,6 +18,10 @@
     "nothing; but forms and bytes per logit were mended with these starts in view, so that only " \
     "first_gib is out of sample"
 
+#define HELD_OUT_2_BASIS                                                                           \
+    "nothing of these starts when first_gib was predicted; what is mended later may have them in " \
+    "view"
+
 const struct calib_group calib_groups[] = {
     {.name = "kv-logs-printed",
      .basis = "formulas of the engines; nothing is fitted",
@@ -96,6 +100,40 @@ const struct calib_group calib_groups[] = {
      .is_exact = true,
      .bounds = {.disagreeing = 0.07},
      .file = "kv-logs/held_out_predicted.csv",
+     .run = calib_kv_logs_starts},
+    {.name = "held-out-2-printed",
+     .basis = HELD_OUT_2_BASIS,
+     .summary = "a second set of starts that were not in view: blocks, tokens, concurrency and "
+                "cells from the memory printed",
+     .is_exact = true,
+     .bounds = {.disagreeing = 0.03},
+     .file = "kv-logs/held_out2_printed.csv",
+     .run = calib_kv_logs_printed},
+    {.name = "held-out-2-verdicts",
+     .basis = HELD_OUT_2_BASIS,
+     .summary = "the second set: started or refused, from the printed memory",
+     .is_exact = true,
+     .bounds = {.disagreeing = 0},
+     .file = "kv-logs/held_out2_printed.csv",
+     .run = calib_kv_logs_verdicts},
+    {.name = "held-out-2-weights",
+     .basis = HELD_OUT_2_BASIS,
+     .summary = "the second set: weights of one GPU",
+     .bounds = {.median = 0.003, .p90 = 0.04},
+     .file = "kv-logs/held_out2_predicted.csv",
+     .run = calib_kv_logs_weights},
+    {.name = "held-out-2-predicted",
+     .basis = HELD_OUT_2_BASIS,
+     .summary = "the second set: memory left for KV, from card, model and flags alone",
+     .bounds = {.median = 0.025, .p90 = 0.30},
+     .file = "kv-logs/held_out2_predicted.csv",
+     .run = calib_kv_logs_predicted},
+    {.name = "held-out-2-starts",
+     .basis = HELD_OUT_2_BASIS,
+     .summary = "the second set: started or refused, from card, model and flags alone",
+     .is_exact = true,
+     .bounds = {.disagreeing = 0.07},
+     .file = "kv-logs/held_out2_predicted.csv",
      .run = calib_kv_logs_starts},
     {.name = "claims",
      .basis = "formulas; nothing is fitted",

@@ -63,6 +63,16 @@ START_TEST(held_out_starts_are_within_their_bounds)
 }
 END_TEST
 
+START_TEST(the_second_held_out_set_is_within_its_bounds)
+{
+    check_group("held-out-2-printed");
+    check_group("held-out-2-verdicts");
+    check_group("held-out-2-weights");
+    check_group("held-out-2-predicted");
+    check_group("held-out-2-starts");
+}
+END_TEST
+
 START_TEST(llama_cpp_is_exact)
 {
     struct base_arena arena;
@@ -85,4 +95,5 @@ END_TEST
 
 CHECK_MAIN("validation.kv_logs", printed_figures_follow_from_the_printed_memory,
            verdicts_are_the_engines_own, predictions_are_within_their_bounds,
-           held_out_starts_are_within_their_bounds, llama_cpp_is_exact)
+           held_out_starts_are_within_their_bounds, the_second_held_out_set_is_within_its_bounds,
+           llama_cpp_is_exact)
