@@ -70,17 +70,6 @@ uint64_t kv_cursor_key(struct kv_cursor *cursor, int64_t tokens)
     return key;
 }
 
-void kv_cursor_hash(struct kv_cursor *cursor, int64_t tokens, struct base_hash *hash)
-{
-    static const uint64_t other_lane = UINT64_C(0x9ddfea08eb382d69);
-    while (tokens > 0 && !is_at_end(cursor)) {
-        int64_t first, span = take_span(cursor, tokens, &first);
-        hash->a = base_mix2(hash->a, base_mix2((uint64_t)first, (uint64_t)span));
-        hash->b = base_mix2(hash->b ^ other_lane, base_mix2((uint64_t)span, (uint64_t)first));
-        tokens -= span;
-    }
-}
-
 size_t kv_cursor_copy(struct kv_cursor *cursor, int64_t tokens, struct spec_token_run *out)
 {
     size_t count = 0;

@@ -33,8 +33,6 @@ struct kv_cursor kv_cursor_at(const struct kv_content *content, int64_t token);
 int64_t kv_cursor_match(struct kv_cursor *a, struct kv_cursor *b, int64_t limit);
 /* A 64-bit key of the next `tokens` tokens; equal contents have equal keys. The cursor moves past them. */
 uint64_t kv_cursor_key(struct kv_cursor *cursor, int64_t tokens);
-/* Extends a 128-bit hash by the next `tokens` tokens; equal contents give equal hashes. The cursor moves past them. */
-void kv_cursor_hash(struct kv_cursor *cursor, int64_t tokens, struct base_hash *hash);
 /* Copies the runs of the next `tokens` tokens to `out` (NULL: only counts them); returns how many runs. */
 size_t kv_cursor_copy(struct kv_cursor *cursor, int64_t tokens, struct spec_token_run *out);
 

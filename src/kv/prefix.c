@@ -55,11 +55,6 @@ void kv_prefix_init(struct kv_prefix *prefix, const struct kv_tables *tables, in
 
 void kv_prefix_release(struct kv_prefix *prefix)
 {
-    for (size_t i = 0; i < prefix->tree.map_capacity; i++) {
-        for (struct kv_node *node = prefix->tree.map[i]; node != NULL; node = node->map_next) {
-            kv_copies_forget_keys(node);
-        }
-    }
     kv_tree_release(&prefix->tree);
     base_vec_free(&prefix->path);
     kv_braids_release(&prefix->queue);
@@ -377,15 +372,25 @@ void kv_prefix_commit(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64
     settle_hashed(prefix, seq, hashed_blocks, true);
 }
 
-bool kv_prefix_holds(const struct kv_prefix_seq *seq, uint32_t table, int64_t block)
+int64_t kv_prefix_holds_until(const struct kv_prefix_seq *seq, uint32_t table, int64_t block,
+                              bool *is_held)
 {
+    int64_t until = INT64_MAX;
+    *is_held = false;
     for (size_t i = seq->holds.count; i-- > 0 && seq->holds.at[i].table >= table;) {
         const struct kv_hold *hold = &seq->holds.at[i];
-        if (hold->table == table && hold->lo <= block && block < hold->hi) {
-            return hold->first != NULL;
+        if (hold->table != table || hold->lo >= hold->hi || hold->first == NULL) {
+            continue;
+        }
+        if (hold->lo <= block && block < hold->hi) {
+            *is_held = true;
+            return hold->hi;
+        }
+        if (hold->lo > block) {
+            until = hold->lo;
         }
     }
-    return false;
+    return until;
 }
 
 int64_t kv_prefix_note_store(struct kv_prefix_seq *seq, uint32_t table, int64_t lo, int64_t hi,

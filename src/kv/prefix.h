@@ -151,8 +151,9 @@ struct kv_prefix {
     uint64_t stores_done; /* transfers up to this number read no more */
     /* Idle blocks are taken that a later transfer may read. NULL: nobody reads. */
     void (*on_reuse)(void *context, const struct kv_source *source);
-    /* Blocks with content are evicted, the last of these first; keys as kv_cursor_hash() makes them. NULL: nobody asks. */
-    void (*on_evict)(void *context, uint32_t table, const struct base_hash *keys, int64_t count);
+    /* Blocks [lo, hi) of the path through `node`, with content, are evicted, the last one first. NULL: nobody asks. */
+    void (*on_evict)(void *context, uint32_t table, const struct kv_node *node, int64_t lo,
+                     int64_t hi);
 };
 
 /* is_old_order: empty blocks lie in the queue among the others; lru only. `tables` stays where it is. */
@@ -201,8 +202,9 @@ int64_t kv_prefix_drop_states(struct kv_prefix *prefix, struct kv_prefix_seq *se
                               int64_t older);
 /* The blocks of a contended sequence that are hashed by now are as old as now: called after each turn, in running order. */
 void kv_prefix_commit(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks);
-/* Where every table is by itself: whether the sequence holds a block in one. */
-bool kv_prefix_holds(const struct kv_prefix_seq *seq, uint32_t table, int64_t block);
+/* Where every table is by itself: whether the sequence holds a block in one, and so all others up to what is returned. */
+int64_t kv_prefix_holds_until(const struct kv_prefix_seq *seq, uint32_t table, int64_t block,
+                              bool *is_held);
 /* Transfer `number` reads blocks [lo, hi) of a table, as far as the sequence holds them; adds them to `out`, returns how many. */
 int64_t kv_prefix_note_store(struct kv_prefix_seq *seq, uint32_t table, int64_t lo, int64_t hi,
                              uint64_t number, struct kv_sources *out);

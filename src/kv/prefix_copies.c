@@ -8,42 +8,11 @@
 
 #include <string.h>
 
-/* ---- keys ---- */
-
-// They are worked out once.
-const struct base_hash *kv_copies_keys(const struct kv_prefix *prefix, struct kv_node *node)
-{
-    struct kv_copies_node *own = kv_copies_of(node);
-    if (own->keys != NULL) {
-        return own->keys;
-    }
-    struct base_hash hash = {0, 0};
-    if (node->begin > 0) {
-        const struct kv_node *parent = node->parent;
-        hash = kv_copies_keys(prefix, node->parent)[parent->end - parent->begin - 1];
-    }
-    size_t count = (size_t)(node->end - node->begin);
-    own->keys = base_alloc(base_mul_size(count, sizeof *own->keys));
-    struct kv_cursor cursor = kv_cursor_at(&node->content, 0);
-    for (size_t i = 0; i < count; i++) {
-        kv_cursor_hash(&cursor, prefix->block_tokens, &hash);
-        own->keys[i] = hash;
-    }
-    return own->keys;
-}
-
-void kv_copies_forget_keys(struct kv_node *node)
-{
-    base_free(kv_copies_of(node)->keys);
-    kv_copies_of(node)->keys = NULL;
-}
-
 // A node without copies and children holds nothing that anybody can find.
 void kv_copies_drop_empty_nodes(struct kv_prefix *prefix, struct kv_node *node)
 {
     while (node->parent != NULL && kv_copies_of(node)->extent_count == 0 &&
            node->child_count == 0) {
-        kv_copies_forget_keys(node);
         node = kv_tree_drop(&prefix->tree, node);
     }
 }
@@ -200,7 +169,6 @@ static void move_front_of_copies(struct kv_prefix *prefix, struct kv_node *node,
 
 struct kv_node *kv_copies_cut_node(struct kv_prefix *prefix, struct kv_node *node, int64_t at)
 {
-    kv_copies_forget_keys(node);
     struct kv_node *front = kv_tree_cut(&prefix->tree, node, at);
     for (size_t k = 0; k < prefix->kind_count; k++) {
         move_front_of_copies(prefix, node, front, k, at * prefix->kinds[k].each);

@@ -17,8 +17,7 @@ struct kv_copies {
 struct kv_copies_node {
     struct kv_node node;
     int64_t extent_count;
-    struct base_hash *keys; /* of its blocks, once they were asked for; owned */
-    struct kv_copies of[];  /* by kind */
+    struct kv_copies of[]; /* by kind */
 };
 
 /* A node of a path, and up to which block the content is in it. */
@@ -75,8 +74,6 @@ static inline bool kv_prefix_has_queue(const struct kv_prefix *prefix)
 /* ---- prefix_copies.c: extents of nodes ---- */
 
 /* Of a node's blocks: each is the hash of the content up to its end. */
-const struct base_hash *kv_copies_keys(const struct kv_prefix *prefix, struct kv_node *node);
-void kv_copies_forget_keys(struct kv_node *node);
 void kv_copies_add_youngest(struct kv_prefix *prefix, struct kv_node *node,
                             struct kv_extent *extent);
 void kv_copies_remove(struct kv_prefix *prefix, struct kv_extent *extent);

@@ -14,9 +14,7 @@ static void tell_taken(struct kv_prefix *prefix, const struct kv_extent *extent,
         prefix->on_reuse(prefix->context, &source);
     }
     if (prefix->on_evict != NULL) {
-        const struct base_hash *keys = kv_copies_keys(prefix, extent->node);
-        prefix->on_evict(prefix->context, extent->table, keys + (from - extent->node->begin),
-                         blocks);
+        prefix->on_evict(prefix->context, extent->table, extent->node, from, extent->hi);
     }
 }
 

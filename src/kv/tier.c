@@ -1,376 +1,257 @@
 #include "kv/tier.h"
 
+#include "base/count.h"
 #include "base/error.h"
+#include "base/mem.h"
 
-/* Keys whose count is remembered (vLLM, max_tracker_size). */
+/* Chunks whose count is remembered (vLLM, max_tracker_size). */
 enum { ASKED_MAX = 64000 };
 
-/* ---- the map ---- */
-
-static size_t slot_of(const struct kv_tier *tier, const struct base_hash *key)
+void kv_tier_init(struct kv_tier *tier, struct kv_stock *stock, uint32_t tables, uint32_t plane,
+                  enum kv_tier_order order, int64_t capacity)
 {
-    return (size_t)(key->a & (tier->map_capacity - 1));
-}
-
-static void map_put(struct kv_tier *tier, struct kv_chunk *entry)
-{
-    size_t slot = slot_of(tier, &entry->key);
-    entry->map_next = tier->map[slot];
-    tier->map[slot] = entry;
-}
-
-static void map_grow(struct kv_tier *tier)
-{
-    struct kv_chunk **old = tier->map;
-    size_t old_capacity = tier->map_capacity;
-    tier->map_capacity = old_capacity == 0 ? 256 : old_capacity * 2;
-    tier->map = base_alloc(base_mul_size(tier->map_capacity, sizeof *tier->map));
-    for (size_t i = 0; i < old_capacity; i++) {
-        for (struct kv_chunk *entry = old[i], *next; entry != NULL; entry = next) {
-            next = entry->map_next;
-            map_put(tier, entry);
-        }
-    }
-    base_free(old);
-}
-
-static void map_drop(struct kv_tier *tier, const struct kv_chunk *entry)
-{
-    struct kv_chunk **at = &tier->map[slot_of(tier, &entry->key)];
-    while (*at != entry) {
-        at = &(*at)->map_next;
-    }
-    *at = entry->map_next;
-}
-
-// Chunks and ghosts are one kind of entry, counts another.
-static struct kv_chunk *find_entry(const struct kv_tier *tier, const struct base_hash *key,
-                                   bool is_count)
-{
-    struct kv_chunk *entry = tier->map_capacity > 0 ? tier->map[slot_of(tier, key)] : NULL;
-    while (entry != NULL && (entry->key.a != key->a || entry->key.b != key->b ||
-                             (entry->list == KV_TIER_ASKED) != is_count)) {
-        entry = entry->map_next;
-    }
-    return entry;
-}
-
-/* ---- runs ---- */
-
-bool kv_tier_run_is_whole(const struct kv_tier *tier, const struct kv_run *run)
-{
-    return run->stamp != 0 && tier->runs[run->stamp % KV_TIER_RUNS] == run->stamp;
-}
-
-// The entry moves without the others of its run.
-static void break_run(struct kv_tier *tier, struct kv_chunk *entry)
-{
-    uint64_t *whole = &tier->runs[entry->run % KV_TIER_RUNS];
-    if (entry->run != 0 && *whole == entry->run) {
-        *whole = 0;
-    }
-    entry->run = 0;
-}
-
-void kv_run_release(struct kv_run *run)
-{
-    base_vec_free(&run->missing);
-}
-
-/* ---- lists ---- */
-
-static void list_remove(struct kv_tier *tier, struct kv_chunk *entry)
-{
-    break_run(tier, entry);
-    struct kv_chunk_list *list = &tier->lists[entry->list];
-    *(entry->older != NULL ? &entry->older->younger : &list->oldest) = entry->younger;
-    *(entry->younger != NULL ? &entry->younger->older : &list->youngest) = entry->older;
-    entry->older = entry->younger = NULL;
-    list->count--;
-}
-
-static void list_push(struct kv_tier *tier, struct kv_chunk *entry, enum kv_tier_list which)
-{
-    struct kv_chunk_list *list = &tier->lists[which];
-    entry->list = which;
-    entry->older = list->youngest;
-    entry->younger = NULL;
-    *(entry->older != NULL ? &entry->older->younger : &list->oldest) = entry;
-    list->youngest = entry;
-    list->count++;
-}
-
-static void move_to(struct kv_tier *tier, struct kv_chunk *entry, enum kv_tier_list which)
-{
-    list_remove(tier, entry);
-    list_push(tier, entry, which);
-}
-
-static struct kv_chunk *entry_new(struct kv_tier *tier, const struct base_hash *key,
-                                  enum kv_tier_list which)
-{
-    struct kv_chunk *entry = base_pool_take(&tier->entries);
-    entry->key = *key;
-    if (tier->entry_count++ >= tier->map_capacity) {
-        map_grow(tier);
-    }
-    map_put(tier, entry);
-    list_push(tier, entry, which);
-    return entry;
-}
-
-static void entry_drop(struct kv_tier *tier, struct kv_chunk *entry)
-{
-    list_remove(tier, entry);
-    map_drop(tier, entry);
-    base_pool_give(&tier->entries, entry);
-    tier->entry_count--;
-}
-
-/* ---- interface ---- */
-
-void kv_tier_init(struct kv_tier *tier, enum kv_tier_order order, int64_t capacity)
-{
-    *tier = (struct kv_tier){.order = order, .capacity = capacity};
-    base_pool_init(&tier->entries, sizeof(struct kv_chunk));
+    base_require(plane + kv_tier_planes(tables) <= stock->plane_count);
+    *tier = (struct kv_tier){
+        .order = order, .capacity = capacity, .stock = stock, .tables = tables, .plane = plane};
 }
 
 void kv_tier_release(struct kv_tier *tier)
 {
-    base_free(tier->map);
     base_vec_free(&tier->victims);
+    base_vec_free(&tier->missing);
     base_vec_free(&tier->dropped);
-    base_pool_release(&tier->entries);
 }
 
-static bool is_held(const struct kv_chunk *entry)
+static uint32_t plane_of(const struct kv_tier *tier, uint32_t table)
 {
-    return entry->list == KV_TIER_RECENT || entry->list == KV_TIER_FREQUENT;
+    return tier->plane + table;
 }
 
-struct kv_chunk *kv_tier_find(const struct kv_tier *tier, const struct base_hash *key)
+static uint32_t asked_plane_of(const struct kv_tier *tier, uint32_t table)
 {
-    struct kv_chunk *entry = find_entry(tier, key, false);
-    return entry != NULL && is_held(entry) ? entry : NULL;
+    return tier->plane + tier->tables + table;
 }
+
+/* ---- looking ---- */
+
+static bool is_in(const struct kv_tier *tier, const struct kv_strand *strand,
+                  enum kv_tier_list which)
+{
+    return strand->list == &tier->lists[which];
+}
+
+static bool is_held(const struct kv_tier *tier, const struct kv_strand *strand)
+{
+    return strand != NULL &&
+           (is_in(tier, strand, KV_TIER_RECENT) || is_in(tier, strand, KV_TIER_FREQUENT));
+}
+
+static struct kv_alike without_ghosts(const struct kv_tier *tier, struct kv_alike alike)
+{
+    alike.strand = is_held(tier, alike.strand) ? alike.strand : NULL;
+    return alike;
+}
+
+struct kv_alike kv_tier_look(const struct kv_tier *tier, const struct kv_path *path, uint32_t table,
+                             int64_t at, int64_t limit)
+{
+    return without_ghosts(tier, kv_path_look(path, plane_of(tier, table), at, limit));
+}
+
+struct kv_alike kv_tier_look_back(const struct kv_tier *tier, const struct kv_path *path,
+                                  uint32_t table, int64_t at, int64_t limit)
+{
+    return without_ghosts(tier, kv_path_look_back(path, plane_of(tier, table), at, limit));
+}
+
+int64_t kv_tier_count_held(const struct kv_tier *tier, const struct kv_piece *piece)
+{
+    int64_t chunks = 0;
+    const struct kv_strand *strand = kv_piece_last(piece, plane_of(tier, piece->table));
+    for (; strand != NULL; strand = kv_piece_next(piece, strand)) {
+        if (is_held(tier, strand)) {
+            chunks += base_min(strand->hi, piece->hi) - base_max(strand->lo, piece->lo);
+        }
+    }
+    return chunks;
+}
+
+/* ---- asking ---- */
 
 static double at_least_one(double ratio)
 {
     return ratio > 1 ? ratio : 1;
 }
 
-// A ghost that is asked for: its list was cut too short.
-static void learn(struct kv_tier *tier, enum kv_tier_list ghosts)
+// Ghosts that are asked for, one after the other: their list was cut too short.
+static void learn(struct kv_tier *tier, const struct kv_strand *ghosts)
 {
     double recent = (double)tier->lists[KV_TIER_RECENT_GHOST].count;
     double frequent = (double)tier->lists[KV_TIER_FREQUENT_GHOST].count;
-    if (ghosts == KV_TIER_RECENT_GHOST) {
-        tier->recent_target += at_least_one(frequent / recent);
-    } else {
-        tier->recent_target -= at_least_one(recent / frequent);
-    }
-    tier->recent_target = tier->recent_target > 0 ? tier->recent_target : 0;
-    if (tier->recent_target > (double)tier->capacity) {
-        tier->recent_target = (double)tier->capacity;
-    }
-}
-
-// arc
-static void touch(struct kv_tier *tier, const struct base_hash *key)
-{
-    struct kv_chunk *entry = find_entry(tier, key, false);
-    if (entry == NULL) {
-        return;
-    }
-    // One that is still being stored was not asked for twice.
-    bool is_promoted = entry->list == KV_TIER_RECENT && entry->is_ready;
-    if (!is_held(entry)) {
-        learn(tier, entry->list);
-    }
-    move_to(tier, entry, is_promoted ? KV_TIER_FREQUENT : entry->list);
-}
-
-// Entries that follow each other become the youngest, in the order that they have.
-static void move_run(struct kv_chunk_list *list, struct kv_chunk *first, struct kv_chunk *last)
-{
-    struct kv_chunk *before = first->older, *after = last->younger;
-    if (after == NULL) {
-        return;
-    }
-    *(before != NULL ? &before->younger : &list->oldest) = after;
-    after->older = before;
-    first->older = list->youngest;
-    list->youngest->younger = first;
-    last->younger = NULL;
-    list->youngest = last;
-}
-
-static bool is_of(const struct kv_chunk *entry, const struct base_hash *key)
-{
-    return entry != NULL && entry->key.a == key->a && entry->key.b == key->b;
-}
-
-static void join_run(struct kv_tier *tier, struct kv_chunk *chunk, uint64_t stamp)
-{
-    break_run(tier, chunk);
-    chunk->run = stamp;
-}
-
-// What was touched together lies together, so most is moved in one piece. `run`, if there is one, becomes what was touched.
-static void touch_runs(struct kv_tier *tier, const struct base_hash *keys, int64_t count,
-                       struct kv_run *run)
-{
-    uint64_t stamp = run != NULL ? run->stamp : 0;
-    for (int64_t i = count - 1; i >= 0;) {
-        int64_t at = i--;
-        struct kv_chunk *first = find_entry(tier, &keys[at], false), *last = first;
-        if (first == NULL) {
-            if (run != NULL) {
-                base_vec_push(&run->missing, at);
-            }
-            continue;
-        }
-        join_run(tier, first, stamp);
-        while (i >= 0 && is_of(last->younger, &keys[i])) {
-            last = last->younger;
-            join_run(tier, last, stamp);
-            i--;
-        }
-        move_run(&tier->lists[KV_TIER_RECENT], first, last);
-        if (run != NULL) {
-            run->first = run->first != NULL ? run->first : first;
-            run->last = last;
+    double step = is_in(tier, ghosts, KV_TIER_RECENT_GHOST) ? at_least_one(frequent / recent)
+                                                            : -at_least_one(recent / frequent);
+    for (int64_t i = 0; i < kv_strand_chunks(ghosts); i++) {
+        tier->recent_target += step;
+        tier->recent_target = tier->recent_target > 0 ? tier->recent_target : 0;
+        if (tier->recent_target > (double)tier->capacity) {
+            tier->recent_target = (double)tier->capacity;
         }
     }
 }
 
-// All that was there is there in a row, and nothing else has come.
-static bool is_as_it_was(const struct kv_tier *tier, const struct base_hash *keys, int64_t count,
-                         const struct kv_run *run)
+static void touch(struct kv_tier *tier, struct kv_strand *strand)
 {
-    if (run->keys != count || !kv_tier_run_is_whole(tier, run)) {
-        return false;
+    struct kv_strand_list *list = strand->list;
+    // What is still being stored was not asked for twice.
+    if (tier->order == KV_TIER_ARC && is_in(tier, strand, KV_TIER_RECENT) && strand->is_ready) {
+        list = &tier->lists[KV_TIER_FREQUENT];
     }
-    for (size_t i = 0; i < run->missing.count; i++) {
-        if (find_entry(tier, &keys[run->missing.at[i]], false) != NULL) {
-            return false;
-        }
+    if (!is_held(tier, strand)) {
+        learn(tier, strand);
     }
-    return true;
+    kv_strand_move(tier->stock, strand, list, false);
 }
 
-void kv_tier_touch_run(struct kv_tier *tier, const struct base_hash *keys, int64_t count,
-                       struct kv_run *run)
+void kv_tier_touch(struct kv_tier *tier, const struct kv_path *path, uint32_t table, int64_t lo,
+                   int64_t hi)
 {
-    if (tier->order != KV_TIER_LRU) {
-        kv_tier_touch(tier, keys, count);
+    hi = base_min(hi, path->end);
+    if (lo >= hi) {
         return;
     }
-    if (is_as_it_was(tier, keys, count, run)) {
-        if (run->first != NULL) {
-            move_run(&tier->lists[KV_TIER_RECENT], run->first, run->last);
-        }
-        return;
-    }
-    run->stamp = ++tier->run_count;
-    run->first = run->last = NULL;
-    run->keys = count;
-    run->missing.count = 0;
-    touch_runs(tier, keys, count, run);
-    tier->runs[run->stamp % KV_TIER_RUNS] = run->stamp;
-}
-
-void kv_tier_touch(struct kv_tier *tier, const struct base_hash *keys, int64_t count)
-{
-    if (tier->order == KV_TIER_LRU) {
-        touch_runs(tier, keys, count, NULL);
-        return;
-    }
-    for (int64_t i = count - 1; i >= 0; i--) {
-        touch(tier, &keys[i]);
+    struct kv_piece piece = kv_path_piece(path, table, lo, hi);
+    struct kv_strand *strand = kv_piece_last(&piece, plane_of(tier, table));
+    for (; strand != NULL; strand = kv_piece_next(&piece, strand)) {
+        strand = kv_strand_within(tier->stock, strand, lo, hi);
+        touch(tier, strand);
     }
 }
 
-void kv_tier_count_asked(struct kv_tier *tier, const struct base_hash *keys, int64_t count)
+static void forget_oldest_asked(struct kv_tier *tier, int64_t chunks)
 {
-    for (int64_t i = 0; i < count; i++) {
-        struct kv_chunk *entry = find_entry(tier, &keys[i], true);
-        if (entry != NULL) {
-            move_to(tier, entry, KV_TIER_ASKED);
+    while (chunks > 0) {
+        struct kv_strand *oldest = tier->lists[KV_TIER_ASKED].oldest;
+        int64_t here = base_min(chunks, kv_strand_chunks(oldest));
+        kv_strand_shrink(tier->stock, oldest, here);
+        chunks -= here;
+    }
+}
+
+static struct kv_strand *new_asked(struct kv_tier *tier, const struct kv_path *path, uint32_t plane,
+                                   const struct kv_alike *alike)
+{
+    struct kv_node *node = kv_path_piece(path, 0, alike->lo, alike->hi).node;
+    struct kv_strand *strand = kv_strand_new(tier->stock, node, plane, alike->lo, alike->hi, true,
+                                             &tier->lists[KV_TIER_ASKED]);
+    strand->asked = 1;
+    return strand;
+}
+
+void kv_tier_count_asked(struct kv_tier *tier, const struct kv_path *path, uint32_t table,
+                         int64_t lo, int64_t hi)
+{
+    uint32_t plane = asked_plane_of(tier, table);
+    struct kv_strand_list *list = &tier->lists[KV_TIER_ASKED];
+    kv_stock_hold(path->last);
+    for (int64_t at = lo; at < hi;) {
+        struct kv_alike alike = kv_path_look(path, plane, at, base_min(hi, at + ASKED_MAX));
+        if (alike.strand != NULL) {
+            struct kv_strand *strand =
+                kv_strand_within(tier->stock, alike.strand, alike.lo, alike.hi);
+            strand->asked++;
+            kv_strand_move(tier->stock, strand, list, true);
         } else {
-            if (tier->lists[KV_TIER_ASKED].count == ASKED_MAX) {
-                entry_drop(tier, tier->lists[KV_TIER_ASKED].oldest);
-            }
-            entry = entry_new(tier, &keys[i], KV_TIER_ASKED);
+            forget_oldest_asked(tier, list->count + (alike.hi - at) - ASKED_MAX);
+            kv_strand_join(tier->stock, new_asked(tier, path, plane, &alike));
         }
-        entry->asked++;
+        at = alike.hi;
     }
+    kv_stock_unhold(tier->stock, path->last);
 }
 
 /* ---- eviction ---- */
 
-static bool is_idle(const struct kv_chunk *chunk)
+static bool is_idle(const struct kv_strand *strand)
 {
-    return chunk->is_ready && chunk->readers == 0 && chunk->copiers == 0;
-}
-
-static bool may_go(const struct kv_tier *tier, const struct kv_chunk *chunk)
-{
-    return is_idle(chunk) && chunk->spared != tier->stamp;
+    return strand->is_ready && strand->readers == 0 && strand->copiers == 0;
 }
 
 // The first of a list, from *at on, that may go; *at moves behind it.
-static struct kv_chunk *next_victim(const struct kv_tier *tier, struct kv_chunk **at)
+static struct kv_strand *next_victim(const struct kv_tier *tier, struct kv_strand **at)
 {
-    struct kv_chunk *chunk = *at;
-    while (chunk != NULL && !may_go(tier, chunk)) {
-        chunk = chunk->younger;
+    struct kv_strand *strand = *at;
+    while (strand != NULL && (!is_idle(strand) || strand->spared == tier->stamp)) {
+        strand = strand->younger;
     }
-    *at = chunk != NULL ? chunk->younger : NULL;
-    return chunk;
+    *at = strand != NULL ? strand->younger : NULL;
+    return strand;
 }
 
 static bool choose_victims(struct kv_tier *tier, int64_t count)
 {
-    struct kv_chunk *recent = tier->lists[KV_TIER_RECENT].oldest;
-    struct kv_chunk *frequent = tier->lists[KV_TIER_FREQUENT].oldest;
+    struct kv_strand *recent = tier->lists[KV_TIER_RECENT].oldest;
+    struct kv_strand *frequent = tier->lists[KV_TIER_FREQUENT].oldest;
     int64_t recent_count = tier->lists[KV_TIER_RECENT].count;
     tier->victims.count = 0;
-    while ((int64_t)tier->victims.count < count) {
-        struct kv_chunk *chunk = NULL;
-        if (tier->order == KV_TIER_LRU || recent_count >= (int64_t)tier->recent_target) {
-            chunk = next_victim(tier, &recent);
-            recent_count -= chunk != NULL ? 1 : 0;
+    while (count > 0) {
+        struct kv_victim victim = {.chunks = count};
+        // Of the recent ones as many as there are too many, and then one: what is no more than the target stays.
+        int64_t surplus = recent_count - (int64_t)tier->recent_target + 1;
+        if (tier->order == KV_TIER_LRU || surplus > 0) {
+            victim.strand = next_victim(tier, &recent);
+            victim.chunks = tier->order == KV_TIER_LRU ? count : base_min(count, surplus);
         }
-        if (chunk == NULL) {
-            chunk = next_victim(tier, &frequent);
+        if (victim.strand == NULL) {
+            victim.strand = next_victim(tier, &frequent);
+            victim.chunks = count;
         }
-        if (chunk == NULL) {
+        if (victim.strand == NULL) {
             return false;
         }
-        base_vec_push(&tier->victims, chunk);
+        victim.chunks = base_min(victim.chunks, kv_strand_chunks(victim.strand));
+        recent_count -= is_in(tier, victim.strand, KV_TIER_RECENT) ? victim.chunks : 0;
+        count -= victim.chunks;
+        base_vec_push(&tier->victims, victim);
     }
     return true;
 }
 
 static void trim(struct kv_tier *tier, enum kv_tier_list ghosts)
 {
-    while (tier->lists[ghosts].count > tier->capacity) {
-        entry_drop(tier, tier->lists[ghosts].oldest);
+    struct kv_strand_list *list = &tier->lists[ghosts];
+    while (list->count > tier->capacity) {
+        int64_t surplus = list->count - tier->capacity;
+        kv_strand_shrink(tier->stock, list->oldest,
+                         base_min(surplus, kv_strand_chunks(list->oldest)));
     }
 }
 
-static void let_go(struct kv_tier *tier, struct kv_chunk *chunk)
+static struct kv_piece oldest_of(const struct kv_tier *tier, const struct kv_victim *victim)
 {
-    tier->evictable--;
-    tier->evicted_chunks++;
-    base_vec_push(&tier->dropped, chunk->key);
+    const struct kv_strand *strand = victim->strand;
+    return (struct kv_piece){
+        .node = strand->node,
+        .lo = strand->is_rising ? strand->lo : strand->hi - victim->chunks,
+        .hi = strand->is_rising ? strand->lo + victim->chunks : strand->hi,
+        .table = strand->plane - tier->plane,
+        .is_falling = !strand->is_rising,
+    };
+}
+
+static void let_go(struct kv_tier *tier, const struct kv_victim *victim)
+{
+    struct kv_piece piece = oldest_of(tier, victim);
+    kv_pieces_keep(&tier->dropped, &piece);
+    tier->evictable -= victim->chunks;
+    tier->evicted_chunks += victim->chunks;
     if (tier->order == KV_TIER_LRU) {
-        entry_drop(tier, chunk);
+        kv_strand_shrink(tier->stock, victim->strand, victim->chunks);
         return;
     }
-    move_to(tier, chunk,
-            chunk->list == KV_TIER_RECENT ? KV_TIER_RECENT_GHOST : KV_TIER_FREQUENT_GHOST);
+    struct kv_strand *strand = kv_strand_within(tier->stock, victim->strand, piece.lo, piece.hi);
+    enum kv_tier_list ghosts =
+        is_in(tier, strand, KV_TIER_RECENT) ? KV_TIER_RECENT_GHOST : KV_TIER_FREQUENT_GHOST;
+    kv_strand_move(tier->stock, strand, &tier->lists[ghosts], !piece.is_falling);
 }
 
 static bool make_room(struct kv_tier *tier, int64_t count)
@@ -380,92 +261,207 @@ static bool make_room(struct kv_tier *tier, int64_t count)
         return false;
     }
     for (size_t i = 0; i < tier->victims.count; i++) {
-        let_go(tier, tier->victims.at[i]);
+        let_go(tier, &tier->victims.at[i]);
     }
     trim(tier, KV_TIER_RECENT_GHOST);
     trim(tier, KV_TIER_FREQUENT_GHOST);
     return true;
 }
 
-static bool is_wanted(const struct kv_tier *tier, const struct base_hash *key, int64_t threshold)
+/* ---- offers ---- */
+
+static struct kv_path path_of(const struct kv_piece *piece)
 {
-    if (threshold <= 1) {
-        return true;
-    }
-    const struct kv_chunk *count = find_entry(tier, key, true);
-    return count != NULL && count->asked >= threshold;
+    return (struct kv_path){piece->node, piece->hi};
 }
 
-static struct kv_chunk *add_pending(struct kv_tier *tier, const struct base_hash *key)
+// The next chunks of a piece that are alike in a plane, `left` of it still to come.
+static struct kv_alike next_alike(const struct kv_piece *piece, uint32_t plane,
+                                  const struct kv_alike *left)
 {
-    struct kv_chunk *chunk = find_entry(tier, key, false);
-    if (chunk == NULL) {
-        return entry_new(tier, key, KV_TIER_RECENT);
-    }
-    move_to(tier, chunk, KV_TIER_RECENT);
-    chunk->is_ready = false;
-    return chunk;
+    struct kv_path path = path_of(piece);
+    return piece->is_falling ? kv_path_look_back(&path, plane, left->hi, left->lo)
+                             : kv_path_look(&path, plane, left->lo, left->hi);
 }
 
-bool kv_tier_offer(struct kv_tier *tier, const struct base_hash *keys, int64_t count,
-                   int64_t threshold, struct kv_chunks *out, struct kv_places *places)
+static void pass(const struct kv_piece *piece, struct kv_alike *left, const struct kv_alike *passed)
 {
-    out->count = places->count = tier->dropped.count = 0;
-    tier->stamp++;
-    for (int64_t i = 0; i < count; i++) {
-        if (!is_wanted(tier, &keys[i], threshold)) {
-            continue;
-        }
-        struct kv_chunk *chunk = kv_tier_find(tier, &keys[i]);
-        if (chunk == NULL) {
-            base_vec_push(places, i);
+    if (piece->is_falling) {
+        left->hi = passed->lo;
+    } else {
+        left->lo = passed->hi;
+    }
+}
+
+static void note_missing(struct kv_tier *tier, const struct kv_piece *piece,
+                         const struct kv_alike *missing)
+{
+    struct kv_path path = path_of(piece);
+    struct kv_piece part = kv_path_piece(&path, piece->table, missing->lo, missing->hi);
+    part.is_falling = piece->is_falling;
+    base_vec_push(&tier->missing, part);
+}
+
+// Of chunks that are wanted alike: those that are missing, to `missing`; the others do not make room for themselves.
+static int64_t sort_out(struct kv_tier *tier, const struct kv_piece *piece, struct kv_alike left)
+{
+    int64_t missing = 0;
+    while (left.lo < left.hi) {
+        struct kv_alike alike = next_alike(piece, plane_of(tier, piece->table), &left);
+        if (is_held(tier, alike.strand)) {
+            kv_strand_within(tier->stock, alike.strand, alike.lo, alike.hi)->spared = tier->stamp;
         } else {
-            chunk->spared = tier->stamp; // what is offered does not make room for itself
+            note_missing(tier, piece, &alike);
+            missing += alike.hi - alike.lo;
         }
+        pass(piece, &left, &alike);
     }
-    int64_t excess = kv_tier_chunk_count(tier) + (int64_t)places->count - tier->capacity;
-    if (places->count > 0 && excess > 0 && !make_room(tier, excess)) {
+    return missing;
+}
+
+static int64_t sort_out_wanted(struct kv_tier *tier, const struct kv_piece *piece,
+                               int64_t threshold)
+{
+    int64_t missing = 0;
+    struct kv_alike left = {NULL, piece->lo, piece->hi};
+    while (threshold > 1 && left.lo < left.hi) {
+        struct kv_alike alike = next_alike(piece, asked_plane_of(tier, piece->table), &left);
+        if (alike.strand != NULL && alike.strand->asked >= threshold) {
+            missing += sort_out(tier, piece, (struct kv_alike){NULL, alike.lo, alike.hi});
+        }
+        pass(piece, &left, &alike);
+    }
+    return threshold > 1 ? missing : sort_out(tier, piece, left);
+}
+
+// As many as lie in one node, and are ghosts or not.
+static void add_pending(struct kv_tier *tier, const struct kv_piece *piece,
+                        const struct kv_alike *alike)
+{
+    struct kv_strand_list *list = &tier->lists[KV_TIER_RECENT];
+    bool is_rising = !piece->is_falling;
+    if (alike->strand != NULL) {
+        struct kv_strand *ghost =
+            kv_strand_within(tier->stock, alike->strand, alike->lo, alike->hi);
+        ghost->is_ready = false;
+        kv_strand_move(tier->stock, ghost, list, is_rising);
+        return;
+    }
+    struct kv_path path = path_of(piece);
+    struct kv_node *node = kv_path_piece(&path, piece->table, alike->lo, alike->hi).node;
+    kv_strand_join(tier->stock, kv_strand_new(tier->stock, node, plane_of(tier, piece->table),
+                                              alike->lo, alike->hi, is_rising, list));
+}
+
+static void add_missing(struct kv_tier *tier, const struct kv_piece *piece)
+{
+    struct kv_alike left = {NULL, piece->lo, piece->hi};
+    while (left.lo < left.hi) {
+        struct kv_alike alike = next_alike(piece, plane_of(tier, piece->table), &left);
+        add_pending(tier, piece, &alike);
+        pass(piece, &left, &alike);
+    }
+}
+
+static bool take_in(struct kv_tier *tier, const struct kv_pieces *offered, int64_t threshold,
+                    struct kv_pieces *out)
+{
+    int64_t missing = 0;
+    tier->missing.count = 0;
+    tier->stamp++;
+    for (size_t i = 0; i < offered->count; i++) {
+        missing += sort_out_wanted(tier, &offered->at[i], threshold);
+    }
+    int64_t excess = kv_tier_chunk_count(tier) + missing - tier->capacity;
+    if (missing > 0 && excess > 0 && !make_room(tier, excess)) {
         return false;
     }
-    for (size_t i = 0; i < places->count; i++) {
-        base_vec_push(out, add_pending(tier, &keys[places->at[i]]));
+    for (size_t i = 0; i < tier->missing.count; i++) {
+        add_missing(tier, &tier->missing.at[i]);
+        base_vec_push(out, tier->missing.at[i]);
     }
-    tier->added_chunks += (int64_t)places->count;
+    tier->added_chunks += missing;
     return true;
 }
 
-void kv_tier_set_ready(struct kv_tier *tier, struct kv_chunk *chunk)
+bool kv_tier_offer(struct kv_tier *tier, const struct kv_pieces *offered, int64_t threshold,
+                   struct kv_pieces *out)
 {
-    base_require(is_held(chunk) && !chunk->is_ready);
-    chunk->is_ready = true;
-    tier->evictable++;
+    out->count = 0;
+    for (size_t i = 0; i < offered->count; i++) {
+        kv_stock_hold(offered->at[i].node);
+    }
+    kv_pieces_forget(tier->stock, &tier->dropped);
+    bool fits = take_in(tier, offered, threshold, out);
+    for (size_t i = 0; i < offered->count; i++) {
+        kv_stock_unhold(tier->stock, offered->at[i].node);
+    }
+    return fits;
 }
 
-// One user more or less of a kind; a chunk that is used cannot go.
-static void use(struct kv_tier *tier, struct kv_chunk *chunk, int32_t *users, int32_t change)
+/* ---- what transfers do ---- */
+
+// All of it is in another state now: it may be like what lies beside it.
+static void join_piece(struct kv_tier *tier, const struct kv_piece *piece)
 {
-    base_require(is_held(chunk) && chunk->is_ready && *users + change >= 0);
-    bool was_idle = is_idle(chunk);
-    *users += change;
-    tier->evictable += (is_idle(chunk) ? 1 : 0) - (was_idle ? 1 : 0);
+    struct kv_strand *strand = kv_piece_last(piece, plane_of(tier, piece->table));
+    for (; strand != NULL; strand = kv_piece_next(piece, strand)) {
+        strand = kv_strand_join(tier->stock, strand);
+    }
 }
 
-void kv_tier_pin(struct kv_tier *tier, struct kv_chunk *chunk)
+void kv_tier_set_ready(struct kv_tier *tier, const struct kv_piece *piece)
 {
-    use(tier, chunk, &chunk->readers, 1);
+    int64_t left = piece->hi - piece->lo;
+    struct kv_strand *strand = kv_piece_last(piece, plane_of(tier, piece->table));
+    for (; strand != NULL; strand = kv_piece_next(piece, strand)) {
+        strand = kv_strand_within(tier->stock, strand, piece->lo, piece->hi);
+        base_require(is_held(tier, strand) && !strand->is_ready);
+        strand->is_ready = true;
+        left -= kv_strand_chunks(strand);
+    }
+    base_require(left == 0);
+    tier->evictable += piece->hi - piece->lo;
+    join_piece(tier, piece);
 }
 
-void kv_tier_unpin(struct kv_tier *tier, struct kv_chunk *chunk)
+// A user more or less of a kind; a chunk that is used cannot go.
+static void use(struct kv_tier *tier, const struct kv_piece *piece, int32_t readers,
+                int32_t copiers)
 {
-    use(tier, chunk, &chunk->readers, -1);
+    int64_t left = piece->hi - piece->lo;
+    struct kv_strand *strand = kv_piece_last(piece, plane_of(tier, piece->table));
+    for (; strand != NULL; strand = kv_piece_next(piece, strand)) {
+        strand = kv_strand_within(tier->stock, strand, piece->lo, piece->hi);
+        base_require(is_held(tier, strand) && strand->is_ready);
+        bool was_idle = is_idle(strand);
+        strand->readers += readers;
+        strand->copiers += copiers;
+        base_require(strand->readers >= 0 && strand->copiers >= 0);
+        tier->evictable +=
+            ((is_idle(strand) ? 1 : 0) - (was_idle ? 1 : 0)) * kv_strand_chunks(strand);
+        left -= kv_strand_chunks(strand);
+    }
+    base_require(left == 0);
+    join_piece(tier, piece);
 }
 
-void kv_tier_begin_copy(struct kv_tier *tier, struct kv_chunk *chunk)
+void kv_tier_pin(struct kv_tier *tier, const struct kv_piece *piece)
 {
-    use(tier, chunk, &chunk->copiers, 1);
+    use(tier, piece, 1, 0);
 }
 
-void kv_tier_end_copy(struct kv_tier *tier, struct kv_chunk *chunk)
+void kv_tier_unpin(struct kv_tier *tier, const struct kv_piece *piece)
 {
-    use(tier, chunk, &chunk->copiers, -1);
+    use(tier, piece, -1, 0);
+}
+
+void kv_tier_begin_copy(struct kv_tier *tier, const struct kv_piece *piece)
+{
+    use(tier, piece, 0, 1);
+}
+
+void kv_tier_end_copy(struct kv_tier *tier, const struct kv_piece *piece)
+{
+    use(tier, piece, 0, -1);
 }

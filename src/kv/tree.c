@@ -220,3 +220,22 @@ void kv_tree_shorten(struct kv_tree *tree, struct kv_node *node, int64_t end)
     runs[node->content.run_count - 1].count -= surplus;
     node->end = end;
 }
+
+struct kv_content kv_tree_content(const struct kv_node *node, struct kv_runs *runs)
+{
+    size_t count = 0;
+    for (const struct kv_node *at = node; at != NULL; at = at->parent) {
+        count += at->content.run_count;
+    }
+    base_vec_reserve(runs, count);
+    runs->count = count;
+    int64_t tokens = 0;
+    for (const struct kv_node *at = node; at != NULL; at = at->parent) {
+        count -= at->content.run_count;
+        tokens += at->content.token_count;
+        for (size_t i = 0; i < at->content.run_count; i++) {
+            runs->at[count + i] = at->content.runs[i];
+        }
+    }
+    return (struct kv_content){runs->at, runs->count, tokens};
+}

@@ -32,6 +32,11 @@ struct kv_node {
     int64_t child_count;
 };
 
+struct kv_runs {
+    struct spec_token_run *at;
+    size_t count, capacity;
+};
+
 struct kv_tree {
     int64_t block_tokens;
     struct kv_node *root;
@@ -60,6 +65,8 @@ void kv_tree_extend(struct kv_tree *tree, struct kv_node *node, struct kv_cursor
 void kv_tree_shorten(struct kv_tree *tree, struct kv_node *node, int64_t end);
 /* Cuts at block `at`, begin < at < end: the front becomes a node of its own above, which is returned; node and children stay. */
 struct kv_node *kv_tree_cut(struct kv_tree *tree, struct kv_node *node, int64_t at);
+/* What the path to a node consists of, from the root on: its runs are put into `runs`, an empty list. */
+struct kv_content kv_tree_content(const struct kv_node *node, struct kv_runs *runs);
 /* A childless node goes; returns its parent. */
 struct kv_node *kv_tree_drop(struct kv_tree *tree, struct kv_node *node);
 

@@ -6,10 +6,12 @@
 
 /* ---- a tier over time ---- */
 
-void sched_tier_init(struct sched_tier *tier, const struct sched_tier_option *option)
+void sched_tier_init(struct sched_tier *tier, const struct sched_tier_option *option,
+                     struct kv_stock *stock, uint32_t tables, uint32_t level)
 {
     *tier = (struct sched_tier){.held_peak = 0};
-    kv_tier_init(&tier->chunks, option->order, option->capacity_chunks);
+    kv_tier_init(&tier->chunks, stock, tables, level * kv_tier_planes(tables), option->order,
+                 option->capacity_chunks);
 }
 
 base_i128 sched_tier_held(const struct sched_tier *tier, base_i128 at)
@@ -25,18 +27,18 @@ void sched_tier_note(struct sched_tier *tier, int64_t held_chunks, base_i128 at)
     tier->held_peak = held_chunks > tier->held_peak ? held_chunks : tier->held_peak;
 }
 
-bool sched_tier_offer(struct sched_tier *tier, const struct base_hash *keys, int64_t count,
-                      int64_t threshold, base_i128 at, struct kv_chunks *out,
-                      struct kv_places *places)
+bool sched_tier_offer(struct sched_tier *tier, const struct kv_pieces *offered, int64_t threshold,
+                      base_i128 at, struct kv_pieces *out)
 {
-    bool fits = kv_tier_offer(&tier->chunks, keys, count, threshold, out, places);
+    bool fits = kv_tier_offer(&tier->chunks, offered, threshold, out);
     sched_tier_note(tier, kv_tier_chunk_count(&tier->chunks), at);
     return fits;
 }
 
 /* ---- copies ---- */
 
-void sched_lower_init(struct sched_lower *lower, const struct sched_tier_options *options)
+void sched_lower_init(struct sched_lower *lower, const struct sched_tier_options *options,
+                      struct kv_stock *stock, uint32_t tables)
 {
     *lower = (struct sched_lower){.exists = options->count > 1};
     base_pool_init(&lower->copies, sizeof(struct sched_copy));
@@ -44,7 +46,7 @@ void sched_lower_init(struct sched_lower *lower, const struct sched_tier_options
         return;
     }
     const struct sched_tier_option *option = &options->at[1];
-    sched_tier_init(&lower->tier, option);
+    sched_tier_init(&lower->tier, option, stock, tables, 1);
     lower->on_eviction = option->on_eviction;
     lower->chunk_blocks = options->chunk_blocks;
     lower->read_link = (struct kv_link){.latency_ticks = option->latency_ticks,
@@ -56,6 +58,8 @@ void sched_lower_init(struct sched_lower *lower, const struct sched_tier_options
 static void copy_drop_head(struct sched_lower *lower, struct sched_copies *list)
 {
     struct sched_copy *copy = list->head;
+    kv_pieces_forget(lower->tier.chunks.stock, &copy->upper);
+    kv_pieces_forget(lower->tier.chunks.stock, &copy->lower);
     list->head = copy->next;
     list->tail = list->head == NULL ? NULL : list->tail;
     base_vec_free(&copy->upper);
@@ -72,90 +76,65 @@ void sched_lower_release(struct sched_lower *lower)
         copy_drop_head(lower, &lower->writes);
     }
     base_pool_release(&lower->copies);
-    base_vec_free(&lower->keys);
     base_vec_free(&lower->found);
-    base_vec_free(&lower->places);
+    base_vec_free(&lower->pinned);
     if (lower->exists) {
         kv_tier_release(&lower->tier.chunks);
     }
 }
 
-// Of the chunks in `lower->found`.
+static void keep_all(struct kv_pieces *kept, const struct kv_pieces *pieces)
+{
+    for (size_t i = 0; i < pieces->count; i++) {
+        kv_pieces_keep(kept, &pieces->at[i]);
+    }
+}
+
 static struct sched_copy *copy_new(struct sched_lower *lower, struct sched_copies *list,
-                                   struct kv_link *link, base_i128 at)
+                                   struct kv_link *link, const struct kv_pieces *below,
+                                   base_i128 at)
 {
     struct sched_copy *copy = base_pool_take(&lower->copies);
     *(list->tail != NULL ? &list->tail->next : &list->head) = copy;
     list->tail = copy;
-    copy->chunks = (int64_t)lower->found.count;
+    copy->chunks = kv_pieces_chunks(below);
     copy->chunk_ticks = lower->chunk_blocks * link->ticks_per_block;
     base_i128 begin = kv_link_send(link, at, copy->chunks * lower->chunk_blocks);
     copy->next_ticks = begin + link->latency_ticks + copy->chunk_ticks;
-    for (size_t i = 0; i < lower->found.count; i++) {
-        base_vec_push(&copy->lower, lower->found.at[i]);
-    }
+    keep_all(&copy->lower, below);
     return copy;
 }
 
-static bool offer_keys(struct sched_lower *lower, base_i128 at)
+// What is missing below, to `found`, is written there from `at` on. NULL: nothing is.
+struct sched_copy *sched_lower_write(struct sched_lower *lower, const struct kv_pieces *stored,
+                                     base_i128 at)
 {
-    return lower->keys.count > 0 &&
-           sched_tier_offer(&lower->tier, lower->keys.at, (int64_t)lower->keys.count, 0, at,
-                            &lower->found, &lower->places) &&
-           lower->found.count > 0;
+    if (stored->count == 0 || !sched_tier_offer(&lower->tier, stored, 0, at, &lower->found) ||
+        lower->found.count == 0) {
+        return NULL;
+    }
+    return copy_new(lower, &lower->writes, &lower->write_link, &lower->found, at);
 }
 
 void sched_lower_write_through(struct sched_lower *lower, struct kv_tier *upper,
-                               const struct kv_chunks *stored, base_i128 at)
+                               const struct kv_pieces *stored, base_i128 at)
 {
-    lower->keys.count = 0;
-    for (size_t i = 0; i < stored->count; i++) {
-        base_vec_push(&lower->keys, stored->at[i]->key);
+    struct sched_copy *copy = sched_lower_write(lower, stored, at);
+    for (size_t i = 0; copy != NULL && i < copy->lower.count; i++) {
+        kv_tier_begin_copy(upper, &copy->lower.at[i]);
+        kv_pieces_keep(&copy->upper, &copy->lower.at[i]);
     }
-    if (!offer_keys(lower, at)) {
-        return;
-    }
-    struct sched_copy *copy = copy_new(lower, &lower->writes, &lower->write_link, at);
-    for (size_t i = 0; i < lower->places.count; i++) {
-        struct kv_chunk *chunk = stored->at[lower->places.at[i]];
-        kv_tier_begin_copy(upper, chunk);
-        base_vec_push(&copy->upper, chunk);
-    }
-}
-
-struct sched_copy *sched_lower_write_keys(struct sched_lower *lower, const struct kv_keys *keys,
-                                          base_i128 at)
-{
-    lower->keys.count = 0;
-    for (size_t i = 0; i < keys->count; i++) {
-        base_vec_push(&lower->keys, keys->at[i]);
-    }
-    if (!offer_keys(lower, at)) {
-        return NULL;
-    }
-    struct sched_copy *copy = copy_new(lower, &lower->writes, &lower->write_link, at);
-    return copy;
 }
 
 base_i128 sched_lower_demote(struct sched_lower *lower, const struct kv_tier *upper, base_i128 at)
 {
-    lower->keys.count = 0;
-    for (size_t i = 0; i < upper->dropped.count; i++) {
-        base_vec_push(&lower->keys, upper->dropped.at[i]);
-    }
-    if (!offer_keys(lower, at)) {
-        return 0;
-    }
-    copy_new(lower, &lower->writes, &lower->write_link, at);
-    return lower->write_link.free_ticks;
+    return sched_lower_write(lower, &upper->dropped, at) != NULL ? lower->write_link.free_ticks : 0;
 }
 
-base_i128 sched_lower_read(struct sched_lower *lower, const struct kv_chunks *upper, base_i128 at)
+base_i128 sched_lower_read(struct sched_lower *lower, const struct kv_pieces *upper, base_i128 at)
 {
-    struct sched_copy *copy = copy_new(lower, &lower->reads, &lower->read_link, at);
-    for (size_t i = 0; i < upper->count; i++) {
-        base_vec_push(&copy->upper, upper->at[i]);
-    }
+    struct sched_copy *copy = copy_new(lower, &lower->reads, &lower->read_link, &lower->pinned, at);
+    keep_all(&copy->upper, upper);
     return lower->read_link.free_ticks;
 }
 
@@ -177,29 +156,47 @@ bool sched_lower_next(const struct sched_lower *lower, base_i128 *at)
     return copy != NULL;
 }
 
+// The next chunk; false: there are none.
+static bool next_chunk(const struct kv_pieces *pieces, struct sched_place *place,
+                       struct kv_piece *out)
+{
+    if (place->piece == pieces->count) {
+        return false;
+    }
+    const struct kv_piece *piece = &pieces->at[place->piece];
+    *out = *piece;
+    out->lo = piece->is_falling ? piece->hi - 1 - place->passed : piece->lo + place->passed;
+    out->hi = out->lo + 1;
+    if (++place->passed == piece->hi - piece->lo) {
+        *place = (struct sched_place){.piece = place->piece + 1};
+    }
+    return true;
+}
+
 struct kv_node *sched_lower_arrive(struct sched_lower *lower, struct kv_tier *upper)
 {
     bool is_read = next_list(lower) == &lower->reads;
     struct sched_copies *list = is_read ? &lower->reads : &lower->writes;
     struct sched_copy *copy = list->head;
-    struct kv_chunk *below = copy->lower.at[copy->done];
-    struct kv_chunk *above = copy->upper.count > 0 ? copy->upper.at[copy->done] : NULL;
+    struct kv_piece below, above;
+    bool has_above = next_chunk(&copy->upper, &copy->next_upper, &above);
+    next_chunk(&copy->lower, &copy->next_lower, &below);
     if (is_read) {
-        kv_tier_unpin(&lower->tier.chunks, below);
-        if (above != NULL) {
-            kv_tier_set_ready(upper, above);
+        kv_tier_unpin(&lower->tier.chunks, &below);
+        if (has_above) {
+            kv_tier_set_ready(upper, &above);
         }
         if (copy->reader != NULL) {
             copy->reader->prefetch_arrived++;
         }
     } else {
-        kv_tier_set_ready(&lower->tier.chunks, below);
-        if (above != NULL) {
-            kv_tier_end_copy(upper, above);
+        kv_tier_set_ready(&lower->tier.chunks, &below);
+        if (has_above) {
+            kv_tier_end_copy(upper, &above);
         }
     }
     copy->next_ticks += copy->chunk_ticks;
-    if ((int64_t)++copy->done < copy->chunks) {
+    if (++copy->done < copy->chunks) {
         return NULL;
     }
     struct kv_node *node = copy->node;
@@ -215,7 +212,7 @@ static bool end_of(const struct sched_copy *copy, base_i128 *at)
     if (copy == NULL) {
         return false;
     }
-    base_i128 left = (base_i128)(copy->chunks - 1 - (int64_t)copy->done);
+    base_i128 left = (base_i128)(copy->chunks - 1 - copy->done);
     *at = copy->next_ticks + left * copy->chunk_ticks;
     return true;
 }

@@ -25,23 +25,31 @@ struct sched_tier {
     int64_t held_chunks, held_peak;
 };
 
-void sched_tier_init(struct sched_tier *tier, const struct sched_tier_option *option);
+/* `level`: the first one or the one below. */
+void sched_tier_init(struct sched_tier *tier, const struct sched_tier_option *option,
+                     struct kv_stock *stock, uint32_t tables, uint32_t level);
 /* It holds so many chunks from `at` on. */
 void sched_tier_note(struct sched_tier *tier, int64_t held_chunks, base_i128 at);
 /* kv_tier_offer() at an instant. */
-bool sched_tier_offer(struct sched_tier *tier, const struct base_hash *keys, int64_t count,
-                      int64_t threshold, base_i128 at, struct kv_chunks *out,
-                      struct kv_places *places);
+bool sched_tier_offer(struct sched_tier *tier, const struct kv_pieces *offered, int64_t threshold,
+                      base_i128 at, struct kv_pieces *out);
 /* The integral up to `at`. */
 base_i128 sched_tier_held(const struct sched_tier *tier, base_i128 at);
 
 struct sched_seq_offload;
 
+/* The next chunk of pieces that are gone through one by one. */
+struct sched_place {
+    size_t piece;
+    int64_t passed; /* chunks of it */
+};
+
 /* Chunks on their way between the tiers; one of the lists may be empty: nothing there waits for them. */
 struct sched_copy {
     struct sched_copy *next;
-    struct kv_chunks upper, lower;
-    size_t done;
+    struct kv_pieces upper, lower; /* held */
+    struct sched_place next_upper, next_lower;
+    int64_t done;
     base_i128 next_ticks; /* when the next chunk has arrived */
     int64_t chunk_ticks;
     int64_t chunks;
@@ -61,27 +69,27 @@ struct sched_lower {
     struct kv_link read_link, write_link;
     struct sched_copies reads, writes;
     struct base_pool copies;
-    struct kv_keys keys; /* scratch, as the next two */
-    struct kv_chunks found;
-    struct kv_places places;
+    struct kv_pieces found;  /* scratch: that the last offer has added, */
+    struct kv_pieces pinned; /* and that are pinned for the next read */
 };
 
-void sched_lower_init(struct sched_lower *lower, const struct sched_tier_options *options);
+void sched_lower_init(struct sched_lower *lower, const struct sched_tier_options *options,
+                      struct kv_stock *stock, uint32_t tables);
 void sched_lower_release(struct sched_lower *lower);
 
 /* The upper tier has stored these at `at`: those that are not below are copied down. */
 void sched_lower_write_through(struct sched_lower *lower, struct kv_tier *upper,
-                               const struct kv_chunks *stored, base_i128 at);
-/* The same for chunks of a radix tree, which are known by their keys: returns the copy, NULL where nothing is missing below. */
-struct sched_copy *sched_lower_write_keys(struct sched_lower *lower, const struct kv_keys *keys,
-                                          base_i128 at);
+                               const struct kv_pieces *stored, base_i128 at);
+/* The same for what a radix tree has put into host memory: returns the copy, NULL where nothing is missing below. */
+struct sched_copy *sched_lower_write(struct sched_lower *lower, const struct kv_pieces *stored,
+                                     base_i128 at);
 /* The upper tier has dropped these for its last offer. Returns when the last of them is written; 0: nothing is. */
 base_i128 sched_lower_demote(struct sched_lower *lower, const struct kv_tier *upper, base_i128 at);
 /*
- * Reads the `count` chunks in `lower->found`, which are pinned, up from `at` on. `upper`: the upper tier's places for them,
- * pending; empty: nobody keeps them there. Returns when the last one has arrived.
+ * Reads what is in `lower->pinned` up from `at` on. `upper`: the upper tier's places for them, pending; empty: nobody keeps
+ * them there. Returns when the last one has arrived.
  */
-base_i128 sched_lower_read(struct sched_lower *lower, const struct kv_chunks *upper, base_i128 at);
+base_i128 sched_lower_read(struct sched_lower *lower, const struct kv_pieces *upper, base_i128 at);
 
 /* When the next chunk arrives by a copy; false: no copy is under way. */
 bool sched_lower_next(const struct sched_lower *lower, base_i128 *at);

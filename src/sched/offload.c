@@ -21,10 +21,10 @@ static void transfer_drop_head(struct sched_offload *offload, struct sched_trans
     struct sched_transfer *transfer = list->head;
     list->head = transfer->next;
     list->tail = list->head == NULL ? NULL : list->tail;
+    kv_pieces_forget(&offload->stock, &transfer->chunks);
     base_vec_free(&transfer->chunks);
     base_vec_free(&transfer->sources);
     base_vec_free(&transfer->nodes);
-    base_vec_free(&transfer->keys);
     base_pool_give(&offload->transfers, transfer);
 }
 
@@ -134,21 +134,24 @@ static struct sched_transfer *write_back_of_turn(struct sched *sched)
     return offload->write_back;
 }
 
-static void note_evict(void *context, uint32_t table, const struct base_hash *keys, int64_t count)
+// One block after the other: each makes room for itself, and is not stored if there is none.
+static void note_evict(void *context, uint32_t table, const struct kv_node *node, int64_t lo,
+                       int64_t hi)
 {
     struct sched *sched = context;
     struct sched_offload *offload = &sched->offload;
-    for (int64_t i = count - 1; i >= 0; i--) {
-        struct base_hash key = sched_offload_key_in(keys[i], table);
-        if (!sched_tier_offer(&offload->tier, &key, 1, 0, offload->now, &offload->found,
-                              &offload->places) ||
+    struct kv_content content = kv_tree_content(node, &offload->evicted);
+    for (int64_t i = hi - 1; i >= lo; i--) {
+        struct kv_path path = kv_stock_make(&offload->stock, &content, i + 1);
+        offload->wanted.count = 0;
+        base_vec_push(&offload->wanted, kv_path_piece(&path, table, i, i + 1));
+        if (!sched_tier_offer(&offload->tier, &offload->wanted, 0, offload->now, &offload->found) ||
             offload->found.count == 0) {
             continue;
         }
-        struct kv_chunk *chunk = offload->found.at[0];
         base_i128 free_at = sched_offload_demote(offload);
         struct sched_transfer *store = write_back_of_turn(sched);
-        base_vec_push(&store->chunks, chunk);
+        kv_pieces_keep(&store->chunks, &offload->found.at[0]);
         store->blocks++;
         if (free_at > store->not_before_ticks) {
             store->not_before_ticks = free_at;
@@ -169,14 +172,16 @@ void sched_offload_init(struct sched *sched, struct base_arena *arena)
     const struct sched_tier_options *options = &sched->options->tier;
     struct sched_offload *offload = &sched->offload;
     const struct sched_tier_option *first = &options->at[0];
-    sched_tier_init(&offload->tier, first);
-    sched_lower_init(&offload->lower, options);
+    offload->chunk_tokens = options->chunk_blocks * sched->options->block_size;
+    uint32_t tables = sched->pool->prefix != NULL ? sched->pool->prefix->table_count : 1;
+    kv_stock_init(&offload->stock, offload->chunk_tokens, 2 * kv_tier_planes(tables));
+    sched_tier_init(&offload->tier, first, &offload->stock, tables, 0);
+    sched_lower_init(&offload->lower, options, &offload->stock, tables);
     offload->load_link = (struct kv_link){.latency_ticks = first->latency_ticks,
                                           .ticks_per_block = first->read_ticks_per_block};
     offload->store_link = (struct kv_link){.latency_ticks = first->latency_ticks,
                                            .ticks_per_block = first->write_ticks_per_block};
     base_pool_init(&offload->transfers, sizeof(struct sched_transfer));
-    offload->chunk_tokens = options->chunk_blocks * sched->options->block_size;
     offload->filling =
         base_arena_array(arena, (size_t)offload->chunk_tokens, sizeof *offload->filling);
     if (sched->pool->radix != NULL) {
@@ -209,9 +214,9 @@ void sched_offload_release(struct sched *sched)
     base_vec_free(&offload->gone);
     base_vec_free(&offload->due);
     base_vec_free(&offload->found);
-    base_vec_free(&offload->places);
     base_vec_free(&offload->wanted);
-    base_vec_free(&offload->wanted_places);
+    base_vec_free(&offload->evicted);
+    kv_stock_release(&offload->stock);
 }
 
 /* ---- time ---- */
@@ -271,7 +276,7 @@ static void end_head_load(struct sched *sched)
     struct sched_offload *offload = &sched->offload;
     const struct sched_transfer *load = offload->loads.head;
     for (size_t i = 0; i < load->chunks.count; i++) {
-        kv_tier_unpin(&offload->tier.chunks, load->chunks.at[i]);
+        kv_tier_unpin(&offload->tier.chunks, &load->chunks.at[i]);
     }
     if (load->seq != NULL) {
         end_load(sched, load->seq);
@@ -280,18 +285,25 @@ static void end_head_load(struct sched *sched)
     transfer_drop_head(offload, &offload->loads);
 }
 
+static void end_store(struct sched_offload *offload, const struct sched_transfer *store)
+{
+    for (size_t i = 0; i < store->chunks.count; i++) {
+        kv_tier_set_ready(&offload->tier.chunks, &store->chunks.at[i]);
+    }
+    if (offload->lower.exists && !offload->lower.on_eviction) {
+        sched_lower_write_through(&offload->lower, &offload->tier.chunks, &store->chunks,
+                                  store->end_ticks);
+    }
+}
+
 static void end_head_store(struct sched *sched)
 {
     struct sched_offload *offload = &sched->offload;
     const struct sched_transfer *store = offload->stores.head;
-    for (size_t i = 0; i < store->chunks.count; i++) {
-        kv_tier_set_ready(&offload->tier.chunks, store->chunks.at[i]);
-    }
     if (sched->pool->radix != NULL) {
         sched_tree_write_down(sched, store);
-    } else if (offload->lower.exists && !offload->lower.on_eviction) {
-        sched_lower_write_through(&offload->lower, &offload->tier.chunks, &store->chunks,
-                                  store->end_ticks);
+    } else {
+        end_store(offload, store);
     }
     if (sched->pool->prefix != NULL) {
         sched->pool->prefix->stores_done = store->number;

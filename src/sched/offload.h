@@ -43,10 +43,9 @@ struct sched_transfer {
     uint64_t plan;         /* of a store: that computes it */
     struct sched_seq *seq; /* of a load that a sequence waits for */
     int64_t blocks;
-    struct kv_chunks chunks;
-    struct kv_sources sources; /* of a store */
-    struct sched_nodes nodes;  /* with a radix tree; and where a tier is below: */
-    struct kv_keys keys;
+    struct kv_pieces chunks;    /* held */
+    struct kv_sources sources;  /* of a store */
+    struct sched_nodes nodes;   /* with a radix tree */
     base_i128 not_before_ticks; /* what it reads is there then, or its place is free */
     base_i128 end_ticks;        /* once it is sent */
     /* a store of what the pool drops: sent before its step, which waits for it */
@@ -59,6 +58,7 @@ struct sched_transfers {
 };
 
 struct sched_offload {
+    struct kv_stock stock; /* of both tiers */
     struct sched_tier tier;
     struct sched_lower lower;
     int64_t chunk_tokens;
@@ -83,14 +83,12 @@ struct sched_offload {
     int64_t behind_count;
     struct sched_seq **filling; /* [chunk_tokens]: front members by when they fill a chunk */
     struct sched_seqs due;      /* scratch */
-    struct kv_chunks found;
-    struct kv_places places;
+    struct kv_pieces wanted, found;
+    struct kv_runs evicted;
     /* Where chunks are of several tables, or of windows (offload_tables.c): the kinds of tables as they are asked, scratch, and
      * what those aside hold of windows and states. */
     bool has_tables;
     size_t kind_order[KV_WINDOWS_MAX + 1];
-    struct kv_keys wanted;
-    struct kv_places wanted_places;
     struct {
         int64_t visible_tokens, dropped_blocks;
     } aside_windows[KV_WINDOWS_MAX];

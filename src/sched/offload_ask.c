@@ -6,71 +6,50 @@
 #include "base/count.h"
 #include "base/error.h"
 
-const struct base_hash *sched_offload_keys(const struct sched *sched, struct sched_seq *seq,
-                                           int64_t count)
-{
-    struct sched_seq_offload *own = &seq->offload;
-    if ((int64_t)own->keys.count < count) {
-        struct kv_cursor cursor = kv_cursor_at(
-            &seq->cache.content, (int64_t)own->keys.count * sched->offload.chunk_tokens);
-        struct base_hash hash = {0, 0};
-        if (own->keys.count > 0) {
-            hash = own->keys.at[own->keys.count - 1];
-        }
-        while ((int64_t)own->keys.count < count) {
-            kv_cursor_hash(&cursor, sched->offload.chunk_tokens, &hash);
-            base_vec_push(&own->keys, hash);
-        }
-    }
-    return own->keys.at;
-}
-
 // Of the chunks from `first` on: up to which they are found, and what has to be done for that.
 struct reach {
     int64_t first, end;
     int64_t upper_end;   /* up to which the first tier has them */
     int64_t below_count; /* only the tier below has them */
     bool is_put_off;
-    /* the first one for which that is so, if the first tier has all before it */
-    struct kv_chunk *put_off_by;
-    int64_t put_off_at;
 };
 
-// A look at one chunk: is it part of what is found?
-static bool is_reached(const struct sched *sched, const struct base_hash *key, struct reach *reach)
+// The next chunks that are alike in both tiers: are they part of what is found?
+static bool reaches_further(const struct sched *sched, const struct kv_path *path, int64_t count,
+                            struct reach *reach)
 {
     const struct sched_tier_options *options = &sched->options->tier;
     const struct sched_offload *offload = &sched->offload;
     bool waits = !options->is_sync && options->prefetch == SCHED_PREFETCH_NONE;
-    struct kv_chunk *chunk = kv_tier_find(&offload->tier.chunks, key);
-    if (chunk != NULL) {
-        bool puts_off = waits && (!chunk->is_ready || chunk->readers > 0);
-        if (puts_off && !reach->is_put_off && reach->below_count == 0) {
-            reach->put_off_by = chunk;
-            reach->put_off_at = reach->end;
+    struct kv_alike alike = kv_tier_look(&offload->tier.chunks, path, 0, reach->end, count);
+    if (alike.strand != NULL) {
+        bool is_there = alike.strand->is_ready && alike.strand->readers == 0;
+        if (!waits && !alike.strand->is_ready) {
+            return false;
         }
-        reach->is_put_off = reach->is_put_off || puts_off;
-        reach->upper_end += reach->below_count == 0 && (waits || chunk->is_ready) ? 1 : 0;
-        return waits || chunk->is_ready;
+        reach->is_put_off = reach->is_put_off || (waits && !is_there);
+        reach->upper_end = reach->below_count == 0 ? alike.hi : reach->upper_end;
+        reach->end = alike.hi;
+        return true;
     }
     if (!offload->lower.exists || options->prefetch != SCHED_PREFETCH_NONE) {
         return false;
     }
-    chunk = kv_tier_find(&offload->lower.tier.chunks, key);
-    if (chunk == NULL || (!waits && !chunk->is_ready)) {
+    alike = kv_tier_look(&offload->lower.tier.chunks, path, 0, alike.lo, alike.hi);
+    if (alike.strand == NULL || (!waits && !alike.strand->is_ready)) {
         return false;
     }
-    reach->is_put_off = reach->is_put_off || !chunk->is_ready;
-    reach->below_count++;
+    reach->is_put_off = reach->is_put_off || !alike.strand->is_ready;
+    reach->below_count += alike.hi - alike.lo;
+    reach->end = alike.hi;
     return true;
 }
 
-static struct reach reach_of(const struct sched *sched, const struct base_hash *keys, int64_t first,
+static struct reach reach_of(const struct sched *sched, const struct kv_path *path, int64_t first,
                              int64_t count)
 {
     struct reach reach = {.first = first, .end = first, .upper_end = first};
-    while (reach.end < count && is_reached(sched, &keys[reach.end], &reach)) {
-        reach.end++;
+    while (reach.end < count && reaches_further(sched, path, count, &reach)) {
     }
     return reach;
 }
@@ -145,43 +124,61 @@ static int64_t worth_loading(const struct sched *sched, const struct sched_seq *
 
 /* ---- reading up from below ---- */
 
-// Those of the chunks that only the tier below has and has ready; they cannot go any more.
-static void pin_below(struct sched_offload *offload, const struct base_hash *keys, int64_t first,
-                      int64_t end)
+// Of the pieces, the chunks that only the tier below has, and has ready, to `pinned`: they cannot go any more.
+static void pin_below(struct sched_offload *offload, const struct kv_pieces *wanted)
 {
     struct sched_lower *lower = &offload->lower;
-    lower->found.count = lower->keys.count = 0;
-    for (int64_t i = first; i < end; i++) {
-        if (kv_tier_find(&offload->tier.chunks, &keys[i]) == NULL) {
-            struct kv_chunk *chunk = kv_tier_find(&lower->tier.chunks, &keys[i]);
-            kv_tier_pin(&lower->tier.chunks, chunk);
-            base_vec_push(&lower->found, chunk);
+    lower->pinned.count = 0;
+    for (size_t i = 0; i < wanted->count; i++) {
+        const struct kv_piece *piece = &wanted->at[i];
+        struct kv_path path = {piece->node, piece->hi};
+        for (int64_t at = piece->lo; at < piece->hi;) {
+            struct kv_alike alike =
+                kv_tier_look(&offload->tier.chunks, &path, piece->table, at, piece->hi);
+            if (alike.strand == NULL) {
+                struct kv_piece below = kv_path_piece(&path, piece->table, at, alike.hi);
+                kv_tier_pin(&lower->tier.chunks, &below);
+                base_vec_push(&lower->pinned, below);
+            }
+            at = alike.hi;
         }
     }
 }
 
-bool sched_offload_read_up(struct sched_offload *offload, const struct base_hash *keys,
-                           int64_t first, int64_t end, base_i128 *end_ticks)
+// The first tier takes in what it lacks of the pieces. Returns when their places there are free; -1: there is no room.
+static base_i128 make_places(struct sched_offload *offload, const struct kv_pieces *wanted)
 {
-    pin_below(offload, keys, first, end);
-    struct kv_chunks below = offload->lower.found;
-    offload->lower.found = (struct kv_chunks){0};
-    bool fits = sched_tier_offer(&offload->tier, keys + first, end - first, 0, offload->now,
-                                 &offload->found, &offload->places);
-    base_i128 at = fits ? sched_offload_demote(offload) : 0;
-    base_vec_free(&offload->lower.found);
-    offload->lower.found = below;
-    if (!fits) {
+    if (!sched_tier_offer(&offload->tier, wanted, 0, offload->now, &offload->found)) {
         offload->refused_reads++;
-        for (size_t i = 0; i < below.count; i++) {
-            kv_tier_unpin(&offload->lower.tier.chunks, below.at[i]);
+        return -1;
+    }
+    base_i128 written = sched_offload_demote(offload);
+    return written > offload->now ? written : offload->now;
+}
+
+bool sched_offload_read_up(struct sched_offload *offload, const struct kv_pieces *wanted,
+                           base_i128 *end_ticks)
+{
+    pin_below(offload, wanted);
+    base_i128 at = make_places(offload, wanted);
+    if (at < 0) {
+        for (size_t i = 0; i < offload->lower.pinned.count; i++) {
+            kv_tier_unpin(&offload->lower.tier.chunks, &offload->lower.pinned.at[i]);
         }
         return false;
     }
     offload->has_orders = true;
-    *end_ticks =
-        sched_lower_read(&offload->lower, &offload->found, at > offload->now ? at : offload->now);
+    *end_ticks = sched_lower_read(&offload->lower, &offload->found, at);
     return true;
+}
+
+// A piece of the one table that there is, as what is wanted.
+static const struct kv_pieces *want(struct sched_offload *offload, const struct kv_path *path,
+                                    int64_t first, int64_t end)
+{
+    offload->wanted.count = 0;
+    base_vec_push(&offload->wanted, kv_path_piece(path, 0, first, end));
+    return &offload->wanted;
 }
 
 /* ---- prefetch ---- */
@@ -241,20 +238,21 @@ static void prefetch(struct sched *sched, struct sched_seq *seq)
     }
     int64_t size = offload->chunk_tokens, count = sched_seq_known_tokens(seq) / size;
     int64_t first = sched->hits.blocks * sched->pool->block_tokens / size, end = first, below = 0;
-    const struct base_hash *keys = sched_offload_keys(sched, seq, count);
-    for (; end < count; end++) {
-        if (kv_tier_find(&offload->tier.chunks, &keys[end]) != NULL) {
-            continue;
+    struct kv_path path = kv_stock_find(&offload->stock, &seq->cache.content, count);
+    while (end < count) {
+        struct kv_alike alike = kv_tier_look(&offload->tier.chunks, &path, 0, end, count);
+        if (alike.strand == NULL) {
+            alike = kv_tier_look(&offload->lower.tier.chunks, &path, 0, end, alike.hi);
+            if (alike.strand == NULL || !alike.strand->is_ready) {
+                break;
+            }
+            below += alike.hi - alike.lo;
         }
-        const struct kv_chunk *chunk = kv_tier_find(&offload->lower.tier.chunks, &keys[end]);
-        if (chunk == NULL || !chunk->is_ready) {
-            break;
-        }
-        below++;
+        end = alike.hi;
     }
     base_i128 done = 0;
     if (below * size < options->prefetch_threshold_tokens || below == 0 ||
-        !sched_offload_read_up(offload, keys, first, end, &done)) {
+        !sched_offload_read_up(offload, want(offload, &path, first, end), &done)) {
         return;
     }
     own->below_tokens = below * size;
@@ -277,32 +275,19 @@ void sched_offload_prefetch(struct sched *sched)
 
 /* ---- asking ---- */
 
-static void touch_all(struct sched_offload *offload, struct sched_seq_offload *own,
-                      const struct base_hash *keys, int64_t count)
+static void touch_tiers(struct sched_offload *offload, const struct kv_path *path)
 {
-    kv_tier_touch_run(&offload->tier.chunks, keys, count, &own->runs[0]);
+    kv_tier_touch(&offload->tier.chunks, path, 0, 0, path->end);
     if (offload->lower.exists) {
-        kv_tier_touch_run(&offload->lower.tier.chunks, keys, count, &own->runs[1]);
+        kv_tier_touch(&offload->lower.tier.chunks, path, 0, 0, path->end);
     }
 }
 
-// What has put it off at the last look still does: that chunk stands where it stood, and the first tier has all from `first` on.
-static bool is_still_put_off(const struct sched_offload *offload,
-                             const struct sched_seq_offload *own, int64_t first)
+static void count_asked(struct sched_offload *offload, const struct sched_seq *seq, int64_t first,
+                        int64_t count)
 {
-    const struct kv_run *run = &own->runs[0];
-    const struct kv_chunk *chunk = own->put_off_by;
-    if (chunk == NULL || own->put_off_stamp != run->stamp ||
-        !kv_tier_run_is_whole(&offload->tier.chunks, run) || own->put_off_at < first ||
-        (chunk->is_ready && chunk->readers == 0)) {
-        return false;
-    }
-    for (size_t i = 0; i < run->missing.count; i++) {
-        if (run->missing.at[i] >= first && run->missing.at[i] < own->put_off_at) {
-            return false;
-        }
-    }
-    return true;
+    struct kv_path path = kv_stock_make(&offload->stock, &seq->cache.content, count);
+    kv_tier_count_asked(&offload->tier.chunks, &path, 0, first, count);
 }
 
 // Less than a chunk is not worth a transfer.
@@ -322,29 +307,24 @@ int64_t sched_offload_ask(struct sched *sched, struct sched_seq *seq, int64_t hi
         return sched_offload_ask_tables(sched, seq, hit_tokens);
     }
     int64_t count = sched_seq_known_tokens(seq) / size, first = hit_tokens / size;
-    const struct base_hash *keys = sched_offload_keys(sched, seq, count);
+    struct kv_path path = kv_stock_find(&offload->stock, &seq->cache.content, count);
     own->declined_tokens = 0;
-    touch_all(offload, own, keys, count);
+    touch_tiers(offload, &path);
     if (count * size - hit_tokens < size) {
         return 0;
     }
     if (options->store == SCHED_STORE_LOOKUPS) {
-        kv_tier_count_asked(&offload->tier.chunks, keys + first, count - first);
+        count_asked(offload, seq, first, count);
+        path = kv_stock_find(&offload->stock, &seq->cache.content, count);
     }
     if (own->prefetch_until_ticks > offload->now) {
         return -1;
     }
-    if (!options->by_cost && is_still_put_off(offload, own, first)) {
-        return -1;
-    }
-    struct reach reach = reach_of(sched, keys, first, count);
-    own->put_off_by = reach.put_off_by;
-    own->put_off_at = reach.put_off_at;
-    own->put_off_stamp = own->runs[0].stamp;
+    struct reach reach = reach_of(sched, &path, first, count);
     if (options->by_cost && loadable_tokens(sched, hit_tokens, reach.end) > 0) {
         int64_t end = worth_loading(sched, seq, hit_tokens, &reach);
         own->declined_tokens = (reach.end - end) * size;
-        reach = reach_of(sched, keys, first, end);
+        reach = reach_of(sched, &path, first, end);
     }
     if (reach.is_put_off) {
         return -1;
@@ -353,7 +333,7 @@ int64_t sched_offload_ask(struct sched *sched, struct sched_seq *seq, int64_t hi
         base_i128 done;
         if (options->is_sync) {
             own->below_tokens = reach.below_count * size;
-        } else if (sched_offload_read_up(offload, keys, first, reach.end, &done)) {
+        } else if (sched_offload_read_up(offload, want(offload, &path, first, reach.end), &done)) {
             own->below_tokens += reach.below_count * size;
             return -1;
         } else {
@@ -377,27 +357,14 @@ void sched_offload_count(struct sched *sched, struct sched_seq *seq, int64_t hit
 }
 
 // A synchronous engine reads through the first tier, which keeps what it has room for.
-static base_i128 read_through(struct sched_offload *offload, const struct base_hash *keys,
-                              int64_t first, int64_t end)
+static base_i128 read_through(struct sched_offload *offload, const struct kv_pieces *wanted)
 {
-    pin_below(offload, keys, first, end);
-    struct kv_chunks below = offload->lower.found;
-    if (below.count == 0) {
+    pin_below(offload, wanted);
+    if (offload->lower.pinned.count == 0) {
         return 0;
     }
-    offload->lower.found = (struct kv_chunks){0};
-    base_i128 at = offload->now;
-    if (sched_tier_offer(&offload->tier, keys + first, end - first, 0, offload->now,
-                         &offload->found, &offload->places)) {
-        base_i128 written = sched_offload_demote(offload);
-        at = written > at ? written : at;
-    } else {
-        offload->refused_reads++;
-        offload->found.count = 0;
-    }
-    base_vec_free(&offload->lower.found);
-    offload->lower.found = below;
-    return sched_lower_read(&offload->lower, &offload->found, at);
+    base_i128 at = make_places(offload, wanted);
+    return sched_lower_read(&offload->lower, &offload->found, at < 0 ? offload->now : at);
 }
 
 // Of the one table that there is.
@@ -407,16 +374,18 @@ static void pin_chunks(struct sched *sched, struct sched_seq *seq, int64_t from,
     struct sched_offload *offload = &sched->offload;
     int64_t first = from / offload->chunk_tokens, end = to / offload->chunk_tokens;
     load->blocks = (to - from) / sched->pool->block_tokens;
-    const struct base_hash *keys = sched_offload_keys(sched, seq, end);
-    for (int64_t i = first; i < end; i++) {
-        struct kv_chunk *chunk = kv_tier_find(&offload->tier.chunks, &keys[i]);
-        if (chunk != NULL) {
-            kv_tier_pin(&offload->tier.chunks, chunk);
-            base_vec_push(&load->chunks, chunk);
+    struct kv_path path = kv_stock_find(&offload->stock, &seq->cache.content, end);
+    for (int64_t at = first; at < end;) {
+        struct kv_alike alike = kv_tier_look(&offload->tier.chunks, &path, 0, at, end);
+        if (alike.strand != NULL) {
+            struct kv_piece piece = kv_path_piece(&path, 0, at, alike.hi);
+            kv_tier_pin(&offload->tier.chunks, &piece);
+            kv_pieces_keep(&load->chunks, &piece);
         }
+        at = alike.hi;
     }
-    if ((int64_t)load->chunks.count < end - first) {
-        load->not_before_ticks = read_through(offload, keys, first, end);
+    if (kv_pieces_chunks(&load->chunks) < end - first) {
+        load->not_before_ticks = read_through(offload, want(offload, &path, first, end));
     }
 }
 

@@ -9,12 +9,6 @@
 /* Until when a sequence waits for what is read up for it, all of it there at `done`. */
 void sched_offload_set_patience(const struct sched *sched, struct sched_seq *seq, base_i128 done);
 
-/* A chunk's key in a block table: that of its content in the first one. */
-static inline struct base_hash sched_offload_key_in(struct base_hash key, uint32_t table)
-{
-    return (struct base_hash){key.a ^ (table * UINT64_C(0x9e3779b97f4a7c15)), key.b + table};
-}
-
 /* Ticks of the steps that would compute the sequence's known tokens from `from` on, alone. */
 base_i128 sched_offload_prefill_ticks(const struct sched *sched, const struct sched_seq *seq,
                                       int64_t from);
@@ -25,11 +19,11 @@ base_i128 sched_offload_prefill_ticks(const struct sched *sched, const struct sc
 base_i128 sched_offload_gain(const struct sched *sched, const struct sched_seq *seq,
                              int64_t hit_tokens, int64_t to, int64_t blocks, int64_t below_chunks);
 /*
- * Up into the first tier: those of the keys from `first` to `end` that it lacks. False when there is no room for them;
- * `end_ticks`: when the last one is there.
+ * Up into the first tier: what it lacks of the pieces. False when there is no room for that; `end_ticks`: when the last of it is
+ * there.
  */
-bool sched_offload_read_up(struct sched_offload *offload, const struct base_hash *keys,
-                           int64_t first, int64_t end, base_i128 *end_ticks);
+bool sched_offload_read_up(struct sched_offload *offload, const struct kv_pieces *wanted,
+                           base_i128 *end_ticks);
 
 /* With several tables or windows: see offload_tables.c. */
 void sched_offload_init_tables(struct sched *sched);
@@ -38,11 +32,12 @@ void sched_offload_prefetch_tables(struct sched *sched, struct sched_seq *seq, i
 /* The chunks of all tables that a sequence needs to go on behind `to` tokens are pinned and added to `load`. */
 void sched_offload_pin_tables(struct sched *sched, struct sched_seq *seq, int64_t hit_tokens,
                               int64_t to, struct sched_transfer *load);
-/* Chunks from `first` to `full` of all tables, as far as the sequence holds them: to wanted and wanted_places. */
-void sched_offload_list_held(struct sched *sched, struct sched_seq *seq, int64_t first,
-                             int64_t full);
+/* Chunks from `first` to `full` of all tables, as far as the sequence holds them: to `wanted`. */
+void sched_offload_list_held(struct sched *sched, const struct sched_seq *seq,
+                             const struct kv_path *path, int64_t first, int64_t full);
 /* Its first `count` chunks are the most recent ones of the first tier: of windows those from its last hits on. */
-void sched_offload_touch_tables(struct sched *sched, struct kv_tier *tier, struct sched_seq *seq,
+void sched_offload_touch_tables(struct sched *sched, struct kv_tier *tier,
+                                const struct sched_seq *seq, const struct kv_path *path,
                                 int64_t count);
 
 /* With a radix tree: see tree_tier.c. */
@@ -62,8 +57,5 @@ struct sched_transfer *sched_offload_transfer_new(struct sched_offload *offload,
 struct sched_transfer *sched_offload_store_new(struct sched_offload *offload, uint64_t plan);
 /* What the last offer to the first tier has dropped goes down; returns when that is written. */
 base_i128 sched_offload_demote(struct sched_offload *offload);
-/* The keys of the first `count` chunks; they are worked out once. */
-const struct base_hash *sched_offload_keys(const struct sched *sched, struct sched_seq *seq,
-                                           int64_t count);
 
 #endif

@@ -28,74 +28,80 @@ static int64_t options_threshold(const struct sched *sched)
     return counts ? options->store_threshold : 0;
 }
 
-static void add_store(struct sched *sched, const struct sched_plan *plan, struct sched_seq *seq,
-                      int64_t first)
+// What the offer has added is stored with the step: of windows and states there may be some blocks of a chunk only.
+static void add_store(struct sched *sched, const struct sched_plan *plan, struct sched_seq *seq)
 {
     struct sched_offload *offload = &sched->offload;
     int64_t blocks = sched->options->tier.chunk_blocks;
     struct sched_transfer *store = sched_offload_store_new(offload, plan->number);
-    store->not_before_ticks = sched_offload_demote(offload);
-    store->blocks = (int64_t)offload->found.count * blocks;
     for (size_t i = 0; i < offload->found.count; i++) {
-        base_vec_push(&store->chunks, offload->found.at[i]);
-        int64_t chunk = first + offload->places.at[i];
-        kv_prefix_note_store(&seq->cache, 0, chunk * blocks, (chunk + 1) * blocks, store->number,
-                             &store->sources);
+        const struct kv_piece *piece = &offload->found.at[i];
+        kv_pieces_keep(&store->chunks, piece);
+        store->blocks += kv_prefix_note_store(&seq->cache, piece->table, piece->lo * blocks,
+                                              piece->hi * blocks, store->number, &store->sources);
     }
+    store->not_before_ticks = sched_offload_demote(offload);
 }
 
-// The same of what sched_offload_list_held() has listed: of windows and states there may be some blocks of a chunk only.
-static void add_store_of_tables(struct sched *sched, const struct sched_plan *plan,
-                                struct sched_seq *seq, int64_t full)
+// The chunks from `first` to `full` that there are of the sequence.
+static void list_chunks(struct sched *sched, const struct sched_seq *seq,
+                        const struct kv_path *path, int64_t first, int64_t full)
 {
-    struct sched_offload *offload = &sched->offload;
-    int64_t blocks = sched->options->tier.chunk_blocks;
-    struct sched_transfer *store = sched_offload_store_new(offload, plan->number);
-    store->not_before_ticks = sched_offload_demote(offload);
-    for (size_t i = 0; i < offload->found.count; i++) {
-        base_vec_push(&store->chunks, offload->found.at[i]);
-        int64_t place = offload->wanted_places.at[offload->places.at[i]];
-        int64_t chunk = place % full;
-        store->blocks += kv_prefix_note_store(&seq->cache, (uint32_t)(place / full), chunk * blocks,
-                                              (chunk + 1) * blocks, store->number, &store->sources);
+    if (sched->offload.has_tables) {
+        sched_offload_list_held(sched, seq, path, first, full);
+        return;
     }
+    sched->offload.wanted.count = 0;
+    base_vec_push(&sched->offload.wanted, kv_path_piece(path, 0, first, full));
 }
 
-static void store_tables(struct sched *sched, const struct sched_plan *plan, struct sched_seq *seq,
-                         int64_t first, int64_t full)
+// Each chunk once, when it is offered first.
+static void count_uses(struct sched *sched, struct sched_seq *seq, const struct kv_path *path,
+                       int64_t full)
 {
     struct sched_offload *offload = &sched->offload;
     struct sched_seq_offload *own = &seq->offload;
-    if (sched->options->tier.store == SCHED_STORE_USES) {
-        int64_t from = own->used_chunks > first ? own->used_chunks : first;
-        sched_offload_list_held(sched, seq, from, full);
-        kv_tier_count_asked(&offload->tier.chunks, offload->wanted.at,
-                            (int64_t)offload->wanted.count);
-        own->used_chunks = from > full ? from : full;
+    int64_t from = base_max(own->used_chunks, own->stored_chunks);
+    if (from >= full) {
+        return;
     }
-    sched_offload_list_held(sched, seq, first, full);
-    bool fits =
-        sched_tier_offer(&offload->tier, offload->wanted.at, (int64_t)offload->wanted.count,
-                         options_threshold(sched), offload->now, &offload->found, &offload->places);
+    list_chunks(sched, seq, path, from, full);
+    for (size_t i = 0; i < offload->wanted.count; i++) {
+        const struct kv_piece *piece = &offload->wanted.at[i];
+        kv_tier_count_asked(&offload->tier.chunks, path, piece->table, piece->lo, piece->hi);
+    }
+    own->used_chunks = full;
+}
+
+static void touch_stored(struct sched *sched, struct sched_seq *seq, const struct kv_path *path,
+                         int64_t full)
+{
+    struct kv_tier *tier = &sched->offload.tier.chunks;
+    if (sched->offload.has_tables) {
+        sched_offload_touch_tables(sched, tier, seq, path, full);
+    } else {
+        kv_tier_touch(tier, path, 0, 0, full);
+    }
+}
+
+static void offer_chunks(struct sched *sched, const struct sched_plan *plan, struct sched_seq *seq,
+                         const struct kv_path *path, int64_t full)
+{
+    struct sched_offload *offload = &sched->offload;
+    if (sched->options->tier.store == SCHED_STORE_USES) {
+        count_uses(sched, seq, path, full);
+    }
+    list_chunks(sched, seq, path, seq->offload.stored_chunks, full);
+    bool fits = sched_tier_offer(&offload->tier, &offload->wanted, options_threshold(sched),
+                                 offload->now, &offload->found);
     set_behind(sched, seq, !fits);
     if (!fits) {
         return;
     }
-    own->stored_chunks = full;
+    seq->offload.stored_chunks = full;
     if (offload->found.count > 0) {
-        add_store_of_tables(sched, plan, seq, full);
-        sched_offload_touch_tables(sched, &offload->tier.chunks, seq, full);
-    }
-}
-
-static void count_uses(struct sched_offload *offload, struct sched_seq *seq,
-                       const struct base_hash *keys, int64_t full)
-{
-    struct sched_seq_offload *own = &seq->offload;
-    int64_t from = own->used_chunks > own->stored_chunks ? own->used_chunks : own->stored_chunks;
-    if (from < full) {
-        kv_tier_count_asked(&offload->tier.chunks, keys + from, full - from);
-        own->used_chunks = full;
+        add_store(sched, plan, seq);
+        touch_stored(sched, seq, path, full);
     }
 }
 
@@ -103,30 +109,13 @@ static void store_seq(struct sched *sched, const struct sched_plan *plan, struct
 {
     struct sched_offload *offload = &sched->offload;
     int64_t full = storable_tokens(sched, seq) / offload->chunk_tokens;
-    int64_t first = seq->offload.stored_chunks;
-    if (full <= first) {
+    if (full <= seq->offload.stored_chunks) {
         return;
     }
-    if (offload->has_tables) {
-        store_tables(sched, plan, seq, first, full);
-        return;
-    }
-    const struct base_hash *keys = sched_offload_keys(sched, seq, full);
-    if (sched->options->tier.store == SCHED_STORE_USES) {
-        count_uses(offload, seq, keys, full);
-    }
-    bool fits =
-        sched_tier_offer(&offload->tier, keys + first, full - first, options_threshold(sched),
-                         offload->now, &offload->found, &offload->places);
-    set_behind(sched, seq, !fits);
-    if (!fits) {
-        return;
-    }
-    seq->offload.stored_chunks = full;
-    if (offload->found.count > 0) {
-        add_store(sched, plan, seq, first);
-        kv_tier_touch(&offload->tier.chunks, keys, full);
-    }
+    struct kv_path path = kv_stock_make(&offload->stock, &seq->cache.content, full);
+    kv_stock_hold(path.last);
+    offer_chunks(sched, plan, seq, &path, full);
+    kv_stock_unhold(&offload->stock, path.last);
 }
 
 static int by_place(const void *a, const void *b)

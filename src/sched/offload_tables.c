@@ -54,42 +54,56 @@ enum reach {
 
 enum found { MISSING, FOUND, NOT_YET };
 
-static enum found find_chunk(const struct sched *sched, struct base_hash key, enum reach reach)
-{
-    const struct sched_offload *offload = &sched->offload;
-    bool waits = sched->options->tier.prefetch == SCHED_PREFETCH_NONE;
-    const struct kv_chunk *chunk = kv_tier_find(&offload->tier.chunks, &key);
-    if (chunk != NULL) {
-        return chunk->is_ready || reach == REACH_PREFETCH ? FOUND : waits ? NOT_YET : MISSING;
-    }
-    bool asks_below =
-        reach == REACH_PREFETCH || (reach == REACH_ALL && waits && offload->lower.exists);
-    chunk = asks_below ? kv_tier_find(&offload->lower.tier.chunks, &key) : NULL;
-    if (chunk == NULL) {
-        return MISSING;
-    }
-    return chunk->is_ready ? FOUND : reach == REACH_PREFETCH ? MISSING : NOT_YET;
-}
-
 /* A table's chunks [first, end). */
 struct span {
-    const struct base_hash *keys; /* of its content, in the first table */
+    const struct kv_path *path;
     uint32_t table;
     int64_t first, end;
 };
+
+static bool asks_below(const struct sched *sched, enum reach reach)
+{
+    bool waits = sched->options->tier.prefetch == SCHED_PREFETCH_NONE;
+    return reach == REACH_PREFETCH || (reach == REACH_ALL && waits && sched->offload.lower.exists);
+}
+
+static enum found found_above(const struct sched *sched, const struct kv_strand *strand,
+                              enum reach reach)
+{
+    bool waits = sched->options->tier.prefetch == SCHED_PREFETCH_NONE;
+    return strand->is_ready || reach == REACH_PREFETCH ? FOUND : waits ? NOT_YET : MISSING;
+}
+
+static enum found found_below(const struct kv_strand *strand, enum reach reach)
+{
+    if (strand == NULL) {
+        return MISSING;
+    }
+    return strand->is_ready ? FOUND : reach == REACH_PREFETCH ? MISSING : NOT_YET;
+}
 
 // How many leading ones are found.
 static int64_t find_leading(const struct sched *sched, const struct span *span, enum reach reach,
                             bool *not_yet)
 {
+    const struct sched_offload *offload = &sched->offload;
     int64_t at = span->first;
-    for (; at < span->end; at++) {
-        enum found found =
-            find_chunk(sched, sched_offload_key_in(span->keys[at], span->table), reach);
+    while (at < span->end) {
+        struct kv_alike alike =
+            kv_tier_look(&offload->tier.chunks, span->path, span->table, at, span->end);
+        enum found found = MISSING;
+        if (alike.strand != NULL) {
+            found = found_above(sched, alike.strand, reach);
+        } else if (asks_below(sched, reach)) {
+            alike =
+                kv_tier_look(&offload->lower.tier.chunks, span->path, span->table, at, alike.hi);
+            found = found_below(alike.strand, reach);
+        }
         if (found == MISSING) {
             break;
         }
         *not_yet = *not_yet || found == NOT_YET;
+        at = alike.hi;
     }
     return at - span->first;
 }
@@ -99,13 +113,23 @@ static int64_t find_leading(const struct sched *sched, const struct span *span, 
 static int64_t find_last_run(const struct sched *sched, const struct span *span, int64_t needed,
                              enum reach reach, bool *not_yet)
 {
+    const struct sched_offload *offload = &sched->offload;
     int64_t run = 0, at = span->end;
     while (at > span->first && run < needed) {
-        at--;
-        enum found found =
-            find_chunk(sched, sched_offload_key_in(span->keys[at], span->table), reach);
+        struct kv_alike alike =
+            kv_tier_look_back(&offload->tier.chunks, span->path, span->table, at, span->first);
+        enum found found = MISSING;
+        if (alike.strand != NULL) {
+            found = found_above(sched, alike.strand, reach);
+        } else if (asks_below(sched, reach)) {
+            alike = kv_tier_look_back(&offload->lower.tier.chunks, span->path, span->table, at,
+                                      alike.lo);
+            found = found_below(alike.strand, reach);
+        }
         *not_yet = *not_yet || found == NOT_YET;
-        run = found == MISSING ? 0 : run + 1;
+        int64_t here = found == MISSING ? at - alike.lo : base_min(at - alike.lo, needed - run);
+        run = found == MISSING ? 0 : run + here;
+        at -= here;
     }
     return run > 0 ? at - span->first + run : 0;
 }
@@ -114,7 +138,7 @@ static int64_t find_last_run(const struct sched *sched, const struct span *span,
 
 /* A look at what a sequence can go on behind. */
 struct look {
-    const struct base_hash *keys;
+    struct kv_path path;
     int64_t hit_tokens, chunks;
     enum reach reach;
     int64_t end_tokens; /* found up to there; hit_tokens: nothing */
@@ -137,7 +161,7 @@ static bool ask_table(const struct sched *sched, const struct kv_prefix_kind *ki
     if (look->end_tokens - look->hit_tokens < size) {
         return false;
     }
-    struct span span = {look->keys, table, look->hit_tokens / size,
+    struct span span = {&look->path, table, look->hit_tokens / size,
                         base_min(base_div_up(look->end_tokens, size), look->chunks)};
     bool not_yet = false;
     int64_t found = kind->window == NULL
@@ -179,6 +203,18 @@ static bool ask_all(const struct sched *sched, struct look *look, struct round *
     return true;
 }
 
+static bool is_read(const struct kv_tier *tier, const struct span *span)
+{
+    for (int64_t at = span->first; at < span->end;) {
+        struct kv_alike alike = kv_tier_look(tier, span->path, span->table, at, span->end);
+        if (alike.strand != NULL && alike.strand->readers > 0) {
+            return true;
+        }
+        at = alike.hi;
+    }
+    return false;
+}
+
 // Some of what will be loaded is being loaded for somebody else.
 static bool is_being_read(const struct sched *sched, const struct look *look)
 {
@@ -186,14 +222,12 @@ static bool is_being_read(const struct sched *sched, const struct look *look)
     int64_t size = sched->offload.chunk_tokens, end = base_div_up(look->end_tokens, size);
     for (size_t k = 0; k < prefix->kind_count; k++) {
         const struct kv_prefix_kind *kind = &prefix->kinds[k];
-        int64_t first = look->hit_tokens / size;
-        first = kind->window != NULL ? base_max(first, end - chunks_to_start(sched, kind->window))
-                                     : first;
-        for (int64_t i = 0; i < (end - first) * kind->count; i++) {
-            struct base_hash key = sched_offload_key_in(look->keys[first + i / kind->count],
-                                                        kind->first + (uint32_t)(i % kind->count));
-            const struct kv_chunk *chunk = kv_tier_find(&sched->offload.tier.chunks, &key);
-            if (chunk != NULL && chunk->readers > 0) {
+        struct span span = {&look->path, kind->first, look->hit_tokens / size, end};
+        if (kind->window != NULL) {
+            span.first = base_max(span.first, end - chunks_to_start(sched, kind->window));
+        }
+        for (; span.table < kind->first + kind->count; span.table++) {
+            if (is_read(&sched->offload.tier.chunks, &span)) {
                 return true;
             }
         }
@@ -201,13 +235,14 @@ static bool is_being_read(const struct sched *sched, const struct look *look)
     return false;
 }
 
-static struct look look_behind(const struct sched *sched, struct sched_seq *seq, int64_t hit_tokens,
-                               enum reach reach)
+static struct look look_behind(const struct sched *sched, const struct sched_seq *seq,
+                               int64_t hit_tokens, enum reach reach)
 {
     const struct kv_prefix *prefix = sched->pool->prefix;
     bool sees_windows = prefix->kinds[prefix->kind_count - 1].window != NULL;
     int64_t size = sched->offload.chunk_tokens, known = sched_seq_known_tokens(seq);
-    struct look look = {.keys = sched_offload_keys(sched, seq, known / size),
+    struct look look = {.path =
+                            kv_stock_find(&sched->offload.stock, &seq->cache.content, known / size),
                         .hit_tokens = hit_tokens,
                         .chunks = known / size,
                         .reach = reach,
@@ -240,14 +275,14 @@ struct need {
 };
 
 // The chunks of all tables, to `wanted`, from which a sequence with hits takes what it needs to go on behind `to` tokens.
-static struct need list_wanted(struct sched *sched, struct sched_seq *seq, int64_t hit_tokens,
+static struct need list_wanted(struct sched *sched, const struct sched_seq *seq, int64_t hit_tokens,
                                int64_t to)
 {
     struct sched_offload *offload = &sched->offload;
     const struct kv_prefix *prefix = sched->pool->prefix;
     int64_t size = sched->pool->block_tokens, end = base_div_up(to, size);
     int64_t chunk_end = base_div_up(to, offload->chunk_tokens);
-    const struct base_hash *keys = sched_offload_keys(sched, seq, chunk_end);
+    struct kv_path path = kv_stock_find(&offload->stock, &seq->cache.content, chunk_end);
     struct need need = {0};
     offload->wanted.count = 0;
     for (size_t k = 0; k < prefix->kind_count; k++) {
@@ -258,12 +293,10 @@ static struct need list_wanted(struct sched *sched, struct sched_seq *seq, int64
         }
         need.blocks += (end - first) * kind->count;
         for (uint32_t t = 0; t < kind->count && first < end; t++) {
-            int64_t below = 0;
-            for (int64_t i = first * size / offload->chunk_tokens; i < chunk_end; i++) {
-                struct base_hash key = sched_offload_key_in(keys[i], kind->first + t);
-                below += kv_tier_find(&offload->tier.chunks, &key) == NULL ? 1 : 0;
-                base_vec_push(&offload->wanted, key);
-            }
+            struct kv_piece piece = kv_path_piece(&path, kind->first + t,
+                                                  first * size / offload->chunk_tokens, chunk_end);
+            int64_t below = piece.hi - piece.lo - kv_tier_count_held(&offload->tier.chunks, &piece);
+            base_vec_push(&offload->wanted, piece);
             need.below_chunks += below;
             need.below_of_a_table = base_max(need.below_of_a_table, below);
         }
@@ -277,20 +310,18 @@ void sched_offload_pin_tables(struct sched *sched, struct sched_seq *seq, int64_
     struct sched_offload *offload = &sched->offload;
     load->blocks = list_wanted(sched, seq, hit_tokens, to).blocks;
     for (size_t i = 0; i < offload->wanted.count; i++) {
-        struct kv_chunk *chunk = kv_tier_find(&offload->tier.chunks, &offload->wanted.at[i]);
-        kv_tier_pin(&offload->tier.chunks, chunk);
-        base_vec_push(&load->chunks, chunk);
+        kv_tier_pin(&offload->tier.chunks, &offload->wanted.at[i]);
+        kv_pieces_keep(&load->chunks, &offload->wanted.at[i]);
     }
 }
 
 /* ---- asking ---- */
 
-void sched_offload_touch_tables(struct sched *sched, struct kv_tier *tier, struct sched_seq *seq,
+void sched_offload_touch_tables(struct sched *sched, struct kv_tier *tier,
+                                const struct sched_seq *seq, const struct kv_path *path,
                                 int64_t count)
 {
-    struct sched_offload *offload = &sched->offload;
     const struct kv_prefix *prefix = sched->pool->prefix;
-    const struct base_hash *keys = sched_offload_keys(sched, seq, count);
     for (size_t k = 0; k < prefix->kind_count; k++) {
         const struct kv_prefix_kind *kind = &prefix->kinds[k];
         int64_t first =
@@ -298,12 +329,7 @@ void sched_offload_touch_tables(struct sched *sched, struct kv_tier *tier, struc
                 ? base_max(seq->offload.hit_chunks - chunks_to_start(sched, kind->window), 0)
                 : 0;
         for (uint32_t t = 0; t < kind->count; t++) {
-            offload->wanted.count = 0;
-            for (int64_t i = first; i < count; i++) {
-                struct base_hash key = sched_offload_key_in(keys[i], kind->first + t);
-                base_vec_push(&offload->wanted, key);
-            }
-            kv_tier_touch(tier, offload->wanted.at, (int64_t)offload->wanted.count);
+            kv_tier_touch(tier, path, kind->first + t, first, count);
         }
     }
 }
@@ -312,24 +338,25 @@ static void touch_tiers(struct sched *sched, struct sched_seq *seq, int64_t hit_
 {
     struct sched_offload *offload = &sched->offload;
     int64_t count = sched_seq_known_tokens(seq) / offload->chunk_tokens;
+    struct kv_path path = kv_stock_find(&offload->stock, &seq->cache.content, count);
     seq->offload.hit_chunks = hit_tokens / offload->chunk_tokens;
-    sched_offload_touch_tables(sched, &offload->tier.chunks, seq, count);
+    sched_offload_touch_tables(sched, &offload->tier.chunks, seq, &path, count);
     if (offload->lower.exists) {
-        sched_offload_touch_tables(sched, &offload->lower.tier.chunks, seq, count);
+        sched_offload_touch_tables(sched, &offload->lower.tier.chunks, seq, &path, count);
     }
 }
 
 // Each look counts all chunks behind the hits, of all tables.
-static void count_asked(struct sched *sched, struct sched_seq *seq, int64_t first, int64_t count)
+static void count_asked(struct sched *sched, const struct sched_seq *seq, int64_t first,
+                        int64_t count)
 {
-    struct kv_tier *tier = &sched->offload.tier.chunks;
-    const struct base_hash *keys = sched_offload_keys(sched, seq, count);
+    struct sched_offload *offload = &sched->offload;
+    struct kv_path path = kv_stock_make(&offload->stock, &seq->cache.content, count);
+    kv_stock_hold(path.last);
     for (uint32_t t = 0; t < sched->pool->prefix->table_count; t++) {
-        for (int64_t i = first; i < count; i++) {
-            struct base_hash key = sched_offload_key_in(keys[i], t);
-            kv_tier_count_asked(tier, &key, 1);
-        }
+        kv_tier_count_asked(&offload->tier.chunks, &path, t, first, count);
     }
+    kv_stock_unhold(&offload->stock, path.last);
 }
 
 // All that is found, what the first tier has of it, or nothing: whichever saves most time.
@@ -362,8 +389,7 @@ static int64_t take_found(struct sched *sched, struct sched_seq *seq, struct loo
         return look.end_tokens - look.hit_tokens;
     }
     base_i128 done;
-    if (sched_offload_read_up(offload, offload->wanted.at, 0, (int64_t)offload->wanted.count,
-                              &done)) {
+    if (sched_offload_read_up(offload, &offload->wanted, &done)) {
         seq->offload.below_tokens += need.below_of_a_table * offload->chunk_tokens;
         return -1;
     }
@@ -406,8 +432,7 @@ void sched_offload_prefetch_tables(struct sched *sched, struct sched_seq *seq, i
     base_i128 done = 0;
     if (look.end_tokens == hit_tokens || tokens == 0 ||
         tokens < sched->options->tier.prefetch_threshold_tokens ||
-        !sched_offload_read_up(offload, offload->wanted.at, 0, (int64_t)offload->wanted.count,
-                               &done)) {
+        !sched_offload_read_up(offload, &offload->wanted, &done)) {
         return;
     }
     seq->offload.below_tokens = tokens;
@@ -416,19 +441,19 @@ void sched_offload_prefetch_tables(struct sched *sched, struct sched_seq *seq, i
 
 /* ---- stores ---- */
 
-void sched_offload_list_held(struct sched *sched, struct sched_seq *seq, int64_t first,
-                             int64_t full)
+void sched_offload_list_held(struct sched *sched, const struct sched_seq *seq,
+                             const struct kv_path *path, int64_t first, int64_t full)
 {
     struct sched_offload *offload = &sched->offload;
     int64_t blocks = sched->options->tier.chunk_blocks;
-    const struct base_hash *keys = sched_offload_keys(sched, seq, full);
-    offload->wanted.count = offload->wanted_places.count = 0;
+    offload->wanted.count = 0;
     for (uint32_t t = 0; t < sched->pool->prefix->table_count; t++) {
-        for (int64_t i = first; i < full; i++) {
-            if (kv_prefix_holds(&seq->cache, t, (i + 1) * blocks - 1)) {
-                struct base_hash key = sched_offload_key_in(keys[i], t);
-                base_vec_push(&offload->wanted, key);
-                base_vec_push(&offload->wanted_places, t * full + i);
+        for (int64_t at = first, end; at < full; at = end) {
+            bool is_held; // its last block
+            int64_t until = kv_prefix_holds_until(&seq->cache, t, (at + 1) * blocks - 1, &is_held);
+            end = base_min(full, base_max(until / blocks, at + 1));
+            if (is_held) {
+                base_vec_push(&offload->wanted, kv_path_piece(path, t, at, end));
             }
         }
     }

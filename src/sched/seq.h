@@ -33,13 +33,7 @@ enum sched_state {
 struct sched_copy;
 
 struct sched_seq_offload {
-    struct kv_keys keys;   /* of its chunks, as far as they were asked for; owned */
-    struct kv_run runs[2]; /* in either tier, as it was asked for last; owned */
-    /* at that look: a chunk of the first tier that others still move; NULL: none */
-    struct kv_chunk *put_off_by;
-    int64_t put_off_at;     /* its number */
-    uint64_t put_off_stamp; /* of the run in which it stood */
-    bool is_aside;          /* stands in the list of those set aside */
+    bool is_aside;   /* stands in the list of those set aside */
     bool is_loading; /* a transfer writes to its blocks, or has ended and nobody looked since */
     bool load_is_done, is_behind;
     bool is_fresh;                  /* has yet to be asked for at its arrival: prefetch */

@@ -98,9 +98,11 @@ void sched_tree_store(struct sched *sched, struct sched_seq *seq)
     struct sched_transfer *store = sched_offload_store_new(offload, sched->entered_by);
     store->blocks = blocks;
     base_vec_push(&store->nodes, source);
-    // What an entry copies are the last blocks down to that node: what lies above them had copies.
-    for (int64_t i = source->end - blocks; offload->lower.exists && i < source->end; i++) {
-        base_vec_push(&store->keys, sched_offload_keys(sched, seq, source->end)[i]);
+    if (offload->lower.exists) {
+        // What an entry copies are the last blocks down to that node: what lies above them had copies.
+        struct kv_path path = kv_stock_make(&offload->stock, &seq->cache.content, source->end);
+        struct kv_piece piece = kv_path_piece(&path, 0, source->end - blocks, source->end);
+        kv_pieces_keep(&store->chunks, &piece);
     }
 }
 
@@ -122,30 +124,31 @@ void sched_tree_write_back(struct sched *sched)
 
 void sched_tree_write_down(struct sched *sched, const struct sched_transfer *store)
 {
-    struct sched_copy *copy = NULL;
-    if (store->keys.count > 0) {
-        copy = sched_lower_write_keys(&sched->offload.lower, &store->keys, store->end_ticks);
-    }
+    struct sched_copy *copy =
+        sched_lower_write(&sched->offload.lower, &store->chunks, store->end_ticks);
     if (copy != NULL) {
         copy->node = store->nodes.at[0];
         kv_radix_pin_host(sched->pool->radix, copy->node);
     }
 }
 
-// Of the blocks from `from` on those that the tier below has, in a row; they are pinned there, and most recent.
-static int64_t find_below(struct sched_lower *lower, const struct base_hash *keys, int64_t from,
+// Of the blocks from `from` on those that the tier below has, in a row, to `pinned`; they are most recent now.
+static int64_t find_below(struct sched_lower *lower, const struct kv_path *path, int64_t from,
                           int64_t end)
 {
     int64_t at = from;
-    lower->found.count = 0;
-    for (; at < end; at++) {
-        struct kv_chunk *chunk = kv_tier_find(&lower->tier.chunks, &keys[at]);
-        if (chunk == NULL || !chunk->is_ready) {
+    while (at < end) {
+        struct kv_alike alike = kv_tier_look(&lower->tier.chunks, path, 0, at, end);
+        if (alike.strand == NULL || !alike.strand->is_ready) {
             break;
         }
-        base_vec_push(&lower->found, chunk);
+        at = alike.hi;
     }
-    kv_tier_touch(&lower->tier.chunks, keys + from, at - from);
+    kv_tier_touch(&lower->tier.chunks, path, 0, from, at);
+    lower->pinned.count = 0;
+    if (at > from) {
+        base_vec_push(&lower->pinned, kv_path_piece(path, 0, from, at));
+    }
     return at - from;
 }
 
@@ -170,18 +173,16 @@ void sched_tree_prefetch(struct sched *sched, struct sched_seq *seq)
         sched_tree_take_over(sched);
         return;
     }
-    const struct base_hash *keys = sched_offload_keys(sched, seq, known / size);
-    int64_t found = find_below(&offload->lower, keys, last->end, known / size);
+    struct kv_path path = kv_stock_find(&offload->stock, &seq->cache.content, known / size);
+    int64_t found = find_below(&offload->lower, &path, last->end, known / size);
     kv_radix_give_room(radix, found > 0 && found * size >= threshold ? missing - found : missing);
     if (found == 0 || found * size < threshold) {
         kv_radix_unpin_host(radix, last);
         sched_tree_take_over(sched);
         return;
     }
-    for (size_t i = 0; i < offload->lower.found.count; i++) {
-        kv_tier_pin(&offload->lower.tier.chunks, offload->lower.found.at[i]);
-    }
-    static const struct kv_chunks none = {0};
+    kv_tier_pin(&offload->lower.tier.chunks, &offload->lower.pinned.at[0]);
+    static const struct kv_pieces none = {0};
     base_i128 done = sched_lower_read(&offload->lower, &none, offload->now);
     own->prefetch_behind = last;
     own->prefetch_blocks = found;

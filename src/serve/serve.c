@@ -204,9 +204,6 @@ void serve_request_free(struct serve *serve, struct serve_request *request)
     base_free(request->content_runs);
     base_free(request->sequences);
     base_vec_free(&request->seq.cache.holds);
-    base_vec_free(&request->seq.offload.keys);
-    kv_run_release(&request->seq.offload.runs[0]);
-    kv_run_release(&request->seq.offload.runs[1]);
     *(request->all_prev != NULL ? &request->all_prev->all_next : &serve->all) = request->all_next;
     if (request->all_next != NULL) {
         request->all_next->all_prev = request->all_prev;
