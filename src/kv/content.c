@@ -1,6 +1,7 @@
 #include "kv/content.h"
 
 #include "base/count.h"
+#include "base/hash.h"
 
 struct kv_cursor kv_cursor_at(const struct kv_content *content, int64_t token)
 {

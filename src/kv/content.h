@@ -8,7 +8,6 @@
 #ifndef KVSIM_KV_CONTENT_H
 #define KVSIM_KV_CONTENT_H
 
-#include "base/hash.h"
 #include "spec/tokens.h"
 
 #include <stdbool.h>

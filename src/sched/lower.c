@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "sched/options.h"
 #include "sched/seq.h"
 
 /* ---- a tier over time ---- */

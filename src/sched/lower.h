@@ -16,7 +16,9 @@
 #include "base/pool.h"
 #include "kv/link.h"
 #include "kv/tier.h"
-#include "sched/options.h"
+
+struct sched_tier_option;
+struct sched_tier_options;
 
 /* A tier and what it has held, as an integral over time. */
 struct sched_tier {

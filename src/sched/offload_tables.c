@@ -274,6 +274,18 @@ struct need {
     int64_t below_of_a_table; /* of the one of which most are there */
 };
 
+// Chunks of a table from `first` on, as far as anybody knows them; returns how many of them the first tier has.
+static int64_t want(struct sched_offload *offload, const struct kv_path *path, uint32_t table,
+                    int64_t first)
+{
+    if (first >= path->end) {
+        return 0;
+    }
+    struct kv_piece piece = kv_path_piece(path, table, first, path->end);
+    base_vec_push(&offload->wanted, piece);
+    return kv_tier_count_held(&offload->tier.chunks, &piece);
+}
+
 // The chunks of all tables, to `wanted`, from which a sequence with hits takes what it needs to go on behind `to` tokens.
 static struct need list_wanted(struct sched *sched, const struct sched_seq *seq, int64_t hit_tokens,
                                int64_t to)
@@ -293,10 +305,8 @@ static struct need list_wanted(struct sched *sched, const struct sched_seq *seq,
         }
         need.blocks += (end - first) * kind->count;
         for (uint32_t t = 0; t < kind->count && first < end; t++) {
-            struct kv_piece piece = kv_path_piece(&path, kind->first + t,
-                                                  first * size / offload->chunk_tokens, chunk_end);
-            int64_t below = piece.hi - piece.lo - kv_tier_count_held(&offload->tier.chunks, &piece);
-            base_vec_push(&offload->wanted, piece);
+            int64_t chunk = first * size / offload->chunk_tokens;
+            int64_t below = chunk_end - chunk - want(offload, &path, kind->first + t, chunk);
             need.below_chunks += below;
             need.below_of_a_table = base_max(need.below_of_a_table, below);
         }

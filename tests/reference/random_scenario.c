@@ -339,6 +339,11 @@ static void draw_tier(const struct draft *draft)
     draw_links(state, host);
     if (has(draft, RANDOM_TABLES) || has(draft, RANDOM_WINDOW)) { // a connector that knows tables
         tier->is_sync = false;
+        if (one_in(state, 2)) { // windows of several chunks, of which some are gone
+            engine->block_size = draw(state, 2, 3);
+            tier->chunk_blocks = 1;
+            draw_pool(draft, engine);
+        }
         host->capacity_chunks *= one_in(state, 2) ? 1 : max64(engine->table_count, 1);
         engine->free_order = one_in(state, 2) ? REF_FREE_OLD : REF_FREE_NEW;
     }
@@ -504,8 +509,9 @@ static void draw_requests(const struct draft *draft)
     struct dice *state = draft->state;
     struct ref_input *input = draft->input;
     const bool is_longest = has(draft, RANDOM_RADIX) && has(draft, RANDOM_DISK);
-    const bool is_long = has(draft, RANDOM_EVICTION) || has(draft, RANDOM_RADIX) ||
-                         has(draft, RANDOM_SEQUENCES) || has(draft, RANDOM_SLOTS);
+    const bool is_long =
+        has(draft, RANDOM_EVICTION) || (has(draft, RANDOM_TIER) && has(draft, RANDOM_TABLES)) ||
+        has(draft, RANDOM_RADIX) || has(draft, RANDOM_SEQUENCES) || has(draft, RANDOM_SLOTS);
     input->request_count = draw(state, is_longest ? 12 : 2, is_longest ? 36 : is_long ? 24 : 12);
     input->requests = ref_alloc((size_t)input->request_count, sizeof(*input->requests));
     const int64_t clients = min64(draw(state, 1, 5), input->request_count);

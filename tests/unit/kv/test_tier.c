@@ -171,9 +171,9 @@ START_TEST(arc_keeps_what_was_asked_for_again)
 {
     begin(KV_TIER_ARC, 4, 0);
     store(0, 4);
-    touch(0, 2);  // 0 and 1 are frequent now
-    store(4, 2);  // 2 and 3 go, asked for once
-    store(6, 2);  // 4 and 5 as well
+    touch(0, 2); // 0 and 1 are frequent now
+    store(4, 2); // 2 and 3 go, asked for once
+    store(6, 2); // 4 and 5 as well
     ck_assert(has(0) && has(1) && !has(2) && !has(3) && !has(4) && !has(5));
     ck_assert_int_eq(tier.lists[KV_TIER_RECENT_GHOST].count, 4);
     end();
