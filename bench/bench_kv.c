@@ -7,6 +7,8 @@
  *    tree), by the length of their contexts and by order of eviction, then by model (windows, layers of several kinds): requests
  *    a second. The pool holds a twentieth of what all sessions send, so blocks are evicted all the time.
  * 2. One load (chat-8k.yaml), every policy of allocation: time per request as a multiple of that of paged blocks.
+ * 3. Conversations that come back (chat-host-tier.yaml), every kind of memory behind the pool: as a multiple of the pool alone,
+ *    in one block table and in six.
  *
  * Time is that of the process: what else the machine does counts less, its caches still do.
  */
@@ -94,8 +96,10 @@ static void print_conversations(const char *folder, uint64_t requests)
     }
 }
 
+enum { SETTINGS = 5 };
+
 struct way {
-    const char *title, *settings[4][2];
+    const char *title, *settings[SETTINGS][2];
 };
 
 static const struct way ways[] = {
@@ -124,24 +128,84 @@ static const struct way ways[] = {
     {"a window of 4,096 tokens", {{"model", "mistral-7b-v0.1"}, {"engine.max_model_len", "8192"}}},
 };
 
-static void print_ways(const char *folder, uint64_t requests)
+static const char small_host[] = "[{name: host, capacity: 8GiB}]";
+static const char large_host[] = "[{name: host, capacity: 64GiB}]";
+static const char host_and_disk[] = "[{name: host, capacity: 8GiB}, {name: disk, capacity: 64GiB, "
+                                    "read_bandwidth: 6GB/s, write_bandwidth: 3GB/s}]";
+
+static const struct way tiers[] = {
+    {"the pool alone", {{"engine.kv_tiers", "null"}}},
+    {"host, chunks of 16 tokens", {{"engine.kv_tiers", large_host}}},
+    {"chunks of 64", {{"engine.kv_tiers", large_host}, {"engine.kv_offload.chunk_tokens", "64"}}},
+    {"chunks of 256", {{"engine.kv_tiers", large_host}, {"engine.kv_offload.chunk_tokens", "256"}}},
+    {"a small one", {{"engine.kv_tiers", small_host}}},
+    {"small, arc", {{"engine.kv_tiers", small_host}, {"engine.kv_tiers.0.eviction", "arc"}}},
+    {"small, selective",
+     {{"engine.kv_tiers", small_host}, {"engine.kv_offload.store", "selective"}}},
+    {"small, write_back",
+     {{"engine.kv_tiers", small_host}, {"engine.kv_offload.store", "write_back"}}},
+    {"small, by_cost", {{"engine.kv_tiers", small_host}, {"engine.kv_offload.fetch", "by_cost"}}},
+    {"host and disk", {{"engine.kv_tiers", host_and_disk}}},
+};
+
+static const struct way tree_tiers[] = {
+    {"the pool alone", {{"engine.kv_tiers", "null"}}},
+    {"host", {{"engine.kv_tiers", large_host}}},
+    {"host and disk", {{"engine.kv_tiers", host_and_disk}}},
+};
+
+/* Ways to keep the KV of one load, each as a multiple of the first. */
+struct load {
+    const char *title, *scenario, *settings[SETTINGS][2];
+    const struct way *ways;
+    size_t count;
+};
+
+#define WAYS(list) (list), sizeof(list) / sizeof *(list)
+
+static const struct load loads[] = {
+    {"ways of keeping KV", "chat-8k", {{NULL, NULL}}, WAYS(ways)},
+    {"memory behind the pool",
+     "chat-host-tier",
+     {{"engine.enable_prefix_caching", "true"}},
+     WAYS(tiers)},
+    {"memory behind a radix tree",
+     "chat-host-tier",
+     {{"engine.enable_prefix_caching", "true"}, {"engine.kv_policy", "radix"}},
+     WAYS(tree_tiers)},
+    {"memory behind a pool of six block tables",
+     "chat-host-tier",
+     {{"engine.enable_prefix_caching", "true"},
+      {"model", "gemma-3-12b"},
+      {"engine.profile", "vllm-0.21"},
+      {"hardware", "h100-sxm5-80gb"},
+      {"workload.arrival.rate", "0.3/s"}},
+     WAYS(tiers)},
+};
+
+static void set_all(struct bench *bench, const char *const settings[SETTINGS][2])
+{
+    for (size_t i = 0; i < SETTINGS && settings[i][0] != NULL; i++) {
+        bench_set(bench, settings[i][0], settings[i][1]);
+    }
+}
+
+static void print_load(const char *folder, const struct load *load, uint64_t requests)
 {
     char path[512];
-    double paged = 0;
-    snprintf(path, sizeof path, "%s/chat-8k.yaml", folder);
-    printf("\nways of keeping KV, the load of chat-8k\n  %-28s  ns/request  paged = 1  steps a "
-           "request\n",
-           "");
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+    double first = 0;
+    snprintf(path, sizeof path, "%s/%s.yaml", folder, load->scenario);
+    printf("\n%s, the load of %s\n  %-28s  ns/request  first = 1  steps a request\n", load->title,
+           load->scenario, "");
+    for (size_t i = 0; i < load->count; i++) {
         struct bench bench;
         bench_begin(&bench, path, requests);
-        for (size_t k = 0; k < 4 && ways[i].settings[k][0] != NULL; k++) {
-            bench_set(&bench, ways[i].settings[k][0], ways[i].settings[k][1]);
-        }
+        set_all(&bench, load->settings);
+        set_all(&bench, load->ways[i].settings);
         struct bench_figures figures = bench_run(&bench, SERVE_JUMP);
         double ns = 1e9 * figures.cpu_s / (double)figures.requests;
-        paged = i == 0 ? ns : paged;
-        printf("  %-28s  %10.0f  %9.2f  %15.1f\n", ways[i].title, ns, ns / paged,
+        first = i == 0 ? ns : first;
+        printf("  %-28s  %10.0f  %9.2f  %15.1f\n", load->ways[i].title, ns, ns / first,
                (double)figures.steps / (double)figures.requests);
         fflush(stdout);
     }
@@ -156,6 +220,8 @@ int main(int argc, char **argv)
     uint64_t requests = argc > 2 ? strtoull(argv[2], NULL, 10) : 200000;
     bench_print_machine();
     print_conversations(argv[1], requests);
-    print_ways(argv[1], requests);
+    for (size_t i = 0; i < sizeof loads / sizeof loads[0]; i++) {
+        print_load(argv[1], &loads[i], requests);
+    }
     return 0;
 }

@@ -68,6 +68,12 @@ static inline int64_t kv_tier_chunk_count(const struct kv_tier *tier)
     return tier->lists[KV_TIER_RECENT].count + tier->lists[KV_TIER_FREQUENT].count;
 }
 
+/* Chunks that an offer of nothing else can add. */
+static inline int64_t kv_tier_room(const struct kv_tier *tier)
+{
+    return tier->capacity - kv_tier_chunk_count(tier) + tier->evictable;
+}
+
 /* Chunks from `at` on, or up to `at`, that are alike, no further than `limit`; pending ones included, NULL: it has none of them. */
 struct kv_alike kv_tier_look(const struct kv_tier *tier, const struct kv_path *path, uint32_t table,
                              int64_t at, int64_t limit);

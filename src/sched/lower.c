@@ -1,5 +1,6 @@
 #include "sched/lower.h"
 
+#include "base/count.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "sched/options.h"
@@ -157,47 +158,95 @@ bool sched_lower_next(const struct sched_lower *lower, base_i128 *at)
     return copy != NULL;
 }
 
-// The next chunk; false: there are none.
-static bool next_chunk(const struct kv_pieces *pieces, struct sched_place *place,
-                       struct kv_piece *out)
+// Chunks that are left of the piece at `place`; there is one.
+static int64_t left_in_piece(const struct kv_pieces *pieces, const struct sched_place *place)
 {
-    if (place->piece == pieces->count) {
-        return false;
-    }
     const struct kv_piece *piece = &pieces->at[place->piece];
-    *out = *piece;
-    out->lo = piece->is_falling ? piece->hi - 1 - place->passed : piece->lo + place->passed;
-    out->hi = out->lo + 1;
-    if (++place->passed == piece->hi - piece->lo) {
-        *place = (struct sched_place){.piece = place->piece + 1};
-    }
-    return true;
+    return piece->hi - piece->lo - place->passed;
 }
 
-struct kv_node *sched_lower_arrive(struct sched_lower *lower, struct kv_tier *upper)
+// The next chunks, no more than are left of the piece.
+static struct kv_piece take_next(const struct kv_pieces *pieces, struct sched_place *place,
+                                 int64_t chunks)
+{
+    struct kv_piece next = pieces->at[place->piece];
+    bool ends = chunks == left_in_piece(pieces, place);
+    if (next.is_falling) {
+        next.hi -= place->passed;
+        next.lo = next.hi - chunks;
+    } else {
+        next.lo += place->passed;
+        next.hi = next.lo + chunks;
+    }
+    place->passed += chunks;
+    if (ends) {
+        *place = (struct sched_place){.piece = place->piece + 1};
+    }
+    return next;
+}
+
+// Chunks of a copy that arrive by `until`, side by side in either tier.
+static int64_t arriving_by(const struct sched_copy *copy, base_i128 until)
+{
+    int64_t chunks = left_in_piece(&copy->lower, &copy->next_lower);
+    if (copy->upper.count > 0) {
+        chunks = base_min(chunks, left_in_piece(&copy->upper, &copy->next_upper));
+    }
+    base_i128 in_time = (until - copy->next_ticks) / copy->chunk_ticks + 1;
+    return in_time < chunks ? (int64_t)in_time : chunks;
+}
+
+// Until when nothing of the other direction comes before the next chunk of this one.
+static base_i128 before_other(const struct sched_lower *lower, bool is_read, base_i128 until)
+{
+    const struct sched_copy *other = is_read ? lower->writes.head : lower->reads.head;
+    base_i128 last = other == NULL ? until : is_read ? other->next_ticks : other->next_ticks - 1;
+    return last < until ? last : until;
+}
+
+static void arrive_above(struct sched_copy *copy, struct kv_tier *upper, bool is_read,
+                         int64_t chunks)
+{
+    if (copy->upper.count == 0) {
+        return;
+    }
+    struct kv_piece above = take_next(&copy->upper, &copy->next_upper, chunks);
+    if (is_read) {
+        kv_tier_set_ready(upper, &above);
+    } else {
+        kv_tier_end_copy(upper, &above);
+    }
+}
+
+static void arrive_below(struct sched_copy *copy, struct kv_tier *below, bool is_read,
+                         int64_t chunks)
+{
+    struct kv_piece piece = take_next(&copy->lower, &copy->next_lower, chunks);
+    if (is_read) {
+        kv_tier_unpin(below, &piece);
+    } else {
+        kv_tier_set_ready(below, &piece);
+    }
+}
+
+struct kv_node *sched_lower_arrive(struct sched_lower *lower, struct kv_tier *upper,
+                                   base_i128 until)
 {
     bool is_read = next_list(lower) == &lower->reads;
     struct sched_copies *list = is_read ? &lower->reads : &lower->writes;
     struct sched_copy *copy = list->head;
-    struct kv_piece below, above;
-    bool has_above = next_chunk(&copy->upper, &copy->next_upper, &above);
-    next_chunk(&copy->lower, &copy->next_lower, &below);
-    if (is_read) {
-        kv_tier_unpin(&lower->tier.chunks, &below);
-        if (has_above) {
-            kv_tier_set_ready(upper, &above);
-        }
+    base_i128 last = before_other(lower, is_read, until);
+    while (copy->done < copy->chunks && copy->next_ticks <= last) {
+        int64_t chunks = arriving_by(copy, last);
+        arrive_below(copy, &lower->tier.chunks, is_read, chunks);
+        arrive_above(copy, upper, is_read, chunks);
         if (copy->reader != NULL) {
-            copy->reader->prefetch_arrived++;
+            copy->reader->prefetch_arrived += chunks;
         }
-    } else {
-        kv_tier_set_ready(&lower->tier.chunks, &below);
-        if (has_above) {
-            kv_tier_end_copy(upper, &above);
-        }
+        copy->done += chunks;
+        copy->next_ticks += chunks * copy->chunk_ticks;
     }
-    copy->next_ticks += copy->chunk_ticks;
-    if (++copy->done < copy->chunks) {
+    if (copy->done < copy->chunks) {
         return NULL;
     }
     struct kv_node *node = copy->node;

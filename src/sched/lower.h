@@ -95,8 +95,10 @@ base_i128 sched_lower_read(struct sched_lower *lower, const struct kv_pieces *up
 
 /* When the next chunk arrives by a copy; false: no copy is under way. */
 bool sched_lower_next(const struct sched_lower *lower, base_i128 *at);
-/* That chunk, reads first at equal times. Returns the node whose copy has been written with it, or NULL. */
-struct kv_node *sched_lower_arrive(struct sched_lower *lower, struct kv_tier *upper);
+/* That chunk, reads first at equal times, and those that follow it in the same copy by `until`. Returns the node whose copy has
+ * been written with them, or NULL. */
+struct kv_node *sched_lower_arrive(struct sched_lower *lower, struct kv_tier *upper,
+                                   base_i128 until);
 /* When the first copies of either kind that are under way will have ended; false: there is none. */
 bool sched_lower_next_end(const struct sched_lower *lower, base_i128 *at);
 

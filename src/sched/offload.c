@@ -1,5 +1,6 @@
 #include "sched/offload.h"
 
+#include "base/count.h"
 #include "base/error.h"
 #include "sched/offload_int.h"
 
@@ -134,29 +135,64 @@ static struct sched_transfer *write_back_of_turn(struct sched *sched)
     return offload->write_back;
 }
 
-// One block after the other: each makes room for itself, and is not stored if there is none.
+static void write_back(struct sched *sched, const struct kv_piece *piece)
+{
+    struct sched_offload *offload = &sched->offload;
+    offload->wanted.count = 0;
+    base_vec_push(&offload->wanted, *piece);
+    if (!sched_tier_offer(&offload->tier, &offload->wanted, 0, offload->now, &offload->found)) {
+        return;
+    }
+    base_i128 free_at = sched_offload_demote(offload);
+    struct sched_transfer *store = write_back_of_turn(sched);
+    for (size_t i = 0; i < offload->found.count; i++) {
+        kv_pieces_keep(&store->chunks, &offload->found.at[i]);
+    }
+    store->blocks += piece->hi - piece->lo;
+    if (free_at > store->not_before_ticks) {
+        store->not_before_ticks = free_at;
+    }
+}
+
+// Blocks that the tier lacks, one after the other: each makes room for itself, and is not stored if there is none. Together is the
+// same where the next to go does not depend on what has come, and what goes is not sent on.
+static void write_back_missing(struct sched *sched, const struct kv_path *path, uint32_t table,
+                               int64_t lo, int64_t hi)
+{
+    struct sched_offload *offload = &sched->offload;
+    struct kv_tier *tier = &offload->tier.chunks;
+    bool one_by_one =
+        tier->order != KV_TIER_LRU || (offload->lower.exists && offload->lower.on_eviction);
+    while (lo < hi) {
+        int64_t fit = base_min(hi - lo, kv_tier_room(tier));
+        if (fit == 0) {
+            tier->refused_stores += hi - lo;
+            return;
+        }
+        fit = one_by_one ? 1 : fit;
+        struct kv_piece piece = kv_path_piece(path, table, hi - fit, hi);
+        piece.is_falling = true;
+        write_back(sched, &piece);
+        hi -= fit;
+    }
+}
+
 static void note_evict(void *context, uint32_t table, const struct kv_node *node, int64_t lo,
                        int64_t hi)
 {
     struct sched *sched = context;
     struct sched_offload *offload = &sched->offload;
     struct kv_content content = kv_tree_content(node, &offload->evicted);
-    for (int64_t i = hi - 1; i >= lo; i--) {
-        struct kv_path path = kv_stock_make(&offload->stock, &content, i + 1);
-        offload->wanted.count = 0;
-        base_vec_push(&offload->wanted, kv_path_piece(&path, table, i, i + 1));
-        if (!sched_tier_offer(&offload->tier, &offload->wanted, 0, offload->now, &offload->found) ||
-            offload->found.count == 0) {
-            continue;
+    struct kv_path path = kv_stock_make(&offload->stock, &content, hi);
+    kv_stock_hold(path.last);
+    while (lo < hi) {
+        struct kv_alike alike = kv_tier_look_back(&offload->tier.chunks, &path, table, hi, lo);
+        if (alike.strand == NULL) {
+            write_back_missing(sched, &path, table, alike.lo, hi);
         }
-        base_i128 free_at = sched_offload_demote(offload);
-        struct sched_transfer *store = write_back_of_turn(sched);
-        kv_pieces_keep(&store->chunks, &offload->found.at[0]);
-        store->blocks++;
-        if (free_at > store->not_before_ticks) {
-            store->not_before_ticks = free_at;
-        }
+        hi = alike.lo;
     }
+    kv_stock_unhold(&offload->stock, path.last);
 }
 
 base_i128 sched_offload_store_end(const struct sched *sched, uint64_t number, base_i128 at)
@@ -313,21 +349,27 @@ static void end_head_store(struct sched *sched)
     transfer_drop_head(offload, &offload->stores);
 }
 
+static void end_copies(struct sched *sched, base_i128 until)
+{
+    struct sched_offload *offload = &sched->offload;
+    struct kv_node *written = sched_lower_arrive(&offload->lower, &offload->tier.chunks, until);
+    if (written != NULL) {
+        kv_radix_unpin_host(sched->pool->radix, written);
+    }
+}
+
 // What ends is seen in the order of time; at one instant loads, chunks from and to below, stores.
 static bool settle_next(struct sched *sched, base_i128 now)
 {
     struct sched_offload *offload = &sched->offload;
     bool load = has_ended(&offload->loads, now), store = has_ended(&offload->stores, now);
-    base_i128 load_at = load ? offload->loads.head->end_ticks : 0;
-    base_i128 store_at = store ? offload->stores.head->end_ticks : 0, copy_at = 0;
+    base_i128 load_at = load ? offload->loads.head->end_ticks : now + 1;
+    base_i128 store_at = store ? offload->stores.head->end_ticks : now, copy_at = now;
     bool copy = sched_lower_next(&offload->lower, &copy_at) && copy_at <= now;
     if (load && (!copy || load_at <= copy_at) && (!store || load_at <= store_at)) {
         end_head_load(sched);
-    } else if (copy && (!store || copy_at <= store_at)) {
-        struct kv_node *written = sched_lower_arrive(&offload->lower, &offload->tier.chunks);
-        if (written != NULL) {
-            kv_radix_unpin_host(sched->pool->radix, written);
-        }
+    } else if (copy && copy_at <= store_at) {
+        end_copies(sched, load_at - 1 < store_at ? load_at - 1 : store_at);
     } else if (store) {
         end_head_store(sched);
     }
