@@ -17,7 +17,7 @@ static struct stock_node *stock_of(struct kv_node *node)
 void kv_stock_init(struct kv_stock *stock, int64_t chunk_tokens, uint32_t plane_count)
 {
     size_t planes = base_mul_size(plane_count, sizeof(struct kv_strand *));
-    stock->plane_count = plane_count;
+    *stock = (struct kv_stock){.plane_count = plane_count};
     kv_tree_init(&stock->tree, chunk_tokens, sizeof(struct stock_node) + planes);
     base_pool_init(&stock->strands, sizeof(struct kv_strand));
 }
@@ -176,6 +176,7 @@ static void drop_if_empty(struct kv_stock *stock, struct kv_node *node)
 {
     while (is_empty(node)) {
         node = kv_tree_drop(&stock->tree, node);
+        stock->changes++;
     }
 }
 
@@ -247,6 +248,7 @@ struct kv_path kv_stock_make(struct kv_stock *stock, const struct kv_content *co
     if (path.end == end) {
         return path;
     }
+    stock->changes++;
     if (path.end < path.last->end) {
         cut_below(stock, &path);
     }

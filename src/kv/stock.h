@@ -49,7 +49,7 @@ struct kv_pieces {
     size_t count, capacity;
 };
 
-/* The leading chunks of a content that the tree knows: `end` of them, the last one in `last`. True until the tree changes. */
+/* The leading chunks of a content that the tree knows: `end` of them, the last one in `last`. */
 struct kv_path {
     struct kv_node *last;
     int64_t end;
@@ -63,6 +63,7 @@ struct kv_alike {
 
 struct kv_stock {
     struct kv_tree tree;
+    uint64_t changes; /* of the tree so far */
     uint32_t plane_count;
     struct base_pool strands;
 };
@@ -70,7 +71,7 @@ struct kv_stock {
 void kv_stock_init(struct kv_stock *stock, int64_t chunk_tokens, uint32_t plane_count);
 void kv_stock_release(struct kv_stock *stock);
 
-/* At most `most` chunks. */
+/* At most `most` chunks. True until `changes` is another. */
 struct kv_path kv_stock_find(const struct kv_stock *stock, const struct kv_content *content,
                              int64_t most);
 /* All of the first `end`; a node that is made for that is gone with the next kv_stock_unhold() if nothing has come to it. */

@@ -401,10 +401,9 @@ bool kv_tier_offer(struct kv_tier *tier, const struct kv_pieces *offered, int64_
 
 /* ---- what transfers do ---- */
 
-// All of it is in another state now: it may be like what lies beside it.
-static void join_piece(struct kv_tier *tier, const struct kv_piece *piece)
+// All of it, from `strand` on, is in another state now: it may be like what lies beside it.
+static void join_piece(struct kv_tier *tier, const struct kv_piece *piece, struct kv_strand *strand)
 {
-    struct kv_strand *strand = kv_piece_last(piece, plane_of(tier, piece->table));
     for (; strand != NULL; strand = kv_piece_next(piece, strand)) {
         strand = kv_strand_join(tier->stock, strand);
     }
@@ -413,16 +412,17 @@ static void join_piece(struct kv_tier *tier, const struct kv_piece *piece)
 void kv_tier_set_ready(struct kv_tier *tier, const struct kv_piece *piece)
 {
     int64_t left = piece->hi - piece->lo;
-    struct kv_strand *strand = kv_piece_last(piece, plane_of(tier, piece->table));
+    struct kv_strand *strand = kv_piece_last(piece, plane_of(tier, piece->table)), *last = NULL;
     for (; strand != NULL; strand = kv_piece_next(piece, strand)) {
         strand = kv_strand_within(tier->stock, strand, piece->lo, piece->hi);
+        last = last != NULL ? last : strand;
         base_require(is_held(tier, strand) && !strand->is_ready);
         strand->is_ready = true;
         left -= kv_strand_chunks(strand);
     }
     base_require(left == 0);
     tier->evictable += piece->hi - piece->lo;
-    join_piece(tier, piece);
+    join_piece(tier, piece, last);
 }
 
 // A user more or less of a kind; a chunk that is used cannot go.
@@ -430,9 +430,10 @@ static void use(struct kv_tier *tier, const struct kv_piece *piece, int32_t read
                 int32_t copiers)
 {
     int64_t left = piece->hi - piece->lo;
-    struct kv_strand *strand = kv_piece_last(piece, plane_of(tier, piece->table));
+    struct kv_strand *strand = kv_piece_last(piece, plane_of(tier, piece->table)), *last = NULL;
     for (; strand != NULL; strand = kv_piece_next(piece, strand)) {
         strand = kv_strand_within(tier->stock, strand, piece->lo, piece->hi);
+        last = last != NULL ? last : strand;
         base_require(is_held(tier, strand) && strand->is_ready);
         bool was_idle = is_idle(strand);
         strand->readers += readers;
@@ -443,7 +444,9 @@ static void use(struct kv_tier *tier, const struct kv_piece *piece, int32_t read
         left -= kv_strand_chunks(strand);
     }
     base_require(left == 0);
-    join_piece(tier, piece);
+    if (readers + copiers < 0) { // what begins to be used is seldom like what lies beside it
+        join_piece(tier, piece, last);
+    }
 }
 
 void kv_tier_pin(struct kv_tier *tier, const struct kv_piece *piece)

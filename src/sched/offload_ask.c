@@ -6,6 +6,20 @@
 #include "base/count.h"
 #include "base/error.h"
 
+struct kv_path sched_offload_path(const struct sched *sched, struct sched_seq *seq, int64_t chunks)
+{
+    const struct kv_stock *stock = &sched->offload.stock;
+    struct sched_seq_offload *own = &seq->offload;
+    bool is_known =
+        own->path.last != NULL && own->path_chunks == chunks && own->path_changes == stock->changes;
+    if (!is_known) {
+        own->path = kv_stock_find(stock, &seq->cache.content, chunks);
+        own->path_chunks = chunks;
+        own->path_changes = stock->changes;
+    }
+    return own->path;
+}
+
 // Of the chunks from `first` on: up to which they are found, and what has to be done for that.
 struct reach {
     int64_t first, end;
@@ -238,7 +252,7 @@ static void prefetch(struct sched *sched, struct sched_seq *seq)
     }
     int64_t size = offload->chunk_tokens, count = sched_seq_known_tokens(seq) / size;
     int64_t first = sched->hits.blocks * sched->pool->block_tokens / size, end = first, below = 0;
-    struct kv_path path = kv_stock_find(&offload->stock, &seq->cache.content, count);
+    struct kv_path path = sched_offload_path(sched, seq, count);
     while (end < count) {
         struct kv_alike alike = kv_tier_look(&offload->tier.chunks, &path, 0, end, count);
         if (alike.strand == NULL) {
@@ -307,7 +321,7 @@ int64_t sched_offload_ask(struct sched *sched, struct sched_seq *seq, int64_t hi
         return sched_offload_ask_tables(sched, seq, hit_tokens);
     }
     int64_t count = sched_seq_known_tokens(seq) / size, first = hit_tokens / size;
-    struct kv_path path = kv_stock_find(&offload->stock, &seq->cache.content, count);
+    struct kv_path path = sched_offload_path(sched, seq, count);
     own->declined_tokens = 0;
     touch_tiers(offload, &path);
     if (count * size - hit_tokens < size) {
@@ -315,7 +329,7 @@ int64_t sched_offload_ask(struct sched *sched, struct sched_seq *seq, int64_t hi
     }
     if (options->store == SCHED_STORE_LOOKUPS) {
         count_asked(offload, seq, first, count);
-        path = kv_stock_find(&offload->stock, &seq->cache.content, count);
+        path = sched_offload_path(sched, seq, count);
     }
     if (own->prefetch_until_ticks > offload->now) {
         return -1;
@@ -374,7 +388,7 @@ static void pin_chunks(struct sched *sched, struct sched_seq *seq, int64_t from,
     struct sched_offload *offload = &sched->offload;
     int64_t first = from / offload->chunk_tokens, end = to / offload->chunk_tokens;
     load->blocks = (to - from) / sched->pool->block_tokens;
-    struct kv_path path = kv_stock_find(&offload->stock, &seq->cache.content, end);
+    struct kv_path path = sched_offload_path(sched, seq, end);
     for (int64_t at = first; at < end;) {
         struct kv_alike alike = kv_tier_look(&offload->tier.chunks, &path, 0, at, end);
         if (alike.strand != NULL) {

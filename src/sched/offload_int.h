@@ -6,6 +6,9 @@
 
 #include "sched/sched_int.h"
 
+/* What the tiers know of a sequence's first chunks: looked for again when that may have changed. */
+struct kv_path sched_offload_path(const struct sched *sched, struct sched_seq *seq, int64_t chunks);
+
 /* Until when a sequence waits for what is read up for it, all of it there at `done`. */
 void sched_offload_set_patience(const struct sched *sched, struct sched_seq *seq, base_i128 done);
 

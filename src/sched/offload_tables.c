@@ -235,14 +235,13 @@ static bool is_being_read(const struct sched *sched, const struct look *look)
     return false;
 }
 
-static struct look look_behind(const struct sched *sched, const struct sched_seq *seq,
-                               int64_t hit_tokens, enum reach reach)
+static struct look look_behind(const struct sched *sched, struct sched_seq *seq, int64_t hit_tokens,
+                               enum reach reach)
 {
     const struct kv_prefix *prefix = sched->pool->prefix;
     bool sees_windows = prefix->kinds[prefix->kind_count - 1].window != NULL;
     int64_t size = sched->offload.chunk_tokens, known = sched_seq_known_tokens(seq);
-    struct look look = {.path =
-                            kv_stock_find(&sched->offload.stock, &seq->cache.content, known / size),
+    struct look look = {.path = sched_offload_path(sched, seq, known / size),
                         .hit_tokens = hit_tokens,
                         .chunks = known / size,
                         .reach = reach,
@@ -287,14 +286,14 @@ static int64_t want(struct sched_offload *offload, const struct kv_path *path, u
 }
 
 // The chunks of all tables, to `wanted`, from which a sequence with hits takes what it needs to go on behind `to` tokens.
-static struct need list_wanted(struct sched *sched, const struct sched_seq *seq, int64_t hit_tokens,
+static struct need list_wanted(struct sched *sched, struct sched_seq *seq, int64_t hit_tokens,
                                int64_t to)
 {
     struct sched_offload *offload = &sched->offload;
     const struct kv_prefix *prefix = sched->pool->prefix;
     int64_t size = sched->pool->block_tokens, end = base_div_up(to, size);
     int64_t chunk_end = base_div_up(to, offload->chunk_tokens);
-    struct kv_path path = kv_stock_find(&offload->stock, &seq->cache.content, chunk_end);
+    struct kv_path path = sched_offload_path(sched, seq, chunk_end);
     struct need need = {0};
     offload->wanted.count = 0;
     for (size_t k = 0; k < prefix->kind_count; k++) {
@@ -348,7 +347,7 @@ static void touch_tiers(struct sched *sched, struct sched_seq *seq, int64_t hit_
 {
     struct sched_offload *offload = &sched->offload;
     int64_t count = sched_seq_known_tokens(seq) / offload->chunk_tokens;
-    struct kv_path path = kv_stock_find(&offload->stock, &seq->cache.content, count);
+    struct kv_path path = sched_offload_path(sched, seq, count);
     seq->offload.hit_chunks = hit_tokens / offload->chunk_tokens;
     sched_offload_touch_tables(sched, &offload->tier.chunks, seq, &path, count);
     if (offload->lower.exists) {

@@ -33,6 +33,10 @@ enum sched_state {
 struct sched_copy;
 
 struct sched_seq_offload {
+    /* what the tiers know of its first `path_chunks`, as the stock was after so many changes */
+    struct kv_path path;
+    int64_t path_chunks;
+    uint64_t path_changes;
     bool is_aside;   /* stands in the list of those set aside */
     bool is_loading; /* a transfer writes to its blocks, or has ended and nobody looked since */
     bool load_is_done, is_behind;
