@@ -50,10 +50,18 @@ static inline int64_t kv_radix_device_blocks(const struct kv_node *node)
     return kv_radix_node_of(node)->device_end - node->begin;
 }
 
+/* Held by nobody, and no transfer reads or writes it. */
+static inline bool kv_radix_is_free(const struct kv_node *node)
+{
+    return kv_radix_node_of(node)->extent.holders == 0 && kv_radix_node_of(node)->pins == 0;
+}
+
 static inline bool kv_radix_has_host(const struct kv_radix *radix)
 {
     return radix->host.when != KV_BACKUP_NONE;
 }
+
+/* ---- radix.c ---- */
 
 /* Something about the node is another: whether it is a leaf, and how old. */
 void kv_radix_changed(struct kv_radix *radix, struct kv_node *node);
@@ -65,6 +73,19 @@ int64_t kv_radix_piece_begin(const struct kv_node *node, int64_t at);
 int64_t kv_radix_piece_made(const struct kv_node *node, int64_t at);
 /* The blocks from `from` on, which are not in the pool or have just left it, are gone altogether: a piece, the last one. */
 void kv_radix_forget(struct kv_radix *radix, struct kv_node *node, int64_t from);
+
+/* From now on the blocks before `end` lie in the pool. */
+void kv_radix_set_device_end(struct kv_radix *radix, struct kv_node *node, int64_t end);
+/* A use does not make a leaf of what is none: only the age of one that is changes. */
+void kv_radix_touch(struct kv_radix *radix, struct kv_node *node, int64_t now);
+struct kv_node *kv_radix_cut_at_seam(struct kv_radix *radix, struct kv_node *node, int64_t at);
+/* A path ends at `at` within the node: returns the part that it passed over. Of the piece that it ends in it has seen the
+ * back too, which keeps its time of making, while the front is new; pieces behind that one it has not seen. */
+struct kv_node *kv_radix_cut_at_end(struct kv_radix *radix, struct kv_node *node, int64_t at,
+                                    int64_t now);
+void kv_radix_hold_node(struct kv_radix *radix, struct kv_node *node, int32_t change);
+void kv_radix_set_last(struct kv_radix_seq *seq, struct kv_node *last);
+void kv_radix_let_go(struct kv_radix *radix, struct kv_radix_seq *seq);
 
 /* ---- radix_host.c ---- */
 
