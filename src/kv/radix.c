@@ -20,7 +20,7 @@ void kv_radix_init(struct kv_radix *radix, int64_t block_tokens, int64_t usable_
     *radix = (struct kv_radix){.blank_blocks = usable_blocks};
     kv_tree_init(&radix->tree, block_tokens, sizeof(struct kv_radix_node));
     kv_evict_init(&radix->leaves, eviction);
-    kv_evict_init(&radix->host.leaves, eviction);
+    kv_radix_init_host(radix, eviction);
 }
 
 void kv_radix_release(struct kv_radix *radix)
@@ -32,7 +32,7 @@ void kv_radix_release(struct kv_radix *radix)
     }
     kv_tree_release(&radix->tree);
     kv_evict_release(&radix->leaves);
-    kv_evict_release(&radix->host.leaves);
+    kv_radix_release_host(radix);
 }
 
 /* ---- leaves ---- */
@@ -40,14 +40,15 @@ void kv_radix_release(struct kv_radix *radix)
 static bool is_leaf(const struct kv_node *node)
 {
     const struct kv_radix_node *own = radix_of(node);
-    return kv_radix_device_blocks(node) > 0 && own->device_children == 0 && kv_radix_is_free(node);
+    return kv_radix_device_blocks(node) > 0 && own->device_children == 0 &&
+           kv_radix_is_free(node) && !own->is_kept;
 }
 
 static bool is_host_leaf(const struct kv_node *node)
 {
     const struct kv_radix_node *own = radix_of(node);
     return own->device_end < node->end && node->child_count == 0 && kv_radix_is_free(node) &&
-           own->host_pins == 0;
+           !kv_radix_end_is_pinned(node);
 }
 
 static void set_leaf(struct kv_evict *leaves, struct kv_extent *extent, bool is_to_be, bool *is)
@@ -189,6 +190,7 @@ struct kv_node *kv_radix_cut(struct kv_radix *radix, struct kv_node *node, int64
     radix_of(front)->made = made;
     share_state(radix_of(front), radix_of(node), at);
     share_seams(radix_of(front), radix_of(node), at);
+    kv_radix_share_pins(radix_of(front), radix_of(node), at);
     kv_radix_changed(radix, front);
     kv_radix_changed(radix, node);
     return front;
@@ -292,20 +294,55 @@ void kv_radix_forget(struct kv_radix *radix, struct kv_node *node, int64_t from)
         kv_radix_changed(radix, node);
         return;
     }
-    base_assert(own->seqs == NULL);
+    base_assert(own->seqs == NULL && own->lowest == NULL);
     set_leaf(&radix->leaves, &own->extent, false, &own->is_leaf);
     set_leaf(&radix->host.leaves, &own->host, false, &own->is_host_leaf);
     base_vec_free(&own->seams);
     kv_radix_changed(radix, kv_tree_drop(&radix->tree, node));
 }
 
+static int64_t last_piece_in_pool(const struct kv_node *node)
+{
+    return kv_radix_piece_begin(node, radix_of(node)->device_end);
+}
+
+static void set_kept(struct kv_radix *radix, struct kv_node *node, bool is_kept)
+{
+    radix_of(node)->is_kept = is_kept;
+    kv_radix_changed(radix, node);
+}
+
+// The first leaf whose last piece can go; `stays`: has a copy then.
+static struct kv_node *first_to_go(struct kv_radix *radix, bool *stays)
+{
+    struct kv_radix_nodes *kept = &radix->host.kept;
+    struct kv_node *node = NULL;
+    for (;;) {
+        struct kv_extent *first = kv_evict_first(&radix->leaves);
+        node = first != NULL ? first->node : NULL;
+        *stays = node != NULL && kv_radix_keeps_copy(radix, node, last_piece_in_pool(node));
+        if (node == NULL || *stays || radix_of(node)->host_pins == 0) {
+            break;
+        }
+        base_vec_push(kept, node);
+        set_kept(radix, node, true);
+    }
+    while (kept->count > 0) {
+        set_kept(radix, kept->at[--kept->count], false);
+    }
+    return node;
+}
+
 static int64_t evict_piece(struct kv_radix *radix)
 {
-    struct kv_extent *first = kv_evict_first(&radix->leaves);
-    base_require(first != NULL);
-    struct kv_node *node = first->node;
-    int64_t end = radix_of(node)->device_end, from = kv_radix_piece_begin(node, end);
-    bool stays = kv_radix_keeps_copy(radix, node, from);
+    bool stays;
+    struct kv_node *node = first_to_go(radix, &stays);
+    if (node == NULL) {
+        base_require(kv_evict_first(&radix->leaves) != NULL);
+        node = kv_evict_first(&radix->leaves)->node;
+        kv_radix_drop_behind(radix, node);
+    }
+    int64_t end = radix_of(node)->device_end, from = last_piece_in_pool(node);
     kv_radix_set_device_end(radix, node, from);
     if (!stays) {
         kv_radix_forget(radix, node, from);

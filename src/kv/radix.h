@@ -16,7 +16,10 @@
  * often enough, its parent having a copy, or when it is evicted. One that is evicted and has a copy stays in the tree, in host
  * memory alone. A look-up finds both, blocks of the pool first: nothing below a node that has left the pool lies in it. Of what
  * lies in host memory alone the childless pieces make room there, by the same order; a copy of what the pool has stays.
- * Transfers lock the paths that they read from or write to (pins).
+ * Transfers lock the paths that they read from or write to (pins). What is copied between host memory and a tier below stays
+ * there by pieces (kv_radix_pin): a cut leaves such a pin with the part that the piece's end lies in, as what is above that
+ * stays with it. A leaf of the pool that finds no room for a copy is gone, unless a pinned piece lies behind it: then it stays,
+ * and the next leaf goes; if there is none, it goes with all that lies behind it.
  *
  * Cost: look-up, entry and end by the nodes of the path; taking blocks O(log idle leaves) for each piece that goes.
  * Times are counts of the tree's clock. One table, all of the context; blocks are pages of the engine.
@@ -53,6 +56,34 @@ struct kv_radix_match {
     bool is_loaded;       /* set by whoever holds it: these come to the pool, kv_radix_load() */
 };
 
+/*
+ * A copy from or to the tier below needs the piece that ends at `end`, or its place. Taken and given back with
+ * kv_radix_pin_host() and kv_radix_unpin_host().
+ */
+struct kv_radix_pin {
+    struct kv_node *node; /* in which the piece ends; NULL: it had to go all the same */
+    int64_t end;
+    struct kv_radix_pin *above, *below;  /* of the node, by their ends */
+    struct kv_radix_pin *before, *after; /* of the tree */
+};
+
+/* A piece that was copied to host memory, pinned there until it has been copied further. */
+struct kv_radix_piece {
+    struct kv_radix_pin *pin;
+    int64_t blocks;
+};
+
+struct kv_radix_pieces {
+    struct kv_radix_piece *at;
+    size_t count, capacity;
+};
+
+/* Of a tree, in no order. */
+struct kv_radix_nodes {
+    struct kv_node **at;
+    size_t count, capacity;
+};
+
 /* When a piece is copied to host memory. */
 enum kv_backup {
     KV_BACKUP_NONE, /* there is none */
@@ -67,10 +98,19 @@ struct kv_radix_host {
     int64_t blocks, peak_blocks; /* held */
     int64_t added_blocks, evicted_blocks;
     int64_t refused;        /* pieces for which there was no room */
+    bool has_below;         /* what is copied at eviction is copied further down */
     struct kv_evict leaves; /* pieces in host memory alone, without children */
     /* What was copied since kv_radix_take_backup(): at use, and the node down to which that is pinned; at eviction. */
     struct kv_node *source;
     int64_t backed_blocks, written_blocks;
+    struct kv_radix_pieces written; /* if something is below */
+    struct base_pool pin_pool;
+    struct kv_radix_pin *pins;
+    struct kv_radix_nodes kept, path; /* scratch */
+    struct {
+        struct spec_token_run *at;
+        size_t count, capacity;
+    } runs;
 };
 
 struct kv_radix {
@@ -87,9 +127,9 @@ struct kv_radix {
 
 void kv_radix_init(struct kv_radix *radix, int64_t block_tokens, int64_t usable_blocks,
                    enum kv_eviction eviction);
-/* The tree, still empty, has host memory behind it. */
+/* The tree, still empty, has host memory behind it, and perhaps a tier below that. */
 void kv_radix_set_host(struct kv_radix *radix, enum kv_backup when, int32_t uses,
-                       int64_t capacity_blocks);
+                       int64_t capacity_blocks, bool has_below);
 void kv_radix_release(struct kv_radix *radix);
 
 static inline int64_t kv_radix_free_blocks(const struct kv_radix *radix)
@@ -125,9 +165,9 @@ int64_t kv_radix_evict(struct kv_radix *radix, int64_t blocks);
 /* A transfer reads or writes blocks of the path down to `node`: it stays until it has ended. */
 void kv_radix_pin(struct kv_radix *radix, struct kv_node *node);
 void kv_radix_unpin(struct kv_radix *radix, struct kv_node *node);
-/* Its copy in host memory stays, or its place in the tree, for what comes from below. */
-void kv_radix_pin_host(struct kv_radix *radix, struct kv_node *node);
-void kv_radix_unpin_host(struct kv_radix *radix, struct kv_node *node);
+/* The copy in host memory of the piece of `node` that ends at `end` stays, or its place in the tree, for what comes from below. */
+struct kv_radix_pin *kv_radix_pin_host(struct kv_radix *radix, struct kv_node *node, int64_t end);
+void kv_radix_unpin_host(struct kv_radix *radix, struct kv_radix_pin *pin);
 bool kv_radix_has_copy(const struct kv_node *node);
 /* Room in host memory for so many blocks, and giving it back. */
 bool kv_radix_take_room(struct kv_radix *radix, int64_t blocks);
@@ -137,7 +177,10 @@ int64_t kv_radix_enter_host(struct kv_radix *radix, struct kv_node *node,
                             const struct kv_content *content, int64_t end);
 /* Blocks copied at use since this was last asked; the path down to *source is pinned for that and to be unpinned. 0: none. */
 int64_t kv_radix_take_backup(struct kv_radix *radix, struct kv_node **source);
-/* Blocks copied at eviction since this was last asked. */
-int64_t kv_radix_take_written(struct kv_radix *radix);
+/* Blocks copied at eviction since this was last asked; if something is below, the pieces that they are of are added to `pieces`,
+ * but for those that have gone since. */
+int64_t kv_radix_take_written(struct kv_radix *radix, struct kv_radix_pieces *pieces);
+/* All tokens of the path down to a pin: true until the next call. Costs by the runs of the path. */
+struct kv_content kv_radix_content(struct kv_radix *radix, const struct kv_radix_pin *pin);
 
 #endif

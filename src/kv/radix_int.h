@@ -26,8 +26,10 @@ struct kv_radix_node {
     int64_t device_end;
     int64_t device_children; /* children with blocks in the pool */
     int32_t pins;            /* transfers that lock it, or a node below */
-    int32_t host_pins;       /* copies to and from below that need its copy, or its place */
+    int32_t host_pins;       /* pins for copies to and from below, of it or a node below */
+    struct kv_radix_pin *highest, *lowest; /* its own */
     bool is_backed;
+    bool is_kept;               /* an idle leaf that cannot go, while another one is looked for */
     bool is_leaf, is_host_leaf; /* stands among the leaves of either kind */
     struct {
         struct kv_seam *at;
@@ -89,6 +91,9 @@ void kv_radix_let_go(struct kv_radix *radix, struct kv_radix_seq *seq);
 
 /* ---- radix_host.c ---- */
 
+void kv_radix_init_host(struct kv_radix *radix, enum kv_eviction eviction);
+void kv_radix_release_host(struct kv_radix *radix);
+
 /* Of the path down to `last` what has been used often enough and has no copy yet gets one, from the root on. */
 void kv_radix_back_up(struct kv_radix *radix, struct kv_node *last);
 /* Whether a new piece below `parent` of so many blocks has a copy from the beginning. */
@@ -98,5 +103,15 @@ bool kv_radix_back_up_new(struct kv_radix *radix, const struct kv_node *parent, 
 void kv_radix_note_backup(struct kv_radix *radix, struct kv_node *node);
 /* The last piece in the pool of an idle leaf, from `from` on, is to leave it: is there a copy? */
 bool kv_radix_keeps_copy(struct kv_radix *radix, struct kv_node *node, int64_t from);
+/* What lies behind the blocks in the pool of an idle leaf is gone, pinned or not. */
+void kv_radix_drop_behind(struct kv_radix *radix, struct kv_node *node);
+/* The pins of a node that is cut: those of pieces that end in the front are the front's. */
+void kv_radix_share_pins(struct kv_radix_node *front, struct kv_radix_node *back, int64_t at);
+/* A pin holds its last piece. */
+static inline bool kv_radix_end_is_pinned(const struct kv_node *node)
+{
+    const struct kv_radix_pin *lowest = kv_radix_node_of(node)->lowest;
+    return lowest != NULL && lowest->end == node->end;
+}
 
 #endif

@@ -266,9 +266,6 @@ static bool check_tree(struct scenario_load *load, const struct tiers *tiers,
                             "'layerwise' is a radix tree's");
     if (!is_tree(load))
         return true;
-    if (tiers->count > 1 && offload->store == SCHED_STORE_BACK)
-        return fail_offload(load, "store", "store: write_through",
-                            "'write_back' with a second tier is not simulated behind a radix tree");
     if (tiers->count > 1 && tiers->at[1].store == COPY_BACK)
         return fail_tiers(
             load, "store: write_through",

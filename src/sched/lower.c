@@ -229,8 +229,8 @@ static void arrive_below(struct sched_copy *copy, struct kv_tier *below, bool is
     }
 }
 
-struct kv_node *sched_lower_arrive(struct sched_lower *lower, struct kv_tier *upper,
-                                   base_i128 until)
+struct kv_radix_pin *sched_lower_arrive(struct sched_lower *lower, struct kv_tier *upper,
+                                        base_i128 until)
 {
     bool is_read = next_list(lower) == &lower->reads;
     struct sched_copies *list = is_read ? &lower->reads : &lower->writes;
@@ -249,12 +249,12 @@ struct kv_node *sched_lower_arrive(struct sched_lower *lower, struct kv_tier *up
     if (copy->done < copy->chunks) {
         return NULL;
     }
-    struct kv_node *node = copy->node;
+    struct kv_radix_pin *pin = copy->pin;
     if (copy->reader != NULL) {
         copy->reader->prefetch_copy = NULL;
     }
     copy_drop_head(lower, list);
-    return node;
+    return pin;
 }
 
 static bool end_of(const struct sched_copy *copy, base_i128 *at)

@@ -39,6 +39,7 @@ bool sched_tier_offer(struct sched_tier *tier, const struct kv_pieces *offered, 
 base_i128 sched_tier_held(const struct sched_tier *tier, base_i128 at);
 
 struct sched_seq_offload;
+struct kv_radix_pin;
 
 /* The next chunk of pieces that are gone through one by one. */
 struct sched_place {
@@ -55,8 +56,8 @@ struct sched_copy {
     base_i128 next_ticks; /* when the next chunk has arrived */
     int64_t chunk_ticks;
     int64_t chunks;
-    /* Behind a radix tree: whose copy is written; for whom is read, while he waits. */
-    struct kv_node *node;
+    /* Behind a radix tree: what is written; for whom is read, while he waits. */
+    struct kv_radix_pin *pin;
     struct sched_seq_offload *reader;
 };
 
@@ -95,10 +96,10 @@ base_i128 sched_lower_read(struct sched_lower *lower, const struct kv_pieces *up
 
 /* When the next chunk arrives by a copy; false: no copy is under way. */
 bool sched_lower_next(const struct sched_lower *lower, base_i128 *at);
-/* That chunk, reads first at equal times, and those that follow it in the same copy by `until`. Returns the node whose copy has
+/* That chunk, reads first at equal times, and those that follow it in the same copy by `until`. Returns the pin of what has
  * been written with them, or NULL. */
-struct kv_node *sched_lower_arrive(struct sched_lower *lower, struct kv_tier *upper,
-                                   base_i128 until);
+struct kv_radix_pin *sched_lower_arrive(struct sched_lower *lower, struct kv_tier *upper,
+                                        base_i128 until);
 /* When the first copies of either kind that are under way will have ended; false: there is none. */
 bool sched_lower_next_end(const struct sched_lower *lower, base_i128 *at);
 

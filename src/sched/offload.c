@@ -26,6 +26,7 @@ static void transfer_drop_head(struct sched_offload *offload, struct sched_trans
     base_vec_free(&transfer->chunks);
     base_vec_free(&transfer->sources);
     base_vec_free(&transfer->nodes);
+    base_vec_free(&transfer->pieces);
     base_pool_give(&offload->transfers, transfer);
 }
 
@@ -352,7 +353,8 @@ static void end_head_store(struct sched *sched)
 static void end_copies(struct sched *sched, base_i128 until)
 {
     struct sched_offload *offload = &sched->offload;
-    struct kv_node *written = sched_lower_arrive(&offload->lower, &offload->tier.chunks, until);
+    struct kv_radix_pin *written =
+        sched_lower_arrive(&offload->lower, &offload->tier.chunks, until);
     if (written != NULL) {
         kv_radix_unpin_host(sched->pool->radix, written);
     }

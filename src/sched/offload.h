@@ -24,6 +24,7 @@
 #include "base/i128.h"
 #include "base/pool.h"
 #include "kv/prefix.h"
+#include "kv/radix.h"
 #include "kv/tier.h"
 #include "sched/lower.h"
 #include "sched/seq.h"
@@ -43,9 +44,11 @@ struct sched_transfer {
     uint64_t plan;         /* of a store: that computes it */
     struct sched_seq *seq; /* of a load that a sequence waits for */
     int64_t blocks;
-    struct kv_pieces chunks;    /* held */
-    struct kv_sources sources;  /* of a store */
-    struct sched_nodes nodes;   /* with a radix tree */
+    struct kv_pieces chunks;   /* held */
+    struct kv_sources sources; /* of a store */
+    struct sched_nodes
+        nodes; /* with a radix tree; and where a tier is below, of each of the chunks' pieces: */
+    struct kv_radix_pieces pieces;
     base_i128 not_before_ticks; /* what it reads is there then, or its place is free */
     base_i128 end_ticks;        /* once it is sent */
     /* a store of what the pool drops: sent before its step, which waits for it */

@@ -44,8 +44,8 @@ struct sched_seq_offload {
     base_i128 prefetch_until_ticks; /* it is passed over before that */
     int64_t below_tokens,
         declined_tokens; /* found below the first tier; found and not worth loading */
-    /* Behind a radix tree: what is read up for it, behind which node, how many blocks there is room for and have arrived. */
-    struct kv_node *prefetch_behind;
+    /* Behind a radix tree: what is read up for it, behind which place, how many blocks there is room for and have arrived. */
+    struct kv_radix_pin *prefetch_behind;
     struct sched_copy *prefetch_copy; /* NULL: it has ended */
     int64_t prefetch_blocks, prefetch_arrived;
     int64_t load_to;       /* tokens in the cache once it is loaded */

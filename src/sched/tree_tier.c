@@ -17,13 +17,13 @@ void sched_tree_tier_init(struct sched *sched)
     const struct sched_tier_options *options = &sched->options->tier;
     base_require(options->chunk_blocks == 1 && options->load_layers > 0 && !options->is_sync);
     bool at_eviction = options->store == SCHED_STORE_BACK;
-    base_require(options->count == 1 || (!at_eviction && !options->at[1].on_eviction &&
-                                         options->prefetch != SCHED_PREFETCH_NONE));
+    base_require(options->count == 1 ||
+                 (!options->at[1].on_eviction && options->prefetch != SCHED_PREFETCH_NONE));
     base_require(at_eviction || options->store == SCHED_STORE_THROUGH ||
                  options->store == SCHED_STORE_USES);
     int64_t uses = options->store == SCHED_STORE_USES ? options->store_threshold : 1;
     kv_radix_set_host(sched->pool->radix, at_eviction ? KV_BACKUP_AT_EVICTION : KV_BACKUP_AT_USE,
-                      (int32_t)uses, options->at[0].capacity_chunks);
+                      (int32_t)uses, options->at[0].capacity_chunks, options->count > 1);
 }
 
 void sched_tree_take_over(struct sched *sched)
@@ -87,6 +87,17 @@ void sched_tree_load(struct sched *sched, struct sched_seq *seq, int64_t blocks)
 
 /* ---- stores ---- */
 
+// The last blocks of a content down to a pin are copied to the tier below when the store has ended.
+static void add_piece(struct sched_offload *offload, struct sched_transfer *store,
+                      const struct kv_content *content, struct kv_radix_piece piece)
+{
+    int64_t end = piece.pin->end;
+    struct kv_path path = kv_stock_make(&offload->stock, content, end);
+    struct kv_piece chunks = kv_path_piece(&path, 0, end - piece.blocks, end);
+    kv_pieces_keep(&store->chunks, &chunks);
+    base_vec_push(&store->pieces, piece);
+}
+
 void sched_tree_store(struct sched *sched, struct sched_seq *seq)
 {
     struct sched_offload *offload = &sched->offload;
@@ -100,16 +111,17 @@ void sched_tree_store(struct sched *sched, struct sched_seq *seq)
     base_vec_push(&store->nodes, source);
     if (offload->lower.exists) {
         // What an entry copies are the last blocks down to that node: what lies above them had copies.
-        struct kv_path path = kv_stock_make(&offload->stock, &seq->cache.content, source->end);
-        struct kv_piece piece = kv_path_piece(&path, 0, source->end - blocks, source->end);
-        kv_pieces_keep(&store->chunks, &piece);
+        struct kv_radix_pin *pin = kv_radix_pin_host(sched->pool->radix, source, source->end);
+        add_piece(offload, store, &seq->cache.content, (struct kv_radix_piece){pin, blocks});
     }
 }
 
 void sched_tree_write_back(struct sched *sched)
 {
     struct sched_offload *offload = &sched->offload;
-    int64_t blocks = kv_radix_take_written(sched->pool->radix);
+    struct kv_radix *radix = sched->pool->radix;
+    struct kv_radix_pieces pieces = {0};
+    int64_t blocks = kv_radix_take_written(radix, &pieces);
     sched_tree_take_over(sched); // room was made, perhaps in vain
     if (blocks == 0) {
         return;
@@ -118,17 +130,29 @@ void sched_tree_write_back(struct sched *sched)
     store->is_write_back = true;
     store->blocks = blocks;
     offload->flush = store->number;
+    for (size_t i = 0; i < pieces.count; i++) {
+        struct kv_content content = kv_radix_content(radix, pieces.at[i].pin);
+        add_piece(offload, store, &content, pieces.at[i]);
+    }
+    base_vec_free(&pieces);
 }
 
 /* ---- the tier below ---- */
 
 void sched_tree_write_down(struct sched *sched, const struct sched_transfer *store)
 {
-    struct sched_copy *copy =
-        sched_lower_write(&sched->offload.lower, &store->chunks, store->end_ticks);
-    if (copy != NULL) {
-        copy->node = store->nodes.at[0];
-        kv_radix_pin_host(sched->pool->radix, copy->node);
+    for (size_t i = 0; i < store->pieces.count; i++) {
+        struct kv_radix_pin *pin = store->pieces.at[i].pin;
+        const struct kv_pieces chunks = {.at = &store->chunks.at[i], .count = 1};
+        struct sched_copy *copy = NULL;
+        if (pin->node != NULL) {
+            copy = sched_lower_write(&sched->offload.lower, &chunks, store->end_ticks);
+        }
+        if (copy != NULL) {
+            copy->pin = pin;
+        } else {
+            kv_radix_unpin_host(sched->pool->radix, pin);
+        }
     }
 }
 
@@ -166,9 +190,9 @@ void sched_tree_prefetch(struct sched *sched, struct sched_seq *seq)
     if (!kv_radix_has_copy(last) || missing <= 0 || missing * size < threshold) {
         return;
     }
-    kv_radix_pin_host(radix, last);
+    struct kv_radix_pin *pin = kv_radix_pin_host(radix, last, last->end);
     if (!kv_radix_take_room(radix, missing)) {
-        kv_radix_unpin_host(radix, last);
+        kv_radix_unpin_host(radix, pin);
         offload->refused_reads++;
         sched_tree_take_over(sched);
         return;
@@ -177,14 +201,14 @@ void sched_tree_prefetch(struct sched *sched, struct sched_seq *seq)
     int64_t found = find_below(&offload->lower, &path, last->end, known / size);
     kv_radix_give_room(radix, found > 0 && found * size >= threshold ? missing - found : missing);
     if (found == 0 || found * size < threshold) {
-        kv_radix_unpin_host(radix, last);
+        kv_radix_unpin_host(radix, pin);
         sched_tree_take_over(sched);
         return;
     }
     kv_tier_pin(&offload->lower.tier.chunks, &offload->lower.pinned.at[0]);
     static const struct kv_pieces none = {0};
     base_i128 done = sched_lower_read(&offload->lower, &none, offload->now);
-    own->prefetch_behind = last;
+    own->prefetch_behind = pin;
     own->prefetch_blocks = found;
     own->prefetch_arrived = 0;
     own->prefetch_copy = offload->lower.reads.tail;
@@ -224,9 +248,10 @@ bool sched_tree_waits_for_prefetch(struct sched *sched, struct sched_seq *seq)
         return true;
     }
     int64_t entered = 0;
-    if (own->prefetch_arrived > 0) {
-        entered = kv_radix_enter_host(sched->pool->radix, own->prefetch_behind, &seq->cache.content,
-                                      own->prefetch_behind->end + own->prefetch_arrived);
+    const struct kv_radix_pin *behind = own->prefetch_behind;
+    if (own->prefetch_arrived > 0 && behind->node != NULL) {
+        entered = kv_radix_enter_host(sched->pool->radix, behind->node, &seq->cache.content,
+                                      behind->end + own->prefetch_arrived);
     }
     end_prefetch(sched, seq, entered);
     return false;

@@ -158,6 +158,66 @@ START_TEST(patience_ends)
 }
 END_TEST
 
-CHECK_MAIN("tree and tier by hand", best_effort_takes_what_has_come, who_waits_has_all,
-           patience_ends, a_step_begins_with_the_first_layer, a_step_ends_with_the_last_layer,
+/*
+ * The same written back, host memory of 5 pages, a disk that writes a page in 500 ns. The second request drives the 2 pages of the first one
+ * out at 1000: written 1000..1050, to the disk 1050..2055. One of 16 new tokens comes at `at_ns`, for which the second one's 4 pages
+ * must go; the last one, with the first's 8 tokens, now at 3000.
+ */
+static void check_back(int64_t at_ns, int64_t second_end_ns, int64_t end_ns, int64_t cached,
+                       int64_t written)
+{
+    struct ref_input input;
+    struct ref_output expected;
+    struct engine_run run;
+    fill(&input, 8, 4);
+    struct ref_tier *tier = &input.engine.tier;
+    tier->store = REF_STORE_DROPPED;
+    tier->count = 2;
+    tier->levels[0].capacity_chunks = 5;
+    tier->levels[1] = (struct ref_level){.capacity_chunks = 100,
+                                         .latency_ticks = 5 * REF_TICKS_PER_NS,
+                                         .read_ticks = 4 * REF_TICKS_PER_NS,
+                                         .write_ticks = 500 * REF_TICKS_PER_NS};
+    tier->prefetch = REF_PREFETCH_WAIT;
+    tier->prefetch_threshold = 8;
+    input.requests[2].arrival_ns = 3000;
+    input.requests = ref_resize(input.requests, 4, sizeof(*input.requests));
+    add(&input, at_ns, 7000, 16, 0);
+    ck_assert_int_eq(ref_run(&input, &expected), 0);
+    ck_assert_int_eq(expected.requests[1].finish_ns, 1000 + 50 + 100);
+    ck_assert_int_eq(expected.requests[3].finish_ns, second_end_ns);
+    ck_assert_int_eq(expected.requests[2].finish_ns, end_ns);
+    ck_assert_int_eq(expected.requests[2].cached_tokens, cached);
+    engine_run_reference_input(&input, SERVE_JUMP, &run);
+    ck_assert_int_eq(run.requests.at[2].finish_ns, second_end_ns);
+    ck_assert_int_eq(run.requests.at[3].finish_ns, end_ns);
+    ck_assert_int_eq(run.requests.at[3].cached_tokens, cached);
+    const struct serve_tier_result *host = &run.result.replicas[0].tiers[0];
+    const struct serve_tier_result *disk = &run.result.replicas[0].tiers[1];
+    ck_assert_int_eq(host->written_blocks, written);
+    ck_assert_int_eq(disk->written_blocks, written);
+    engine_run_release(&run);
+    ref_output_free(&expected);
+    ref_input_free(&input);
+}
+
+// Still being written to the disk, the first's pages stay: the second's find no room and are gone, and no step waits. So the last one
+// finds 8 tokens in host memory.
+START_TEST(what_is_written_down_stays)
+{
+    check_back(2000, 2000 + 100, 3000 + 14 + 100, 8, 2);
+}
+END_TEST
+
+// On the disk they make room, and the second's pages are written in 10 + 80 ns before the step. They are on their way to the disk up
+// to 4155, and leave no room for what the last one would read up.
+START_TEST(what_is_written_makes_room)
+{
+    check_back(2060, 2060 + 90 + 100, 3000 + 100, 0, 2 + 4);
+}
+END_TEST
+
+CHECK_MAIN("tree and tier by hand", what_is_written_down_stays, what_is_written_makes_room,
+           best_effort_takes_what_has_come, who_waits_has_all, patience_ends,
+           a_step_begins_with_the_first_layer, a_step_ends_with_the_last_layer,
            what_is_too_little_is_computed)

@@ -287,7 +287,7 @@ static void draw_tree_tier(const struct draft *draft, struct ref_tier *tier)
     struct dice *state = draft->state;
     static const enum ref_store stores[] = {REF_STORE_FILLED, REF_STORE_USED, REF_STORE_DROPPED};
     tier->chunk_blocks = 1;
-    tier->store = stores[draw(state, 0, has(draft, RANDOM_DISK) ? 1 : 2)];
+    tier->store = stores[draw(state, 0, 2)];
     tier->store_threshold = tier->store == REF_STORE_USED ? draw(state, 2, 3) : 0;
     tier->prompt_only = tier->is_sync = tier->reserves_for_prefills = false;
     tier->load_layers = draw(state, 1, 4);
@@ -304,10 +304,15 @@ static void draw_tree_tier(const struct draft *draft, struct ref_tier *tier)
     struct ref_level *disk = &tier->levels[1];
     tier->count = 2;
     tier->levels[0].capacity_chunks = draw(state, longest / 2 + 1, longest * 2);
+    if (tier->store == REF_STORE_DROPPED &&
+        one_in(state, 2)) { // what is on its way down is all that there is
+        tier->levels[0].capacity_chunks = draw(state, 1, longest / 2 + 1);
+    }
     disk->capacity_chunks = one_in(state, 4) ? draw(state, 1, 20) : draw(state, 50, 400);
     disk->order = one_in(state, 2) ? REF_TIER_ARC : REF_TIER_LRU;
     draw_links(state, disk);
     disk->read_ticks /= one_in(state, 2) ? 20 : 1;
+    disk->write_ticks *= one_in(state, 4) ? 20 : 1;
     tier->load_threshold = draw(state, 1, 3);
     tier->prefetch = (enum ref_prefetch)draw(state, REF_PREFETCH_EFFORT, REF_PREFETCH_TIME);
     tier->prefetch_threshold = draw(state, 1, 6);

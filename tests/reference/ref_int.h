@@ -118,6 +118,8 @@ struct ref_transfer {
     struct ref_list blocks;  /* of the pool: where a store reads */
     struct ref_node **nodes; /* of a tree: ends of the paths that it locks */
     int64_t node_count;
+    struct ref_list
+        node_links; /* of a write-back to be copied further: how many of the links are of each node */
     int64_t block_count;
     bool is_write_back; /* a store of what the pool drops */
     bool in_host;       /* of UP: the host keeps them; of DOWN: the host has them still */
@@ -220,6 +222,7 @@ struct ref_request {
     struct ref_node *node;         /* where its path in the tree ends */
     bool is_locked;                /* it has locked that path */
     struct ref_node *fetch_behind; /* what is read up for it goes there; NULL: nothing is */
+    bool fetch_is_lost;            /* that node has gone */
     int64_t fetch_pages, fetch_transfer;
     int64_t in_tree;        /* its leading pages that the tree holds */
     int64_t prefill_tokens; /* as it was admitted */
@@ -398,7 +401,12 @@ void ref_tier_give_room(struct ref_state *state, int64_t pages);
 int64_t ref_tree_depth(const struct ref_state *state, const struct ref_node *node);
 void ref_tree_pin_host(struct ref_node *node);
 void ref_tier_load_pages(struct ref_state *state, struct ref_node *node, int64_t pages);
-void ref_tier_write_pages(struct ref_state *state, int64_t pages);
+void ref_tier_write_pages(struct ref_state *state, struct ref_node *node, int64_t pages);
+/* The host loses pages; a node goes whatever needs it. */
+void ref_tier_lose_pages(struct ref_state *state, int64_t pages);
+void ref_tier_forget_node(struct ref_state *state, const struct ref_node *node);
+/* The links of a node's pages. */
+void ref_tree_links(struct ref_state *state, const struct ref_node *node, struct ref_list *links);
 /* Room for so many more pages in host memory; `evict` lets a piece of it go and returns its pages, 0: none can. */
 bool ref_tier_take_room(struct ref_state *state, int64_t pages,
                         int64_t (*evict)(struct ref_state *state));

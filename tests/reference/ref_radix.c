@@ -18,6 +18,7 @@ struct ref_node {
     bool has_copy;
     int64_t locks; /* of requests; and of transfers: */
     int64_t pins, host_pins, made, last_used, hits, priority;
+    bool is_kept; /* cannot go, while a leaf is looked for */
 };
 
 /* ---- nodes ---- */
@@ -265,7 +266,7 @@ static bool is_leaf_of_pool(const struct ref_node *node)
             return false;
         }
     }
-    return node->pages.count > 0 && is_unlocked(node);
+    return node->pages.count > 0 && is_unlocked(node) && !node->is_kept;
 }
 
 static bool is_leaf_of_host(const struct ref_node *node)
@@ -312,15 +313,72 @@ static bool keeps_copy(struct ref_state *state, struct ref_node *leaf)
         state->engine->tier.store == REF_STORE_DROPPED &&
         ref_tier_take_room(state, leaf->pages.count, evict_host_leaf)) {
         leaf->has_copy = true;
-        ref_tier_write_pages(state, leaf->pages.count);
+        ref_tier_write_pages(state, leaf, leaf->pages.count);
     }
     return leaf->has_copy;
 }
 
+static bool is_pinned_below(const struct ref_node *node)
+{
+    bool is_pinned = node->host_pins > 0;
+    for (int64_t i = 0; i < node->child_count; i++) {
+        is_pinned = is_pinned || is_pinned_below(node->children[i]);
+    }
+    return is_pinned;
+}
+
+static void keep_none(struct ref_node *node)
+{
+    node->is_kept = false;
+    for (int64_t i = 0; i < node->child_count; i++) {
+        keep_none(node->children[i]);
+    }
+}
+
+static struct ref_node *first_of_pool(const struct ref_state *state)
+{
+    return first_leaf(state->engine->eviction, state->tree.root, is_leaf_of_pool);
+}
+
+/* The first leaf that has a copy or leaves nothing behind that the disk's copies need; NULL: there is none. */
+static struct ref_node *first_to_go(struct ref_state *state)
+{
+    struct ref_node *leaf;
+    while ((leaf = first_of_pool(state)) != NULL && !keeps_copy(state, leaf) &&
+           is_pinned_below(leaf)) {
+        leaf->is_kept = true;
+    }
+    keep_none(state->tree.root);
+    return leaf;
+}
+
+static int64_t forget_all(struct ref_state *state, const struct ref_node *node)
+{
+    int64_t pages = page_count(state, node);
+    ref_tier_forget_node(state, node);
+    for (int64_t i = 0; i < node->child_count; i++) {
+        pages += forget_all(state, node->children[i]);
+    }
+    return pages;
+}
+
+static void drop_children(struct ref_state *state, struct ref_node *node)
+{
+    while (node->child_count > 0) {
+        struct ref_node *child = node->children[0];
+        ref_tier_lose_pages(state, forget_all(state, child));
+        drop_node(child);
+    }
+}
+
 void ref_tree_evict(struct ref_state *state)
 {
-    struct ref_node *leaf = first_leaf(state->engine->eviction, state->tree.root, is_leaf_of_pool);
-    const bool stays = keeps_copy(state, leaf);
+    struct ref_node *leaf = first_to_go(state);
+    if (leaf == NULL) {
+        leaf = first_of_pool(state);
+        drop_children(state, leaf);
+    }
+    const bool stays = leaf->has_copy;
     for (int64_t i = 0; i < leaf->pages.count; i++) {
         ref_list_push(&state->pool.free, leaf->pages.at[i]);
         state->pool.evicted++;
@@ -391,7 +449,29 @@ static void load_path(struct ref_state *state, struct ref_request *request, stru
     }
 }
 
-/* ---- what comes from the disk ---- */
+/* ---- the disk ---- */
+
+static int64_t last_link(struct ref_state *state, const struct ref_node *node,
+                         struct ref_list *links)
+{
+    const int64_t page = state->engine->block_size;
+    int64_t link = -1;
+    if (node->parent->parent != NULL) {
+        link = last_link(state, node->parent, NULL);
+    }
+    for (int64_t i = 0; i < node->tokens.count; i += page) {
+        link = ref_pool_link(&state->pool, link, &node->tokens.at[i]);
+        if (links != NULL) {
+            ref_list_push(links, link);
+        }
+    }
+    return link;
+}
+
+void ref_tree_links(struct ref_state *state, const struct ref_node *node, struct ref_list *links)
+{
+    last_link(state, node, links);
+}
 
 void ref_tree_pin_host(struct ref_node *node)
 {
@@ -438,12 +518,20 @@ void ref_tree_prefetch(struct ref_state *state, struct ref_request *request)
     request->fetch_pages = pages;
 }
 
+static void end_fetch(struct ref_request *request)
+{
+    if (!request->fetch_is_lost) {
+        request->fetch_behind->host_pins--;
+    }
+    request->fetch_behind = NULL;
+    request->fetch_is_lost = false;
+}
+
 void ref_tree_drop_prefetch(struct ref_state *state, struct ref_request *request)
 {
     if (request->fetch_behind != NULL) {
         ref_tier_give_room(state, request->fetch_pages);
-        request->fetch_behind->host_pins--;
-        request->fetch_behind = NULL;
+        end_fetch(request);
     }
 }
 
@@ -483,17 +571,16 @@ bool ref_tree_end_prefetch(struct ref_state *state, struct ref_request *request)
     }
     const int64_t page = state->engine->block_size;
     const int64_t arrived = state->tier.transfers[request->fetch_transfer].arrived;
-    const int64_t first = ref_tree_depth(state, node);
     int64_t entered = 0;
-    if (arrived > 0) {
+    if (arrived > 0 && !request->fetch_is_lost) {
+        const int64_t first = ref_tree_depth(state, node);
         int64_t *tokens = tokens_of(state, request, (first + arrived) * page);
         entered = insert_in_host(state, node, tokens + first * page, arrived * page);
         free(tokens);
     }
     ref_tier_give_room(state, request->fetch_pages - entered);
     request->below_tokens = entered * page;
-    node->host_pins--;
-    request->fetch_behind = NULL;
+    end_fetch(request);
     return true;
 }
 

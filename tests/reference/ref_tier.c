@@ -66,6 +66,7 @@ void ref_tier_release(struct ref_state *state)
         ref_list_free(&tier->transfers[i].links);
         ref_list_free(&tier->transfers[i].blocks);
         free(tier->transfers[i].nodes);
+        ref_list_free(&tier->transfers[i].node_links);
     }
     free(tier->transfers);
     ref_level_release(host_of(state));
@@ -742,12 +743,34 @@ void ref_tier_load_pages(struct ref_state *state, struct ref_node *node, int64_t
     lock_for(load, node);
 }
 
-void ref_tier_write_pages(struct ref_state *state, int64_t pages)
+void ref_tier_write_pages(struct ref_state *state, struct ref_node *node, int64_t pages)
 {
     struct ref_transfer *back = open_transfer(state, REF_STORE);
     back->is_write_back = true;
     back->block_count += pages;
     state->tier.flush = back - state->tier.transfers;
+    if (has_disk(state)) {
+        ref_tree_links(state, node, &back->links);
+        ref_list_push(&back->node_links, pages);
+        lock_for(back, node);
+        ref_tree_pin_host(node);
+    }
+}
+
+void ref_tier_forget_node(struct ref_state *state, const struct ref_node *node)
+{
+    for (int64_t i = 0; i < state->tier.transfer_count; i++) {
+        const struct ref_transfer *transfer = &state->tier.transfers[i];
+        for (int64_t n = 0; n < transfer->node_count; n++) {
+            if (transfer->nodes[n] == node) {
+                transfer->nodes[n] = NULL;
+            }
+        }
+    }
+    for (int64_t i = 0; i < state->input->request_count; i++) {
+        struct ref_request *request = &state->requests[i];
+        request->fetch_is_lost = request->fetch_is_lost || request->fetch_behind == node;
+    }
 }
 
 static void hold_pages(struct ref_state *state, int64_t change)
@@ -755,6 +778,12 @@ static void hold_pages(struct ref_state *state, int64_t change)
     struct ref_level_state *host = host_of(state);
     ref_level_count(host, state->now);
     host->chunk_count += change;
+}
+
+void ref_tier_lose_pages(struct ref_state *state, int64_t pages)
+{
+    hold_pages(state, -pages);
+    host_of(state)->totals->evicted_chunks += pages;
 }
 
 bool ref_tier_take_room(struct ref_state *state, int64_t pages,
@@ -1035,21 +1064,16 @@ static void end_load(struct ref_state *state, struct ref_transfer *load)
     }
 }
 
-/* What a tree's store has brought goes further down, and stays until it is there. */
-static void write_pages_down(struct ref_state *state, int64_t index)
+/* What a tree's store has brought of a node goes further down, and stays until it is there. */
+static void write_node_down(struct ref_state *state, struct ref_node *node,
+                            const struct ref_list *links, ref_i128 at)
 {
-    const struct ref_transfer *store = &state->tier.transfers[index];
     struct ref_list added = {0};
-    if (!has_disk(state) || store->links.count == 0) {
-        return;
-    }
-    ref_level_offer(disk_of(state), &store->links, store->end_ticks, &added);
+    ref_level_offer(disk_of(state), links, at, &added);
     if (added.count == 0) {
         ref_list_free(&added);
         return;
     }
-    struct ref_node *node = store->nodes[0];
-    const ref_i128 at = store->end_ticks;
     struct ref_transfer *down = new_transfer(state, REF_DOWN, -1);
     down->block_count = added.count;
     down->links = added;
@@ -1058,16 +1082,42 @@ static void write_pages_down(struct ref_state *state, int64_t index)
     submit(state, down, at);
 }
 
+/* The nodes that left the pool one by one, with their share of the links; those that have gone since not. */
+static void write_nodes_down(struct ref_state *state, int64_t index)
+{
+    int64_t first = 0;
+    for (int64_t n = 0; n < state->tier.transfers[index].node_count; n++) {
+        const struct ref_transfer *back = &state->tier.transfers[index]; // the array may move
+        const int64_t count = back->node_links.at[n];
+        struct ref_node *node = back->nodes[n];
+        const struct ref_list links = {.at = &back->links.at[first], .count = count};
+        if (node != NULL) {
+            write_node_down(state, node, &links, back->end_ticks);
+            ref_tree_unpin_host(node);
+        }
+        first += count;
+    }
+}
+
 static void end_store(struct ref_state *state, int64_t index)
 {
     struct ref_transfer *store = &state->tier.transfers[index];
     store->is_done = true;
-    unpin(store);
+    if (!store->is_write_back) {
+        unpin(store);
+    }
     for (int64_t c = 0; c < store->links.count && !state->engine->is_radix; c++) {
         ref_level_find(host_of(state), store->links.at[c])->is_ready = true;
     }
+    if (state->engine->is_radix && has_disk(state)) {
+        if (store->is_write_back) {
+            write_nodes_down(state, index);
+        } else if (store->links.count > 0) {
+            const struct ref_list links = store->links;
+            write_node_down(state, store->nodes[0], &links, store->end_ticks);
+        }
+    }
     if (state->engine->is_radix) {
-        write_pages_down(state, index);
         return;
     }
     if (has_disk(state) && !disk_of(state)->engine->on_eviction) {
@@ -1089,7 +1139,9 @@ static void arrive(struct ref_state *state, struct ref_transfer *copy)
     } else {
         disk->is_ready = true;
         for (int64_t i = 0; copy->is_done && i < copy->node_count; i++) {
-            ref_tree_unpin_host(copy->nodes[i]);
+            if (copy->nodes[i] != NULL) {
+                ref_tree_unpin_host(copy->nodes[i]);
+            }
         }
         if (copy->in_host) {
             ref_level_find(host_of(state), link)->copiers--;

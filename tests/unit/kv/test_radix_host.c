@@ -2,6 +2,7 @@
  * Host memory behind a radix tree by hand: what is copied when, what stays of what leaves the pool, and who makes room.
  * Against a naive tree, under the scheduler: tests/property.
  */
+#include "base/mem.h"
 #include "kv/radix.h"
 
 #include "support/check_main.h"
@@ -39,7 +40,7 @@ static struct kv_radix made(enum kv_backup when, int32_t uses, int64_t capacity)
 {
     struct kv_radix radix;
     kv_radix_init(&radix, PAGE, PAGES, KV_EVICT_LRU);
-    kv_radix_set_host(&radix, when, uses, capacity);
+    kv_radix_set_host(&radix, when, uses, capacity, false);
     return radix;
 }
 
@@ -236,13 +237,13 @@ START_TEST(what_is_copied_at_eviction_is_written_piece_by_piece)
     ck_assert_int_eq(pass(&radix, "ab"), 0);
     pass(&radix, "abc");
     pass(&radix, "uvwxyz"); // 9 pages: c goes
-    ck_assert_int_eq(kv_radix_take_written(&radix), 1);
+    ck_assert_int_eq(kv_radix_take_written(&radix, NULL), 1);
     ck_assert_int_eq(found(&radix, "abc", &host), 2);
     ck_assert_int_eq(host, 1);
     pass(
         &radix,
         "rs"); // ab used last: the six go, for which there is no room, and c's place is gone for that
-    ck_assert_int_eq(kv_radix_take_written(&radix), 0);
+    ck_assert_int_eq(kv_radix_take_written(&radix, NULL), 0);
     ck_assert_int_eq(radix.host.blocks, 0);
     ck_assert_int_eq(found(&radix, "abc", &host), 2);
     ck_assert_int_eq(host, 0);
@@ -259,12 +260,12 @@ START_TEST(what_comes_from_below_goes_on_from_what_is_there)
     pass(&radix, "ab");
     set_text(&text, "abcdef");
     kv_radix_match(&radix, &text.content, 6, &match);
-    kv_radix_pin_host(&radix, match.last);
+    struct kv_radix_pin *pin = kv_radix_pin_host(&radix, match.last, match.last->end);
     pass(&radix, "abc"); // meanwhile c is there, as a piece of its own
     ck_assert(kv_radix_take_room(&radix, 3));
     ck_assert_int_eq(kv_radix_enter_host(&radix, match.last, &text.content, 5), 2); // d and e
     kv_radix_give_room(&radix, 1);
-    kv_radix_unpin_host(&radix, match.last);
+    kv_radix_unpin_host(&radix, pin);
     ck_assert_int_eq(found(&radix, "abcdef", &host), 3);
     ck_assert_int_eq(host, 2);
     ck_assert_int_eq(radix.host.blocks, 3 + 2);
@@ -281,12 +282,12 @@ START_TEST(what_is_needed_below_stays)
     pass(&radix, "ab");
     set_text(&text, "ab");
     kv_radix_match(&radix, &text.content, 2, &match);
-    kv_radix_pin_host(&radix, match.last);
+    struct kv_radix_pin *pin = kv_radix_pin_host(&radix, match.last, match.last->end);
     pass(&radix, "uvwxyz");
     pass(&radix, "rst"); // ab has left the pool, but does not make room
     ck_assert_int_eq(found(&radix, "ab", &host), 0);
     ck_assert_int_eq(host, 2);
-    kv_radix_unpin_host(&radix, match.last);
+    kv_radix_unpin_host(&radix, pin);
     ck_assert(kv_radix_take_room(&radix, 4));
     ck_assert_int_eq(found(&radix, "ab", &host), 0);
     ck_assert_int_eq(host, 0);
@@ -294,8 +295,130 @@ START_TEST(what_is_needed_below_stays)
 }
 END_TEST
 
-CHECK_MAIN("kv.radix_host", what_comes_from_below_goes_on_from_what_is_there,
-           what_is_needed_below_stays, what_is_copied_is_locked_until_the_transfer_has_ended,
+/* ---- a tier below what is copied at eviction ---- */
+
+static struct kv_radix made_with_below(int64_t capacity)
+{
+    struct kv_radix radix;
+    kv_radix_init(&radix, PAGE, PAGES, KV_EVICT_LRU);
+    kv_radix_set_host(&radix, KV_BACKUP_AT_EVICTION, 1, capacity, true);
+    return radix;
+}
+
+/* "abcd" as one node of two pieces, ab and cd. */
+static void pass_in_two(struct kv_radix *radix)
+{
+    struct run run;
+    begin(radix, &run, "abcd", false);
+    kv_radix_enter(radix, &run.seq, 2, true);
+    end(radix, &run);
+    ck_assert_uint_eq(radix->tree.node_count, 1);
+}
+
+/* So many pages are taken: the one piece that has to go for them, pinned. */
+static struct kv_radix_piece written(struct kv_radix *radix, int64_t pages)
+{
+    struct kv_radix_pieces pieces = {0};
+    kv_radix_take(radix, pages);
+    int64_t blocks = kv_radix_take_written(radix, &pieces);
+    ck_assert_uint_eq(pieces.count, 1);
+    ck_assert_int_eq(pieces.at[0].blocks, blocks);
+    struct kv_radix_piece piece = pieces.at[0];
+    base_vec_free(&pieces);
+    return piece;
+}
+
+static void check_content(struct kv_radix *radix, const struct kv_radix_piece *piece,
+                          const char *letters)
+{
+    struct text text;
+    set_text(&text, letters);
+    struct kv_content content = kv_radix_content(radix, piece->pin);
+    ck_assert_int_eq(content.token_count, text.content.token_count);
+    struct kv_cursor a = kv_cursor_at(&content, 0), b = kv_cursor_at(&text.content, 0);
+    ck_assert_int_eq(kv_cursor_match(&a, &b, content.token_count), content.token_count);
+}
+
+START_TEST(each_piece_of_a_node_is_pinned_by_itself)
+{
+    struct kv_radix radix = made_with_below(4);
+    pass_in_two(&radix);
+    struct kv_radix_piece cd = written(&radix, 6), ab = written(&radix, 2);
+    check_content(&radix, &cd, "abcd");
+    check_content(&radix, &ab, "ab");
+    ck_assert_uint_eq(radix.tree.node_count, 1);
+    ck_assert(!kv_radix_take_room(&radix, 1));
+    kv_radix_unpin_host(&radix, cd.pin);
+    ck_assert(kv_radix_take_room(&radix, 1)); // the place of cd
+    ck_assert(kv_radix_take_room(&radix, 1));
+    ck_assert(!kv_radix_take_room(&radix, 1));
+    kv_radix_unpin_host(&radix, ab.pin);
+    ck_assert(kv_radix_take_room(&radix, 1));
+    ck_assert_uint_eq(radix.tree.node_count, 0);
+    kv_radix_release(&radix);
+}
+END_TEST
+
+START_TEST(a_cut_leaves_pins_where_their_pieces_are)
+{
+    struct kv_radix radix = made_with_below(4);
+    int64_t host;
+    pass_in_two(&radix);
+    struct kv_radix_piece cd = written(&radix, 6), ab = written(&radix, 2);
+    found(&radix, "abx", &host); // cuts between the pieces
+    ck_assert_uint_eq(radix.tree.node_count, 2);
+    kv_radix_unpin_host(&radix, cd.pin);
+    ck_assert(kv_radix_take_room(&radix, 2)); // the back goes
+    ck_assert_uint_eq(radix.tree.node_count, 1);
+    ck_assert(!kv_radix_take_room(&radix, 1));
+    kv_radix_unpin_host(&radix, ab.pin);
+    ck_assert(kv_radix_take_room(&radix, 1));
+    kv_radix_release(&radix);
+}
+END_TEST
+
+START_TEST(a_cut_within_a_pinned_piece_keeps_all_of_it)
+{
+    struct kv_radix radix = made_with_below(4);
+    int64_t host;
+    pass(&radix, "abcd");
+    struct kv_radix_piece all = written(&radix, 8);
+    found(&radix, "abx", &host);
+    ck_assert_uint_eq(radix.tree.node_count, 2);
+    check_content(&radix, &all, "abcd"); // of both halves
+    ck_assert(!kv_radix_take_room(&radix, 1));
+    kv_radix_unpin_host(&radix, all.pin);
+    ck_assert(kv_radix_take_room(&radix, 2));
+    ck_assert_uint_eq(radix.tree.node_count, 1);
+    kv_radix_release(&radix);
+}
+END_TEST
+
+START_TEST(what_is_before_a_pinned_piece_stays_in_the_pool_while_others_can_go)
+{
+    struct kv_radix radix = made_with_below(2);
+    int64_t host;
+    pass_in_two(&radix);
+    pass(&radix, "xy");
+    struct kv_radix_piece cd = written(&radix, 4); // fills host memory
+    kv_radix_take(&radix, 1);                      // ab is the older one, and must wait for cd
+    ck_assert_int_eq(found(&radix, "xy", &host), 0);
+    ck_assert_int_eq(found(&radix, "abcd", &host), 2);
+    ck_assert_int_eq(host, 2);
+    kv_radix_take(&radix, 2); // nothing else is left
+    ck_assert_int_eq(found(&radix, "abcd", &host), 0);
+    ck_assert_int_eq(radix.host.blocks, 0);
+    ck_assert_ptr_null(cd.pin->node);
+    kv_radix_unpin_host(&radix, cd.pin);
+    kv_radix_release(&radix);
+}
+END_TEST
+
+CHECK_MAIN("kv.radix_host", each_piece_of_a_node_is_pinned_by_itself,
+           a_cut_leaves_pins_where_their_pieces_are, a_cut_within_a_pinned_piece_keeps_all_of_it,
+           what_is_before_a_pinned_piece_stays_in_the_pool_while_others_can_go,
+           what_comes_from_below_goes_on_from_what_is_there, what_is_needed_below_stays,
+           what_is_copied_is_locked_until_the_transfer_has_ended,
            a_second_use_copies_what_it_passes_over, a_chunk_is_copied_when_its_prompt_is_there,
            what_leaves_the_pool_stays_with_its_copy_and_comes_back,
            what_is_not_loaded_is_computed_again_in_its_place,
