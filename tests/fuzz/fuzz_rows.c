@@ -3,6 +3,7 @@
  */
 #include "base/error.h"
 #include "conf/rows.h"
+#include "fuzz/fuzz_file.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -43,19 +44,15 @@ static void read_rows(struct conf_rows *rows)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    FILE *file = tmpfile();
-    base_require(file != NULL);
-    base_require(fwrite(data, 1, size, file) == size && fflush(file) == 0);
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fileno(file));
+    struct fuzz_file input = fuzz_file(data, size);
     struct conf_rows *rows = NULL;
     struct kvsim_error err = {0};
-    if (conf_rows_open(path, &rows, &err) == KVSIM_OK) {
+    if (conf_rows_open(input.path, &rows, &err) == KVSIM_OK) {
         read_rows(rows);
         conf_rows_close(rows);
     } else {
         base_require(err.status == KVSIM_ERR_SCENARIO && err.code[0] != '\0');
     }
-    fclose(file);
+    fclose(input.file);
     return 0;
 }

@@ -3,6 +3,7 @@
  */
 #include "base/error.h"
 #include "calib/served.h"
+#include "fuzz/fuzz_file.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -32,20 +33,16 @@ static void check_requests(const struct calib_served *served)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    FILE *file = tmpfile();
-    base_require(file != NULL);
-    base_require(fwrite(data, 1, size, file) == size && fflush(file) == 0);
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fileno(file));
+    struct fuzz_file input = fuzz_file(data, size);
     struct calib_served served;
     struct kvsim_error err = {0};
-    (void)calib_served_knows(path);
-    if (calib_served_read(path, &served, &err) == KVSIM_OK)
+    (void)calib_served_knows(input.path);
+    if (calib_served_read(input.path, &served, &err) == KVSIM_OK)
         check_requests(&served);
     else
         base_require(err.status == KVSIM_ERR_SCENARIO && err.code[0] != '\0' &&
-                     strcmp(err.file, path) == 0 && err.message[0] != '\0');
+                     strcmp(err.file, input.path) == 0 && err.message[0] != '\0');
     calib_served_free(&served);
-    fclose(file);
+    fclose(input.file);
     return 0;
 }
