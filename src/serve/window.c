@@ -240,8 +240,9 @@ void serve_window_end(struct serve *serve, base_i128 now)
     change_in_flight(serve, now, 0);
     result->end_ticks = now;
     for (uint32_t i = 0; i < serve->config->replica_count; i++) {
-        const struct serve_replica *replica = &serve->replicas[i];
+        struct serve_replica *replica = &serve->replicas[i];
         struct serve_replica_result *out = &result->replicas[i];
+        serve_transfers_settle(replica, now); // what has ended since its last turn
         serve_tally_at(&replica->tally, now, &out->whole);
         out->peak = replica->tally.peak;
         out->lookup_tokens = replica->sched.lookup_tokens;

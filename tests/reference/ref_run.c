@@ -728,6 +728,7 @@ int ref_run(const struct ref_input *input, struct ref_output *output)
         snprintf(output->why, sizeof(output->why), "%lld requests can never be scheduled",
                  (long long)(state.running.count + state.waiting.count + state.aside.count));
     }
+    ref_tier_settle(&state); // what has ended since the last turn
     sum_up(&state);
     end(&state);
     return 0;
