@@ -32,6 +32,21 @@ const struct catalog_kind catalog_kinds[] = {
     {.name = NULL},
 };
 
+// Schedulers of profiles that are sized, not simulated: what is known of them.
+static const struct {
+    const char *name;
+    bool admits_by_end;
+} sized_schedulers[] = {{"trtllm", true}}; // GUARANTEED_NO_EVICT
+
+bool catalog_admits_by_end(const char *name)
+{
+    for (size_t i = 0; i < sizeof sized_schedulers / sizeof *sized_schedulers; i++) {
+        if (strcmp(sized_schedulers[i].name, name) == 0)
+            return sized_schedulers[i].admits_by_end;
+    }
+    return false;
+}
+
 const struct sched_ops *catalog_scheduler(const char *name)
 {
     for (size_t i = 0; scheduler_ops[i] != NULL; i++) {

@@ -25,5 +25,7 @@ extern const struct base_choice catalog_routers[];
 struct sched_ops;
 /* The scheduler of an engine profile's `scheduler`, or NULL when it is not simulated. */
 const struct sched_ops *catalog_scheduler(const char *name);
+/* One that is not simulated and admits a request by all the memory that it will have grown to. */
+bool catalog_admits_by_end(const char *name);
 
 #endif

@@ -9,11 +9,10 @@
 #include "scenario/parts.h"
 
 #include "base/hash.h"
+#include "catalog/catalog.h"
 #include "kv/hold.h"
 #include "kv/reserve.h"
 #include "sched/sched.h"
-
-#include <string.h>
 
 /* ---- one request ---- */
 
@@ -59,8 +58,9 @@ static base_i128 sum_held(const void *context, int64_t prompt, int64_t answer, i
 static bool admits_by_end(const struct scenario_load *load)
 {
     const struct serve_config *config = &load->scenario->config;
-    bool is_orca = config->scheduler == &sched_orca && kv_policy_concatenates(config->kv_policy);
-    return is_orca || strcmp(load->profile.scheduler, "trtllm") == 0;
+    bool has_tensors = kv_policy_concatenates(config->kv_policy);
+    return (config->scheduler != NULL && config->scheduler->admits_by_end && has_tensors) ||
+           catalog_admits_by_end(load->profile.scheduler);
 }
 
 static void init_holder(const struct serve_config *config, struct holder *holder)

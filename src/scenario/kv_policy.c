@@ -53,7 +53,8 @@ static const struct sched_ops *scheduler_of(const struct scenario_load *load)
     if (kv_policy_has_slots(policy_of(load)))
         return &sched_llama_cpp;
     // Iterations with blocks taken as they are needed have to throw somebody out when they run short: that is vLLM's way.
-    if (ops == &sched_orca && (policy_of(load) == KV_PAGED || policy_of(load) == KV_RADIX))
+    if (ops != NULL && !ops->has_budget &&
+        (policy_of(load) == KV_PAGED || policy_of(load) == KV_RADIX))
         return &sched_vllm_v1;
     // A context that is computed again at every step can't be cut into chunks.
     if (ops == &sched_vllm_v1 && policy_of(load) == KV_NO_CACHE)
@@ -61,60 +62,65 @@ static const struct sched_ops *scheduler_of(const struct scenario_load *load)
     return ops;
 }
 
-/* Keys of one scheduler are errors under another one, where stated; the profile's leave the tree. */
+/* Keys that only some schedulers look at. */
+static const struct use {
+    const char *key;
+    enum sched_use use;
+} engine_uses[] = {{"long_prefill_token_threshold", SCHED_USES_LONG_PROMPT_CAP},
+                   {"enable_chunked_prefill", SCHED_USES_CHUNKS},
+                   {"watermark", SCHED_USES_WATERMARK},
+                   {"scheduling_policy", SCHED_USES_ORDER},
+                   {NULL, 0}},
+  switch_uses[] = {{"static_batch", SCHED_USES_STATIC_BATCHES},
+                   {"scheduler_reserve_full_isl", SCHED_USES_RELEASES},
+                   {"free_order", SCHED_USES_RELEASES},
+                   {"unchunked_misfit", SCHED_USES_RELEASES},
+                   {"preempted_budget_returned", SCHED_USES_RELEASES},
+                   {"priority_tie", SCHED_USES_RELEASES},
+                   {NULL, 0}};
+
+/* Errors where such a key is stated and not looked at; the profile's leave the tree. */
 static bool drop_unused(struct scenario_load *load, struct conf_node *map, const char *path,
-                        const char *const *keys, const char *scheduler)
+                        const struct use *keys, unsigned uses)
 {
     bool ok = true;
-    for (size_t i = 0; map != NULL && keys[i] != NULL; i++) {
-        const struct conf_node *node = conf_get(map, keys[i]);
-        if (node == NULL)
+    const char *scheduler = load->scenario->config.scheduler->policy.name;
+    for (const struct use *row = keys; map != NULL && row->key != NULL; row++) {
+        const struct conf_node *node = conf_get(map, row->key);
+        if (node == NULL || (uses & row->use) != 0)
             continue;
         if (!scenario_is_stated(node)) {
-            scenario_drop(map, keys[i]);
+            scenario_drop(map, row->key);
             continue;
         }
-        ok = scenario_fail(load->reader, node, scenario_join(load->reader->arena, path, keys[i]),
-                           "unused-key", "'%s' is not used by the scheduler '%s'", keys[i],
+        ok = scenario_fail(load->reader, node, scenario_join(load->reader->arena, path, row->key),
+                           "unused-key", "'%s' is not used by the scheduler '%s'", row->key,
                            scheduler);
     }
     return ok;
 }
 
-static bool check_scheduler_keys(struct scenario_load *load, const struct sched_ops *ops)
+/* vLLM's way of throwing out under an engine that has none of its own, see scheduler_of(). */
+static bool stands_in(const struct scenario_load *load)
 {
-    static const char *const v1[] = {"long_prefill_token_threshold", "enable_chunked_prefill",
-                                     "watermark", NULL};
-    static const char *const only_v1[] = {"long_prefill_token_threshold", NULL};
-    static const char *const v1_switches[] = {
-        "scheduler_reserve_full_isl", "free_order",   "unchunked_misfit",
-        "preempted_budget_returned",  "priority_tie", NULL};
-    static const char *const orca_switches[] = {"static_batch", NULL};
-    static const char *const queue_keys[] = {"scheduling_policy", NULL};
-    struct conf_node *switches = conf_get(load->engine, "switch");
     const struct sched_ops *own = catalog_scheduler(load->profile.scheduler);
-    if (ops == &sched_llama_cpp) {
-        bool ok = drop_unused(load, load->engine, "engine", v1, ops->policy.name);
-        ok = drop_unused(load, load->engine, "engine", queue_keys, ops->policy.name) && ok;
-        ok = drop_unused(load, switches, "engine.switch", orca_switches, ops->policy.name) && ok;
-        return drop_unused(load, switches, "engine.switch", v1_switches, ops->policy.name) && ok;
+    return own != NULL && !own->has_budget && load->scenario->config.scheduler->throws_out;
+}
+
+static bool check_scheduler_keys(struct scenario_load *load)
+{
+    unsigned uses = load->scenario->config.scheduler->uses;
+    struct conf_node *switches = conf_get(load->engine, "switch");
+    if (stands_in(load)) {
+        if (load->opts.switch_opts.static_batch)
+            return scenario_fail_hint(
+                load->reader, conf_get(load->engine, "kv_policy"), "engine.kv_policy", "conflict",
+                "set engine.switch.static_batch to false, or choose another kv_policy",
+                "a static batch cannot throw anyone out, which paged allocation needs");
+        uses |= SCHED_USES_STATIC_BATCHES;
     }
-    if (ops == &sched_orca) {
-        bool ok = drop_unused(load, load->engine, "engine", v1, ops->policy.name);
-        return drop_unused(load, switches, "engine.switch", v1_switches, ops->policy.name) && ok;
-    }
-    if (ops == &sched_vllm_v0) {
-        bool ok = drop_unused(load, load->engine, "engine", only_v1, ops->policy.name);
-        ok = drop_unused(load, switches, "engine.switch", orca_switches, ops->policy.name) && ok;
-        return drop_unused(load, switches, "engine.switch", v1_switches, ops->policy.name) && ok;
-    }
-    if (own == &sched_orca && load->opts.switch_opts.static_batch)
-        return scenario_fail_hint(
-            load->reader, conf_get(load->engine, "kv_policy"), "engine.kv_policy", "conflict",
-            "set engine.switch.static_batch to false, or choose another kv_policy",
-            "a static batch cannot throw anyone out, which paged allocation needs");
-    return own == &sched_orca ||
-           drop_unused(load, switches, "engine.switch", orca_switches, ops->policy.name);
+    bool ok = drop_unused(load, load->engine, "engine", engine_uses, uses);
+    return drop_unused(load, switches, "engine.switch", switch_uses, uses) && ok;
 }
 
 /* ---- before the pool ---- */
@@ -311,22 +317,24 @@ bool scenario_kv_policy_resolve(struct scenario_load *load)
     ok = check_unlimited(load) && ok;
     resolve_similarity(load);
     bool runs = load->purpose == SCENARIO_FOR_RUN || load->purpose == SCENARIO_FOR_CHECK;
-    return (!runs || check_scheduler_keys(load, config->scheduler)) && ok;
+    return (!runs || check_scheduler_keys(load)) && ok;
 }
 
 void scenario_kv_policy_options(const struct scenario_load *load, struct sched_options *options)
 {
     options->static_batch = load->opts.switch_opts.static_batch;
-    if (load->scenario->config.scheduler == &sched_orca)
-        options->max_num_batched_tokens = INT64_MAX / 2; // there is no budget
-    if (load->scenario->config.scheduler == &sched_llama_cpp && load->opts.batch_size > 0) {
+    const struct sched_ops *ops = load->scenario->config.scheduler;
+    if (ops == NULL)
+        return; // sized only
+    if (!ops->has_budget)
+        options->max_num_batched_tokens = INT64_MAX / 2;
+    if (ops->passes_batches && load->opts.batch_size > 0) {
         options->pass_tokens = load->opts.max_num_batched_tokens < load->opts.batch_size
                                    ? load->opts.max_num_batched_tokens
                                    : load->opts.batch_size;
         options->max_num_batched_tokens = load->opts.batch_size;
     }
-    const struct sched_ops *own = catalog_scheduler(load->profile.scheduler);
-    if (own == &sched_orca && load->scenario->config.scheduler == &sched_vllm_v1) {
+    if (stands_in(load)) {
         // Iteration-level scheduling with paged memory: whole prompts, no budget.
         options->enable_chunked_prefill = false;
         options->max_num_batched_tokens = INT64_MAX / 2;

@@ -22,7 +22,8 @@ static bool fail_engine(struct scenario_load *load, const char *key, const char 
 
 static bool swaps(const struct scenario_load *load)
 {
-    return load->scenario->config.scheduler == &sched_vllm_v0;
+    const struct sched_ops *ops = load->scenario->config.scheduler;
+    return ops != NULL && (ops->uses & SCHED_USES_SWAPPING) != 0;
 }
 
 /* ---- engines that never swap ---- */

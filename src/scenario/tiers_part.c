@@ -225,7 +225,7 @@ static bool check_tables(struct scenario_load *load)
 static bool check_engine(struct scenario_load *load)
 {
     const struct serve_config *config = &load->scenario->config;
-    if (config->scheduler != NULL && config->scheduler != &sched_vllm_v1)
+    if (config->scheduler != NULL && (config->scheduler->uses & SCHED_USES_TIERS) == 0)
         return fail_tiers(load, "a profile of vLLM V1",
                           "is simulated for the scheduler 'vllm_v1' only");
     bool can_cache = config->kv_policy == KV_PAGED || config->kv_policy == KV_UNLIMITED;

@@ -228,6 +228,8 @@ const struct sched_ops sched_llama_cpp = {
     .policy = {.name = "llama_cpp",
                .summary = "llama.cpp's server: slots that keep their last prompt, answers before "
                           "prompts in every batch, no preemption"},
+    .has_budget = true,
+    .passes_batches = true,
     .enqueue = sched_enqueue_as_asked,
     .plan = plan_next,
     .advance = sched_advance_front,

@@ -100,6 +100,8 @@ const struct sched_ops sched_orca = {
     .policy = {.name = "orca",
                .summary = "Orca: iterations, whole prompts, memory for all of a request at "
                           "admission, no preemption"},
+    .uses = SCHED_USES_ORDER | SCHED_USES_STATIC_BATCHES,
+    .admits_by_end = true,
     .enqueue = sched_enqueue_as_asked,
     .plan = plan_next,
     .advance = sched_advance_front,

@@ -75,9 +75,27 @@ void sched_plan_release(struct sched_plan *plan);
 
 struct sched;
 
+/* What of a scenario's `engine` a scheduler looks at, beyond what all do. */
+enum sched_use {
+    SCHED_USES_CHUNKS = 1u << 0,          /* prompts may be cut by the budget of a step */
+    SCHED_USES_LONG_PROMPT_CAP = 1u << 1, /* tokens that one prompt gets of a step */
+    SCHED_USES_WATERMARK = 1u << 2,       /* blocks that admission leaves free */
+    SCHED_USES_ORDER = 1u << 3,           /* of the queue */
+    SCHED_USES_STATIC_BATCHES = 1u << 4,  /* nobody is admitted while others run */
+    SCHED_USES_RELEASES = 1u << 5,        /* in what releases of vLLM V1 differ */
+    SCHED_USES_SWAPPING = 1u << 6,        /* whom it throws out may go to the host */
+    SCHED_USES_TIERS = 1u << 7,           /* memory behind the pool */
+};
+
 /* One engine's way of scheduling. */
 struct sched_ops {
     struct base_policy policy;
+    unsigned uses;                /* a sum of enum sched_use */
+    bool throws_out;              /* where blocks run short */
+    bool has_budget;              /* of tokens a step */
+    bool passes_batches;          /* a batch is computed in parts */
+    bool admits_by_end;           /* tensors: by what they will have grown to */
+    bool has_watermark_when_idle; /* where it has one: else it is nobody's while nobody runs */
     bool forks; /* a request's sequences are one group that shares blocks by references */
     bool dies_of_swapping; /* where the host has no room for what it must swap out */
     /* whom it gives up could never run; else there is no room for it now */

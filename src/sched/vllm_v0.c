@@ -558,6 +558,10 @@ const struct sched_ops sched_vllm_v0 = {
     .policy = {.name = "vllm_v0",
                .summary = "vLLM V0: prompts before decodes, several answers as one group that "
                           "shares blocks, swapping"},
+    .uses = SCHED_USES_CHUNKS | SCHED_USES_WATERMARK | SCHED_USES_ORDER | SCHED_USES_SWAPPING,
+    .throws_out = true,
+    .has_budget = true,
+    .has_watermark_when_idle = true,
     .forks = true,
     .dies_of_swapping = true,
     .gives_up_unservable = true,

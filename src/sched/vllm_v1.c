@@ -704,6 +704,10 @@ const struct sched_ops sched_vllm_v1 = {
         {.name = "vllm_v1",
          .summary =
              "vLLM V1: running first in admission order, chunked prefill, preemption by recompute"},
+    .uses = SCHED_USES_CHUNKS | SCHED_USES_LONG_PROMPT_CAP | SCHED_USES_WATERMARK |
+            SCHED_USES_ORDER | SCHED_USES_RELEASES | SCHED_USES_TIERS,
+    .throws_out = true,
+    .has_budget = true,
     .enqueue = sched_enqueue_as_asked,
     .plan = plan_next,
     .advance = sched_advance_front,

@@ -167,6 +167,8 @@ static inline void serve_config_lengths(const struct serve_config *config, struc
     }
 }
 
+/* `scheduler`, or what NULL stands for. */
+const struct sched_ops *serve_scheduler(const struct serve_config *config);
 /* Blocks that admission keeps free once `running` sequences are there. */
 int64_t serve_watermark_blocks(const struct serve_config *config, int64_t running);
 

@@ -58,7 +58,7 @@ enum kvsim_status serve_replica_init(struct serve_replica *replica, struct serve
     *replica = (struct serve_replica){.serve = serve, .number = number};
     init_pool(replica, config);
     size_t class_count = config->workload.class_count;
-    const struct sched_ops *ops = config->scheduler != NULL ? config->scheduler : &sched_vllm_v1;
+    const struct sched_ops *ops = serve_scheduler(config);
     sched_init(&replica->sched, ops, &config->sched, &replica->pool, arena, class_count);
     serve_transfers_init(replica);
     for (size_t i = 0; i < SERVE_FLIGHTS; i++) {

@@ -180,7 +180,7 @@ double serve_seats_each(const struct serve_config *config)
 {
     const struct workload_spec *workload = &config->workload;
     double sum = 0, weights = 0;
-    if (config->scheduler == NULL || !config->scheduler->forks)
+    if (!serve_scheduler(config)->forks)
         return 1;
     for (size_t i = 0; i < workload->class_count; i++) {
         const struct workload_class *class = &workload->classes[i];
@@ -191,13 +191,17 @@ double serve_seats_each(const struct serve_config *config)
     return weights > 0 ? sum / weights : 1;
 }
 
+const struct sched_ops *serve_scheduler(const struct serve_config *config)
+{
+    return config->scheduler != NULL ? config->scheduler : &sched_vllm_v1;
+}
+
 int64_t serve_watermark_blocks(const struct serve_config *config, int64_t running)
 {
     const struct base_rational *share = &config->sched.watermark;
-    bool counts_when_idle = config->scheduler == &sched_vllm_v0;
-    bool counts_at_all =
-        counts_when_idle || config->scheduler == NULL || config->scheduler == &sched_vllm_v1;
-    if (!counts_at_all || share->den == 0 || (running == 0 && !counts_when_idle))
+    const struct sched_ops *ops = serve_scheduler(config);
+    bool has_one = (ops->uses & SCHED_USES_WATERMARK) != 0 && share->den > 0;
+    if (!has_one || (running == 0 && !ops->has_watermark_when_idle))
         return 0;
     return (int64_t)((base_i128)share->num * config->pool_blocks / share->den);
 }
