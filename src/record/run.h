@@ -184,7 +184,10 @@ struct record_value {
     X(TIER_DECLINED_TOKENS, "tier_declined_tokens", RECORD_REAL, "tokens",                         \
       "found in a tier, but computed again, since that was faster")                                \
     X(GENERATED_TOKENS, "generated_tokens", RECORD_REAL, "tokens",                                 \
-      "for answers, those that are not returned (best_of, beams) included")
+      "for answers, those that are not returned (best_of, beams) included")                        \
+    X(ENGINE_REQUESTS, "engine_requests", RECORD_REAL, "",                                         \
+      "sequences that engines were given: one for each answer, one for each token of a beam that " \
+      "is searched outside")
 
 #define RECORD_SUMMARY_ENUM(identifier, column, kind, unit, help) RECORD_##identifier,
 enum record_summary { RECORD_SUMMARY_TABLE(RECORD_SUMMARY_ENUM) RECORD_SUMMARY_COUNT };

@@ -1,13 +1,14 @@
 /*
  * candidates.c - requests for which more is generated than returned: `best_of`, and the beams of a search.
  *
- * Which engine has it is a switch of its profile (engine.switch.best_of, beam_search). Beams also need a scheduler that forks
- * block tables: where the search runs outside the engine it is a loop of requests for one token, which is not simulated.
+ * Which engine has it is a switch of its profile (engine.switch.best_of, beam_search). Beams in its core need a scheduler that
+ * forks block tables; a search outside is a loop of requests for one token each, which any engine answers (serve/search.h).
  */
 #include "scenario/parts.h"
 
 #include "sched/sched.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -60,35 +61,75 @@ const struct conf_node *scenario_sequences_map(struct scenario_load *load, size_
     return workload;
 }
 
+static bool check_core(struct scenario_load *load, const struct conf_node *at, const char *path)
+{
+    const struct sched_ops *scheduler = load->scenario->config.scheduler;
+    if (scheduler != NULL && scheduler->forks)
+        return true;
+    return scenario_fail_hint(
+        load->reader, at, path, "unsupported-key",
+        "engine.switch.beam_search: loop, or engine.profile: vllm-0.2",
+        "'beam_search: core' is a group whose block tables fork, as in vLLM's "
+        "core up to 0.6.2: %s has none",
+        load->profile.name);
+}
+
+/* The loop sends its requests without one. */
+static bool check_priority(struct scenario_load *load, const struct workload_class *class,
+                           const struct conf_node *at, const char *path)
+{
+    return class->priority == 0 ||
+           scenario_fail_hint(
+               load->reader, at, path, "conflict", "leave the class's priority out",
+               "class '%.80s' has a priority, which the search of %s does not pass on "
+               "to the engine",
+               class->name, load->profile.name);
+}
+
+static bool check_ids(struct scenario_load *load, const struct workload_class *class,
+                      const struct conf_node *at, const char *path)
+{
+    int64_t longest = load->scenario->config.sched.max_model_len;
+    return longest < SERVE_SEARCH_IDS_MAX / class->candidates ||
+           scenario_fail_hint(load->reader, at, path, "out-of-range",
+                              "fewer beams, or a shorter engine.max_model_len",
+                              "%u beams of up to max_model_len %" PRId64
+                              " tokens: a search may have %" PRId64 " in all",
+                              class->candidates, longest, SERVE_SEARCH_IDS_MAX - 1);
+}
+
+static bool check_beams(struct scenario_load *load, const struct workload_class *class,
+                        const struct conf_node *at, const char *path)
+{
+    int who = load->opts.switch_opts.beam_search;
+    if (who == SCENARIO_BEAMS_LOOP)
+        return check_priority(load, class, at, path) && check_ids(load, class, at, path);
+    if (who == SCENARIO_BEAMS_CORE)
+        return check_core(load, at, path);
+    return scenario_fail_hint(
+        load->reader, at, path, "unsupported-key",
+        base_arena_printf(
+            load->reader->arena,
+            "engine.profile: vllm-0.10 or vllm-0.2; engine.switch.beam_search: loop, if "
+            "a client searches by requests for one token each; or 'n: %u'",
+            class->candidates),
+        "%s does not search with beams", load->profile.name);
+}
+
 static bool check_engine(struct scenario_load *load, const struct workload_class *class,
                          const struct conf_node *at, const char *path)
 {
-    const struct sched_ops *scheduler = load->scenario->config.scheduler;
-    const struct scenario_switch_opts *has = &load->opts.switch_opts;
-    bool forks = scheduler != NULL && scheduler->forks;
-    if (class->is_beam && !forks)
-        return scenario_fail_hint(
-            load->reader, at, path, "unsupported-key",
-            base_arena_printf(load->reader->arena,
-                              "engine.profile: vllm-0.2; or 'n: %u', whose answers share less",
-                              class->candidates),
-            "beams are simulated where block tables fork, as in vLLM's core up to 0.6.2; %s "
-            "searches outside the engine, by requests for one token each, or not at all",
-            load->profile.name);
-    if (class->is_beam && !has->beam_search)
-        return scenario_fail_hint(load->reader, at, path, "unsupported-key",
-                                  "engine.profile: vllm-0.2; or, for releases 0.6.0 to 0.6.2, "
-                                  "engine.switch.beam_search: true",
-                                  "beam search has left the engine of %s", load->profile.name);
-    if (!class->is_beam && !has->best_of)
-        return scenario_fail_hint(
-            load->reader, at, path, "unsupported-key",
-            base_arena_printf(load->reader->arena,
-                              "'n: %u' loads the engine alike and counts every answer as returned; "
-                              "engine.profile: vllm-0.6 has best_of",
-                              class->candidates),
-            "%s has no 'best_of'", load->profile.name);
-    return true;
+    if (class->is_beam)
+        return check_beams(load, class, at, path);
+    if (load->opts.switch_opts.best_of)
+        return true;
+    return scenario_fail_hint(
+        load->reader, at, path, "unsupported-key",
+        base_arena_printf(load->reader->arena,
+                          "'n: %u' loads the engine alike and counts every answer as returned; "
+                          "engine.profile: vllm-0.6 has best_of",
+                          class->candidates),
+        "%s has no 'best_of'", load->profile.name);
 }
 
 static bool check_answers(struct scenario_load *load, size_t class_index,
@@ -104,6 +145,22 @@ static bool check_answers(struct scenario_load *load, size_t class_index,
                          most);
 }
 
+static void add_loop_caveats(struct scenario_load *load, const struct workload_class *class)
+{
+    scenario_caveat(
+        load->reader, "search_outside",
+        "the search is a loop outside the engine: %u requests for one token each at every "
+        "step (engine_requests); running, waiting, prefix hits and itl are of those. What "
+        "the server does between two steps takes no time here",
+        class->candidates);
+    if (!load->scenario->config.sched.enable_prefix_caching)
+        scenario_caveat(
+            load->reader, "search_without_cache",
+            "without prefix caching each of the %u requests of a step computes its whole "
+            "context anew",
+            class->candidates);
+}
+
 /* What a reader of the figures must know. */
 static void add_caveats(struct scenario_load *load, const struct workload_class *class)
 {
@@ -116,6 +173,8 @@ static void add_caveats(struct scenario_load *load, const struct workload_class 
                         "which beams go on is drawn, not computed (beam_switch %.3g), and a search "
                         "ends with all its beams at the length of output_tokens",
                         class->beam_switch);
+    if (class->is_beam && load->scenario->config.search_outside)
+        add_loop_caveats(load, class);
 }
 
 bool scenario_candidates_check(struct scenario_load *load)
@@ -123,6 +182,8 @@ bool scenario_candidates_check(struct scenario_load *load)
     const struct workload_spec *spec = &load->scenario->config.workload;
     const struct workload_class *told = NULL;
     bool ok = true;
+    load->scenario->config.search_outside =
+        load->opts.switch_opts.beam_search == SCENARIO_BEAMS_LOOP;
     for (size_t i = 0; i < spec->class_count; i++) {
         const struct workload_class *class = &spec->classes[i];
         if (class->candidates == 0)

@@ -479,6 +479,14 @@ static const struct base_choice offload_choices[] = {
     {0},
 };
 
+static const struct base_choice beam_choices[] = {
+    {"none", SCENARIO_BEAMS_NONE, "nobody"},
+    {"core", SCENARIO_BEAMS_CORE, "the engine, with a group of sequences that fork: vLLM to 0.6.2"},
+    {"loop", SCENARIO_BEAMS_LOOP,
+     "the server in front of it, by requests for one token a beam: vLLM from 0.6.3 on"},
+    {0},
+};
+
 static const struct base_field switch_fields[] = {
     {.key = "scheduler_reserve_full_isl",
      .type = BASE_BOOL,
@@ -551,9 +559,10 @@ static const struct base_field switch_fields[] = {
      SWITCH(best_of),
      .help = "the API takes best_of: more answers are generated than returned (absent: false)"},
     {.key = "beam_search",
-     .type = BASE_BOOL,
+     .type = BASE_CHOICE,
      SWITCH(beam_search),
-     .help = "the engine itself searches with beams, as a group that forks (absent: false)"},
+     .choices = beam_choices,
+     .help = "who searches with beams (absent: none)"},
     {0},
 };
 

@@ -45,10 +45,14 @@ enum {
     SCENARIO_OFFLOAD_ALL
 };
 
+/* engine.switch.beam_search */
+enum { SCENARIO_BEAMS_NONE, SCENARIO_BEAMS_CORE, SCENARIO_BEAMS_LOOP };
+
 struct scenario_switch_opts {
     bool reserve_full_isl, preempted_budget_returned, count_every_lookup, reserve_for_loads,
-        reject_over_length, static_batch, best_of, beam_search;
-    int free_order, unchunked_misfit, priority_tie, window_retention, state_caching, offload_tables;
+        reject_over_length, static_batch, best_of;
+    int beam_search, free_order, unchunked_misfit, priority_tie, window_retention, state_caching,
+        offload_tables;
 };
 
 struct scenario_engine_opts {
@@ -262,9 +266,11 @@ bool scenario_workload_resolve(struct scenario_load *load);
 bool scenario_states_are_cached(
     const struct scenario_load *load);               /* in the pool, by the prefix cache */
 bool scenario_held_find(struct scenario_load *load); /* last of it */
-/* The most answers that a request asks for. */
+/* The most answers that a request asks the engine for at once: beams that are searched outside come one by one. */
 double scenario_most_sequences(const struct scenario_load *load);
-/* The same of one class; the mapping that says it, and under which path: `n`, `best_of` or `beam_width`. */
+double scenario_group_sequences(const struct scenario_load *load,
+                                const struct workload_class *class);
+/* All of one class; the mapping that says it, and under which path: `n`, `best_of` or `beam_width`. */
 double scenario_class_sequences(const struct workload_class *class);
 const struct conf_node *scenario_sequences_map(struct scenario_load *load, size_t class_index,
                                                const char *key, const char **path);

@@ -121,7 +121,7 @@ static bool check_seats(struct scenario_load *load)
         return fail_seats(load, conf_get(conf_get(workload, "arrival"), "file"),
                           "workload.arrival.file", (double)load->trace_sequences);
     for (size_t i = 0; i < spec->class_count; i++) {
-        double most = scenario_class_sequences(&spec->classes[i]);
+        double most = scenario_group_sequences(load, &spec->classes[i]);
         const char *path, *key = scenario_sequences_key(&spec->classes[i]);
         const struct conf_node *map = scenario_sequences_map(load, i, key, &path);
         if (most > seats)

@@ -470,12 +470,19 @@ double scenario_class_sequences(const struct workload_class *class)
     return class->has_sequences ? rng_dist_value(&class->sequences, 1 - 1e-9) : 1;
 }
 
+double scenario_group_sequences(const struct scenario_load *load,
+                                const struct workload_class *class)
+{
+    bool is_loop = class->is_beam && load->opts.switch_opts.beam_search == SCENARIO_BEAMS_LOOP;
+    return is_loop ? 1 : scenario_class_sequences(class);
+}
+
 double scenario_most_sequences(const struct scenario_load *load)
 {
     const struct workload_spec *spec = &load->scenario->config.workload;
     double most = load->trace_sequences;
     for (size_t i = 0; i < spec->class_count; i++)
-        most = fmax(most, scenario_class_sequences(&spec->classes[i]));
+        most = fmax(most, scenario_group_sequences(load, &spec->classes[i]));
     return most;
 }
 

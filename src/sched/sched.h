@@ -131,7 +131,7 @@ struct sched_v0 {
     struct {
         uint32_t *at;
         size_t count, capacity;
-    } children;       /* scratch: continuations of each beam of one */
+    } parents;        /* scratch: of each beam of one, whom it follows */
     bool is_unsorted; /* by priority: somebody came, or has yet to be looked at */
 };
 

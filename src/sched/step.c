@@ -63,7 +63,7 @@ void sched_release(struct sched *sched)
     }
     base_vec_free(&sched->hits);
     base_vec_free(&sched->dealt);
-    base_vec_free(&sched->v0.children);
+    base_vec_free(&sched->v0.parents);
     base_vec_free(&sched->to_enter);
     sched_queue_release(&sched->waiting);
     sched_front_release(&sched->front);

@@ -2,8 +2,7 @@
  * Beam search in vLLM V0's core, as it was up to 0.6.2: a group whose sequences are the beams.
  *
  * At each token the engine keeps as many of the beams' continuations as there are beams. One that has several goes on as
- * itself and is forked for the others, one that has none is freed. Which have how many is drawn, from the request's own
- * stream: a beam goes on from itself, or with the chance `beam_switch` from one drawn among all of them, itself included.
+ * itself and is forked for the others, one that has none is freed. Which have how many is drawn (beams.h).
  * With 1 all continuations are alike good, and the common past lies about 2 (W - 1) tokens back; with 0 no two beams meet
  * again. All beams have the same length, and the same number of tokens in the cache: a block that is not full and that
  * several hold is copied for all but one of them at their next token.
@@ -14,7 +13,7 @@
 #include "sched/vllm_v0_int.h"
 
 #include "base/error.h"
-#include "rng/rng.h"
+#include "sched/beams.h"
 
 /* ---- the searches under way ---- */
 
@@ -87,55 +86,35 @@ void sched_v0_front_writes(struct sched *sched, struct sched_plan *plan)
 
 /* ---- which beams go on ---- */
 
-static uint32_t drawn_parent(const struct sched_group *group, uint32_t beam)
+static const uint32_t *draw_parents(struct sched *sched, const struct sched_group *group)
 {
-    const struct sched_beams *beams = &group->beams;
-    double u = rng_uniform(beams->key, (uint64_t)beams->tokens * group->count + beam);
-    if (u >= beams->switches) {
-        return beam;
+    const struct sched_beam_draws draws = {
+        .key = group->beams.key, .switches = group->beams.switches, .width = group->count};
+    sched->v0.parents.count = 0;
+    for (uint32_t i = 0; i < 2 * group->count; i++) {
+        base_vec_push(&sched->v0.parents, 0);
     }
-    double parent = u / beams->switches * (double)group->count;
-    return parent < (double)group->count ? (uint32_t)parent : group->count - 1;
-}
-
-// How many continuations each beam has, in the order of the beams.
-static void draw_children(struct sched *sched, const struct sched_group *group)
-{
-    sched->v0.children.count = 0;
-    for (uint32_t beam = 0; beam < group->count; beam++) {
-        base_vec_push(&sched->v0.children, 0);
-    }
-    for (uint32_t beam = 0; beam < group->count; beam++) {
-        sched->v0.children.at[drawn_parent(group, beam)]++;
-    }
-}
-
-// The next beam from `*at` on that has more than one continuation; one less from now on.
-static struct sched_seq *next_parent(const struct sched *sched, struct sched_seq **at,
-                                     uint32_t *number)
-{
-    while (sched->v0.children.at[*number] <= 1) {
-        *at = (*at)->sibling;
-        ++*number;
-    }
-    sched->v0.children.at[*number]--;
-    return *at;
+    uint32_t *parents = sched->v0.parents.at;
+    sched_beam_parents(&draws, group->beams.tokens, parents, parents + group->count);
+    return parents;
 }
 
 static void choose(struct sched *sched, struct sched_group *group)
 {
     struct kv_forks *forks = &group->forks;
     int64_t tokens = sched_seq_computed(sched, group->first), shared = forks->shared_blocks;
+    const uint32_t *parents = draw_parents(sched, group);
     struct sched_seq *parent = group->first;
     uint32_t beam = 0, parent_number = 0;
-    draw_children(sched, group);
     for (struct sched_seq *seq = group->first; seq != NULL; seq = seq->sibling, beam++) {
-        if (sched->v0.children.at[beam] > 0) {
+        if (parents[beam] == beam) {
             continue;
         }
-        struct sched_seq *from = next_parent(sched, &parent, &parent_number);
+        for (; parent_number < parents[beam]; parent_number++) {
+            parent = parent->sibling;
+        }
         kv_paged_give(sched->pool, kv_fork_leave(forks, &seq->fork, tokens));
-        kv_fork_add(forks, &from->fork, &seq->fork, tokens);
+        kv_fork_add(forks, &parent->fork, &seq->fork, tokens);
     }
     sched->pool->forked_blocks += forks->shared_blocks - shared;
 }

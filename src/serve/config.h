@@ -36,6 +36,9 @@ struct serve_tier {
     int64_t capacity_bytes; /* over all GPUs of a replica */
 };
 
+/* Beams times tokens that a search outside the engine has ids for: more is refused. */
+#define SERVE_SEARCH_IDS_MAX ((int64_t)1 << 31)
+
 /* How the engine is walked: the same results by arithmetic (jumping) or step by step (for tests and --steps). */
 enum serve_mode { SERVE_JUMP, SERVE_STEP };
 
@@ -103,6 +106,7 @@ struct serve_config {
     enum kv_placement kv_placement; /* of reservations */
     bool kv_compaction;             /* of a space; first fit and best fit only */
     enum kv_eviction kv_eviction;   /* of a prefix cache; other than lru with free_order new only */
+    bool search_outside;            /* beams are a loop of requests, not a group of the engine */
     struct serve_copy_ticks copy;   /* concatenation, compaction, forks that are written to */
     int64_t swap_ticks_per_block;   /* to the host or back, before the step */
     struct kv_cells cells;          /* of slots; no groups: there are none */

@@ -37,9 +37,9 @@ struct serve_request {
     base_i128 first_token_ticks, last_token_ticks;
     bool has_first_token, given_up;
     enum serve_phase phase;
-    int64_t first_scheduled_ns; /* -1 before */
-    struct des_event arrival_event;
-    struct des_event limit_event; /* the client's next limit: first token, total, abort */
+    int64_t first_scheduled_ns;     /* -1 before */
+    struct des_event arrival_event; /* then, of a search outside the engine, its next step */
+    struct des_event limit_event;   /* the client's next limit: first token, total, abort */
     int64_t wait_before_ns[SERVE_WAIT_CAUSES];     /* the replica's totals when it was queued */
     int64_t decode_before_ns[SERVE_DECODE_CAUSES]; /* ... when its decoding phase began */
     int64_t cause_ns[RECORD_CAUSE_COUNT];

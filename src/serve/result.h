@@ -141,6 +141,7 @@ struct serve_result {
     struct stats_cohort ttft_cohort, e2e_cohort; /* shares by record_cause */
     uint64_t outcomes[RECORD_OUTCOME_COUNT];
     uint64_t arrived;
+    uint64_t engine_requests; /* sequences: of several answers each one, of a search each step's */
     int64_t prompt_tokens;    /* of all that arrived */
     int64_t output_tokens;    /* delivered to anyone */
     int64_t generated_tokens; /* for answers, those that nobody was given included */

@@ -1,6 +1,7 @@
 #include "serve/serve.h"
 
 #include "serve/ended.h"
+#include "serve/search.h"
 #include "serve/segments.h"
 #include "serve/sequences.h"
 #include "serve/serve_int.h"
@@ -175,12 +176,6 @@ static void fill_seq(struct serve *serve, struct serve_request *request)
     seq->first_front_plan = UINT64_MAX;
 }
 
-// Ids of tokens that nobody else has: far below those of any trace.
-static int64_t own_token_ids(uint64_t index, int64_t which)
-{
-    return INT64_MIN + ((int64_t)index * 2 + which) * ((int64_t)1 << 32);
-}
-
 // What the request consists of, for the prefix cache: the prompt's runs, else one of its own, then the answer's.
 static void fill_content(struct serve_request *request)
 {
@@ -190,10 +185,11 @@ static void fill_content(struct serve_request *request)
     struct spec_token_run *runs = request->content_runs; // the prompt's, with room for the answer's
     if (prompt_runs == 0) {
         runs = request->content_runs = base_alloc(2 * sizeof *runs);
-        runs[0] = (struct spec_token_run){own_token_ids(asked->index, 0), asked->prompt_tokens};
+        runs[0] = (struct spec_token_run){serve_own_ids(asked->index, false), asked->prompt_tokens};
         prompt_runs = 1;
     }
-    int64_t answer = asked->answer_first != 0 ? asked->answer_first : own_token_ids(seq->index, 1);
+    int64_t answer =
+        asked->answer_first != 0 ? asked->answer_first : serve_own_ids(seq->index, true);
     runs[prompt_runs] = (struct spec_token_run){answer, seq->end_outputs};
     seq->cache.content =
         (struct kv_content){runs, prompt_runs + 1, asked->prompt_tokens + seq->end_outputs};
@@ -202,7 +198,9 @@ static void fill_content(struct serve_request *request)
 void serve_request_free(struct serve *serve, struct serve_request *request)
 {
     base_free(request->content_runs);
-    base_free(request->sequences);
+    if (request->sequences != NULL) {
+        serve_sequences_free(request);
+    }
     base_vec_free(&request->seq.cache.holds);
     *(request->all_prev != NULL ? &request->all_prev->all_next : &serve->all) = request->all_next;
     if (request->all_next != NULL) {
@@ -254,6 +252,15 @@ static void enter(struct serve *serve, struct serve_request *request, base_i128 
     serve_push_limit(serve, request);
     if (serve_replica_is_idle(replica)) {
         serve_replica_push_turn(replica, now);
+    }
+}
+
+// The next step of a search outside the engine begins, where it began: there is no other route for it.
+static void go_on(struct serve *serve, struct serve_request *request, base_i128 now)
+{
+    serve_sequences_enter(serve, request, now);
+    if (serve_replica_is_idle(request->replica)) {
+        serve_replica_push_turn(request->replica, now);
     }
 }
 
@@ -438,9 +445,15 @@ static void check_prices(struct serve *serve)
 static void on_external(struct serve *serve, struct des_event *event, base_i128 now)
 {
     switch ((enum des_priority)event->priority) {
-    case DES_ARRIVAL:
-        on_arrival(serve, serve_request_of_arrival(event), now);
+    case DES_ARRIVAL: {
+        struct serve_request *request = serve_request_of_arrival(event);
+        if (request->replica != NULL) {
+            go_on(serve, request, now);
+        } else {
+            on_arrival(serve, request, now);
+        }
         break;
+    }
     case DES_ABORT:
         on_limit(serve, serve_request_of_limit(event), now);
         release_held(serve, now);
@@ -523,6 +536,7 @@ static void run_events(struct serve *serve)
     check_prices(serve);
     serve_window_end(serve, now);
     serve->result->outcomes[RECORD_OUTCOME_UNFINISHED] = (uint64_t)serve->in_flight;
+    serve->result->engine_requests = serve->sequences;
     if (serve->status == KVSIM_OK && serve->in_flight > 0 && serve->result->status == SERVE_DONE) {
         serve->result->status = SERVE_STUCK;
     }

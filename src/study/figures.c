@@ -174,6 +174,7 @@ FIGURE(window_s, window_seconds(r))
 FIGURE(prompt_tokens, (double)r->prompt_tokens)
 FIGURE(output_tokens, (double)r->output_tokens)
 FIGURE(generated_tokens, (double)r->generated_tokens)
+FIGURE(engine_requests, (double)r->engine_requests)
 FIGURE(recomputed_tokens, (double)r->recomputed_tokens)
 FIGURE(offered_rate, per_window_s(r, (double)r->window_arrived))
 FIGURE(request_throughput, per_window_s(r, (double)r->window_completed))
@@ -438,6 +439,7 @@ static const struct figure figures[] = {
     {.column = RECORD_PREFIX_RECOMPUTED_BLOCKS, .of = recomputed_blocks},
     {.column = RECORD_UNFINISHED, .of = unfinished},
     {.column = RECORD_GENERATED_TOKENS, .of = generated_tokens},
+    {.column = RECORD_ENGINE_REQUESTS, .of = engine_requests},
 };
 
 /* ---- from replications to a value with an interval ---- */

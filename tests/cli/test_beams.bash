@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Beams that never leave each other are as many independent answers of one length, to the last figure, and best-of that returns
-# all is `n`. A search whose beams change parents holds less, and is the same however the engine is walked.
+# all is `n`. A search whose beams change parents holds less, and is the same however the engine is walked. So is one outside the
+# engine, which computes all but a little again and again where there is no prefix cache.
 set -euo pipefail
 # shellcheck source=tests/cli/lib.bash
 . "$(dirname "$0")/lib.bash"
@@ -23,6 +24,10 @@ mean_bytes() {
     sed -n 's/.*"kv_allocated_bytes_mean": \([0-9]*\).*/\1/p' "$1"
 }
 
+computed() {
+    sed -n 's/.*"computed_tokens": \([0-9]*\).*/\1/p' "$1"
+}
+
 figures apart --set workload.beam_switch=0 --set workload.n=4
 figures answers --set workload.beam_width=null --set workload.n=4
 same apart answers
@@ -32,5 +37,12 @@ figures beams --set workload.beam_switch=0.5
 figures stepped --set workload.beam_switch=0.5 --stepping
 same beams stepped
 grep -q '"preemptions": [1-9]' answers || fault "nobody is swapped: the pool is too large for this test"
+# Outside the engine: other requests, and the same whichever way.
+figures loop --set workload.beam_switch=0.5 --set engine.profile=vllm-0.10 --set run.requests=60
+figures walked --set workload.beam_switch=0.5 --set engine.profile=vllm-0.10 --set run.requests=60 --stepping
+same loop walked
+figures bare --set engine.profile=vllm-0.10 --set run.requests=10 --set engine.enable_prefix_caching=false
+figures found --set engine.profile=vllm-0.10 --set run.requests=10
+[ "$(computed bare)" -gt $((5 * $(computed found))) ] || fault "a cache saves a search next to nothing"
 [ "$(mean_bytes beams)" -lt "$(mean_bytes apart)" ] || fault "beams that share more hold as much"
 finish

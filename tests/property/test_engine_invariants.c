@@ -110,11 +110,38 @@ static bool has_candidates(const struct serve_config *config)
     return false;
 }
 
+static bool is_search_outside(const struct serve_config *config, const struct record_request *row)
+{
+    const struct workload_class *class = &config->workload.classes[0];
+    while (strcmp(class->name, row->class_name) != 0) {
+        class ++;
+    }
+    return config->search_outside && class->is_beam;
+}
+
+// All tokens of its sequences but the last, the prompt for one of them or for each; of a search outside for each token.
+static int64_t asked_tokens(const struct serve_config *config, const struct record_request *row)
+{
+    int64_t tokens = row->generated_tokens / row->sequences;
+    if (is_search_outside(config, row)) {
+        return row->prompt_tokens +
+               row->sequences * ((tokens - 1) * row->prompt_tokens + tokens * (tokens - 1) / 2);
+    }
+    int64_t prompts = config->scheduler == &sched_vllm_v0 ? 1 : row->sequences;
+    return prompts * row->prompt_tokens + row->generated_tokens - row->sequences;
+}
+
+static int64_t engine_requests(const struct serve_config *config, const struct record_request *row)
+{
+    return is_search_outside(config, row) ? row->generated_tokens - row->sequences + 1
+                                          : row->sequences;
+}
+
 static void check_requests(const struct engine_run *run, const struct serve_config *config)
 {
-    bool forks = config->scheduler == &sched_vllm_v0, returns_all = !has_candidates(config);
+    bool returns_all = !has_candidates(config);
     const struct serve_result *result = &run->result;
-    int64_t outputs = 0, computed = 0, recomputed = 0, replicas = 0;
+    int64_t outputs = 0, computed = 0, recomputed = 0, replicas = 0, requests = 0;
     int64_t gaps = 0, counted_gaps = 0; // every token of a sequence but its first comes after one
     bool all_have_first = true;
     for (size_t i = 0; i < run->requests.count; i++) {
@@ -139,11 +166,14 @@ static void check_requests(const struct engine_run *run, const struct serve_conf
             HOLDS(row->queue_ns <= row->ttft_ns + 1); // each is a floor of its own
             HOLDS(row->ttft_ns <= row->e2e_ns);
             HOLDS((row->tpot_ns >= 0) == (row->output_tokens > 1));
-            // All tokens but the last were computed, or found in the cache.
-            int64_t prompts = forks ? 1 : row->sequences; // computed for one, or by each
-            HOLDS(row->computed_tokens + row->cached_tokens_total >=
-                  prompts * row->prompt_tokens + row->generated_tokens - row->sequences);
-            HOLDS(row->cached_tokens < row->sequences * row->prompt_tokens);
+            // What was asked for was computed, or found in the cache.
+            int64_t asked = asked_tokens(config, row);
+            requests += engine_requests(config, row);
+            HOLDS(row->computed_tokens + row->cached_tokens_total >= asked);
+            HOLDS(row->cached_tokens < asked);
+            // So a search computes no more with a cache than without.
+            HOLDS(!is_search_outside(config, row) || row->preemptions > 0 ||
+                  row->computed_tokens + row->cached_tokens_total == asked);
         }
     }
     for (size_t i = 0; i < result->replica_count; i++) {
@@ -159,6 +189,8 @@ static void check_requests(const struct engine_run *run, const struct serve_conf
         HOLDS(recomputed == result->recomputed_tokens);
         HOLDS(all_have_first ? gaps == counted_gaps : gaps >= counted_gaps);
         if (!somebody_gave_up(result)) {
+            HOLDS(requests == (int64_t)result->engine_requests ||
+                  result->outcomes[RECORD_OUTCOME_UNSERVABLE] > 0);
             HOLDS(computed == replicas);
         }
     }
@@ -281,6 +313,15 @@ START_TEST(groups_that_fork_and_swap_too)
     uint64_t first = number_from("KVSIM_SEED", 1), services = number_from("KVSIM_SCENARIOS", 100);
     for (uint64_t seed = first; seed < first + services; seed++) {
         check_service(seed, random_service_init_v0);
+    }
+}
+END_TEST
+
+START_TEST(searches_outside_the_engine_too)
+{
+    uint64_t first = number_from("KVSIM_SEED", 1), services = number_from("KVSIM_SCENARIOS", 60);
+    for (uint64_t seed = first; seed < first + services; seed++) {
+        check_service(seed, random_service_init_search);
     }
 }
 END_TEST
@@ -440,6 +481,10 @@ int main(void)
     tcase_set_timeout(groups, 300);
     tcase_add_test(groups, groups_that_fork_and_swap_too);
     suite_add_tcase(suite, groups);
+    TCase *searches = tcase_create("searches");
+    tcase_set_timeout(searches, 300);
+    tcase_add_test(searches, searches_outside_the_engine_too);
+    suite_add_tcase(suite, searches);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

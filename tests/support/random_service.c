@@ -250,6 +250,24 @@ static void roll_candidates(struct dice *dice, struct service *service)
     }
 }
 
+// Searches outside the engine, of short answers: each token is a request.
+static void roll_searches(struct dice *dice, struct service *service)
+{
+    struct workload_spec *workload = &service->config.workload;
+    service->config.search_outside = true;
+    workload->request_limit = (uint64_t)between(dice, 20, 100);
+    for (size_t i = 0; i < workload->class_count; i++) {
+        struct workload_class *class = &workload->classes[i];
+        class->is_beam = i == 0 || one_in(dice, 2);
+        class->candidates = class->is_beam ? (uint32_t)between(dice, 2, 5) : 0;
+        class->has_sequences = one_in(dice, 2);
+        class->sequences = service_fixed((double)between(dice, 1, 2));
+        class->beam_switch = one_in(dice, 2) ? 1 : (double)between(dice, 0, 10) / 10;
+        class->output = service_fixed((double)between(dice, 1, 24));
+        class->max_tokens = service_fixed((double)between(dice, 1, 30));
+    }
+}
+
 static void roll_workload(struct dice *dice, struct random_service *random)
 {
     struct workload_spec *workload = &random->service.config.workload;
@@ -549,6 +567,17 @@ void random_service_init_v0(struct random_service *random, uint64_t seed)
     if (!random->service.config.sched.enable_chunked_prefill && one_in(&dice, 2)) {
         roll_v0_priority(&random->service.config);
     }
+}
+
+void random_service_init_search(struct random_service *random, uint64_t seed)
+{
+    struct dice dice = {seed * UINT64_C(0xd1342543de82ef95)};
+    if (one_in(&dice, 4)) {
+        random_service_init_v0(random, seed);
+    } else {
+        random_service_init(random, seed);
+    }
+    roll_searches(&dice, &random->service);
 }
 
 void random_service_release(struct random_service *random)

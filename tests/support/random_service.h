@@ -22,6 +22,8 @@ struct random_service {
 void random_service_init(struct random_service *random, uint64_t seed);
 /* The same under vLLM V0: several answers as groups, swapping and recomputation, whole prompts or chunks. */
 void random_service_init_v0(struct random_service *random, uint64_t seed);
+/* Beam searches as loops of requests, under any scheduler. */
+void random_service_init_search(struct random_service *random, uint64_t seed);
 void random_service_release(struct random_service *random);
 
 #endif

@@ -207,6 +207,8 @@ void result_compare(const struct serve_result *a, const struct serve_result *b, 
     same(&check, "prompt tokens", a->prompt_tokens, b->prompt_tokens);
     same(&check, "output tokens", a->output_tokens, b->output_tokens);
     same(&check, "generated tokens", a->generated_tokens, b->generated_tokens);
+    same(&check, "requests of engines", (base_i128)a->engine_requests,
+         (base_i128)b->engine_requests);
     same(&check, "recomputed tokens", a->recomputed_tokens, b->recomputed_tokens);
     same(&check, "window", a->window_ticks, b->window_ticks);
     same(&check, "in flight in the window", a->window_in_flight_ticks, b->window_in_flight_ticks);
