@@ -206,6 +206,9 @@ static void print_rates(struct report_page *page, const struct record_run *run)
         {"tokens returned", RECORD_OUTPUT_TOKENS, false},
         {"generated", RECORD_GENERATED_TOKENS, false},
         {"bytes copied", RECORD_COPIED_BYTES, false},
+        {"engine requests", RECORD_ENGINE_REQUESTS, false},
+        {"tokens computed", RECORD_COMPUTED_TOKENS, false},
+        {"steps", RECORD_STEPS, false},
     };
     static const char *const header[] = {"", "figure", "", "figure", "", "figure"};
     report_page_heading(page, "THROUGHPUT, COST AND LOAD (all replicas, mean of the replications)");

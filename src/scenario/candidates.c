@@ -189,12 +189,15 @@ bool scenario_candidates_check(struct scenario_load *load)
         if (class->candidates == 0)
             continue;
         const char *path, *key = scenario_sequences_key(class);
+        // A loop of one beam is one all the same; a group of one sequence is none.
+        bool is_told =
+            class->candidates > 1 || (class->is_beam && load->scenario->config.search_outside);
         const struct conf_node *at = conf_key(scenario_sequences_map(load, i, key, &path), key);
-        bool asks = class->candidates > 1 &&
-                    (load->purpose == SCENARIO_FOR_RUN || load->purpose == SCENARIO_FOR_CHECK);
+        bool asks =
+            is_told && (load->purpose == SCENARIO_FOR_RUN || load->purpose == SCENARIO_FOR_CHECK);
         ok = (!asks || check_engine(load, class, at, path)) && check_answers(load, i, at, path) &&
              ok;
-        if (class->candidates > 1)
+        if (is_told)
             told = told == NULL || class->is_beam ? class : told;
     }
     if (told != NULL && ok)

@@ -15,27 +15,27 @@
 #define WORKLOAD_HAS(member) .has_offset = offsetof(struct scenario_workload_opts, member)
 
 /* Keys of the workload and of a class alike. */
-#define CANDIDATES(at, has, absent)                                                           \
-    {.key = "best_of",                                                                        \
-     .type = BASE_INT,                                                                        \
-     .unit = BASE_COUNT,                                                                      \
-     at(candidates.best_of),                                                                  \
-     .min = 1,                                                                                \
-     .max = WORKLOAD_SEQUENCES_MAX,                                                           \
-     .help = "answers generated to each prompt, of which 'n' are returned (vLLM V0)" absent}, \
-        {.key = "beam_width",                                                                 \
-         .type = BASE_INT,                                                                    \
-         .unit = BASE_COUNT,                                                                  \
-         at(candidates.beam_width),                                                           \
-         .min = 1,                                                                            \
-         .max = WORKLOAD_SEQUENCES_MAX,                                                       \
-         .help = "beams of a search for each prompt, of which 'n' are returned (vLLM to "     \
-                 "0.6.2)" absent},                                                            \
-    {                                                                                         \
-        .key = "beam_switch", .type = BASE_REAL, at(candidates.beam_switch),                  \
-        has(candidates.has_beam_switch), .max = 1,                                            \
-        .help = "chance, at each token, that a beam goes on from one drawn among all "        \
-                "instead of from itself (with beam_width, absent: 0.08)" absent               \
+#define CANDIDATES(at, has, absent)                                                             \
+    {.key = "best_of",                                                                          \
+     .type = BASE_INT,                                                                          \
+     .unit = BASE_COUNT,                                                                        \
+     at(candidates.best_of),                                                                    \
+     .min = 1,                                                                                  \
+     .max = WORKLOAD_SEQUENCES_MAX,                                                             \
+     .help = "answers generated to each prompt, of which 'n' are returned (vLLM V0)" absent},   \
+        {.key = "beam_width",                                                                   \
+         .type = BASE_INT,                                                                      \
+         .unit = BASE_COUNT,                                                                    \
+         at(candidates.beam_width),                                                             \
+         .min = 1,                                                                              \
+         .max = WORKLOAD_SEQUENCES_MAX,                                                         \
+         .help = "beams of a search for each prompt, of which 'n' are returned; in the engine " \
+                 "or by a loop of requests, as engine.switch.beam_search says" absent},         \
+    {                                                                                           \
+        .key = "beam_switch", .type = BASE_REAL, at(candidates.beam_switch),                    \
+        has(candidates.has_beam_switch), .max = 1,                                              \
+        .help = "chance, at each token, that a beam goes on from one drawn among all "          \
+                "instead of from itself (with beam_width, absent: 0.08)" absent                 \
     }
 
 static const struct base_field workload_fields[] = {

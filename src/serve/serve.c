@@ -83,7 +83,7 @@ struct serve_request *serve_request_new(struct serve *serve, const struct worklo
 static void post_arrival(struct serve *serve, const struct workload_request *asked, base_i128 at)
 {
     struct serve_request *request = new_request(serve, asked);
-    if (asked->sequence_count > 1) {
+    if (asked->sequence_count > 1 || (asked->is_beam && serve->config->search_outside)) {
         serve_sequences_keep(request);
     }
     des_heap_push(&serve->external, &request->arrival_event, at);

@@ -115,7 +115,7 @@ void workload_draws_sequences(const struct workload_draws *draws, uint64_t addre
     request->sequence_count = class->candidates > 0 ? class->candidates : answers;
     if (class->candidates > 1)
         request->answer_count = answers;
-    request->is_beam = class->is_beam && class->candidates > 1;
+    request->is_beam = class->is_beam;
     if (request->is_beam)
         request->beam_key = rng_key(draws->seed, draws->replication, RNG_BEAM, address);
 }

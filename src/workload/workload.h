@@ -35,7 +35,7 @@ struct workload_request {
     uint32_t sequence_count; /* answers to the one prompt, each a sequence of its own; 0 is 1 */
     /* `n`: of them, by number, those that the client is given; 0: all, as they come */
     uint32_t answer_count;
-    bool is_beam;      /* its sequences are the beams of a search, all of one length */
+    bool is_beam;      /* its sequences are the beams of a search, perhaps one, all of one length */
     uint64_t beam_key; /* its stream: which beams go on from which */
     uint32_t class_index;
     uint32_t client;       /* closed loop: which client; open sessions: which session; else 0 */
