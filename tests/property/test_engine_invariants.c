@@ -319,7 +319,7 @@ END_TEST
 
 START_TEST(searches_outside_the_engine_too)
 {
-    uint64_t first = number_from("KVSIM_SEED", 1), services = number_from("KVSIM_SCENARIOS", 60);
+    uint64_t first = number_from("KVSIM_SEED", 1), services = number_from("KVSIM_SCENARIOS", 40);
     for (uint64_t seed = first; seed < first + services; seed++) {
         check_service(seed, random_service_init_search);
     }
