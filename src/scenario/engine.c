@@ -312,6 +312,7 @@ static void fill_sched(struct scenario_load *load)
         .free_order = (enum sched_free_order)switches->free_order,
         .count_every_lookup = switches->count_every_lookup,
         .preempted_budget_returned = switches->preempted_budget_returned,
+        .first_of_equals_goes = switches->priority_tie != 0,
         .reject_over_length = switches->reject_over_length,
     };
     scenario_kv_policy_options(load, &load->scenario->config.sched);

@@ -456,7 +456,11 @@ static const struct base_choice misfit_choices[] = {
     {0},
 };
 static const struct base_choice tie_choices[] = {
-    {"latest", 0, "by priority, arrival, place in running"}, {0}};
+    {"latest", 0, "who stands last in running"},
+    {"first", 1,
+     "who stands first: the letter of the releases; two prompts may throw each other out"},
+    {0},
+};
 static const struct base_choice retention_choices[] = {
     {"all", 0, "every block of a windowed group stays cached"},
     {"sparse", 1, "some do"},
@@ -520,7 +524,7 @@ static const struct base_field switch_fields[] = {
      SWITCH(priority_tie),
      .choices = tie_choices,
      .def = "latest",
-     .help = "victim among equals"},
+     .help = "victim among those of equal priority and arrival"},
     {.key = "window_retention",
      .type = BASE_CHOICE,
      SWITCH(window_retention),

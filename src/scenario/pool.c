@@ -374,6 +374,12 @@ static void tell_memory(struct scenario_load *load)
                       "one sequence of max_model_len %" PRId64
                       " does not fit the pool; the engine would not start",
                       config->sched.max_model_len);
+    if (config->waterfall.startup_check_skipped)
+        scenario_caveat(load->reader, "request_above_pool",
+                        "a request of max_model_len %" PRId64
+                        " does not fit the pool, and startup_check is off: an engine would not "
+                        "start, and who grows so long waits for memory that never comes",
+                        config->sched.max_model_len);
     if (config->waterfall.memory_is_derived && !load->pool_is_stated)
         scenario_caveat(
             load->reader, "memory_derived",

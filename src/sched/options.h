@@ -85,6 +85,9 @@ struct sched_options {
     enum sched_free_order free_order; /* where freed blocks go (matters with a prefix cache only) */
     /* priority preemption gives a victim's tokens back to the step's budget */
     bool preempted_budget_returned;
+    /* by priority, among those of one urgency and arrival: the one that has run longest goes, as max() in the engine's code has it,
+     * not the last to run */
+    bool first_of_equals_goes;
     bool count_every_lookup; /* v0.10 counts a lookup whether or not the request is admitted */
     bool static_batch;       /* orca: admit only when nothing runs */
     bool reject_over_length; /* the API's check: P > max_model_len - max_tokens is rejected */

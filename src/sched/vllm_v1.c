@@ -104,14 +104,14 @@ static struct sched_seq *pick_victim(const struct sched *sched)
     if (sched->options->order == SCHED_FCFS) {
         return sched->running.tail;
     }
-    // Total order (priority, arrival, place): the least urgent; of equals the one furthest back.
+    // The least urgent, then the latest to arrive; of equals the one furthest back, or furthest in front.
     struct sched_seq *victim = sched->running.head;
     base_require(victim != NULL);
     for (struct sched_seq *seq = victim; seq != NULL; seq = seq->next) {
-        bool less_urgent = seq->priority != victim->priority
-                               ? seq->priority > victim->priority
-                               : seq->arrival_ns >= victim->arrival_ns;
-        victim = less_urgent ? seq : victim;
+        bool is_equal = seq->priority == victim->priority && seq->arrival_ns == victim->arrival_ns;
+        bool less_urgent = seq->priority != victim->priority ? seq->priority > victim->priority
+                                                             : seq->arrival_ns > victim->arrival_ns;
+        victim = less_urgent || (is_equal && !sched->options->first_of_equals_goes) ? seq : victim;
     }
     return victim;
 }

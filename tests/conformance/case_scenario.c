@@ -94,6 +94,8 @@ static void add_engine(struct case_text *text, const struct ref_engine *engine)
     case_text_add(text, "    count_every_lookup: %s\n", truth(engine->count_every_lookup));
     case_text_add(text, "    preempted_budget_returned: %s\n",
                   truth(!engine->preempt_keeps_budget));
+    case_text_add(text, "    priority_tie: %s\n",
+                  engine->priority_tie == REF_TIE_FIRST ? "first" : "latest");
 }
 
 // Ticks of 2^-20 ns as a decimal of ns: at most 20 digits behind the point, since 2^20 divides

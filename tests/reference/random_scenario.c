@@ -63,7 +63,9 @@ static void draw_switches(const struct draft *draft, struct ref_engine *engine)
     engine->unchunked_misfit = old ? REF_MISFIT_SKIP : REF_MISFIT_STOP;
     engine->count_every_lookup = old;
     engine->preempt_keeps_budget = old;
-    engine->priority_tie = REF_TIE_LATEST;
+    // The first of equals may go again and again: nothing outside ends that but a client's limit.
+    const bool may_circle = has(draft, RANDOM_PRIORITY) && !has(draft, RANDOM_ABORTS);
+    engine->priority_tie = may_circle && one_in(draft->state, 3) ? REF_TIE_FIRST : REF_TIE_LATEST;
 }
 
 /* A pool that holds one longest request and often little more. */

@@ -374,6 +374,7 @@ static void fill_config(const struct ref_input *input, struct cost_options *cost
         .free_order = engine->free_order == REF_FREE_OLD ? SCHED_FREE_OLD : SCHED_FREE_NEW,
         .count_every_lookup = engine->count_every_lookup,
         .preempted_budget_returned = !engine->preempt_keeps_budget,
+        .first_of_equals_goes = engine->priority_tie == REF_TIE_FIRST,
     };
     fill_tiers(&engine->tier, &out->sched.tier);
     out->cost = (struct cost_config){.options = cost,
