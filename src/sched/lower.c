@@ -192,6 +192,9 @@ static int64_t arriving_by(const struct sched_copy *copy, base_i128 until)
     if (copy->upper.count > 0) {
         chunks = base_min(chunks, left_in_piece(&copy->upper, &copy->next_upper));
     }
+    if (copy->chunk_ticks == 0) {
+        return chunks; // the link carries them in no time
+    }
     base_i128 in_time = (until - copy->next_ticks) / copy->chunk_ticks + 1;
     return in_time < chunks ? (int64_t)in_time : chunks;
 }

@@ -144,6 +144,7 @@ INSERT INTO metric_by VALUES(1,1,'running','mean','replica:0','',6.7379362545843
 INSERT INTO metric_by VALUES(1,2,'requests','value','replica:0','',81.499999999999999996,NULL,NULL,2,'none','simulated','assumed');
 INSERT INTO metric_by VALUES(1,3,'running','mean','replica:1','',6.1313091739176019956,NULL,NULL,2,'none','simulated','assumed');
 INSERT INTO metric_by VALUES(1,4,'requests','value','replica:1','',78.499999999999999999,NULL,NULL,2,'none','simulated','assumed');
+INSERT INTO metric_by VALUES(1,5,'running','max_over_mean','replica:all','',1.0471377350006285666,NULL,NULL,2,'none','simulated','assumed');
 INSERT INTO metric_replication VALUES(1,1,'aborted','value','',0.0,160);
 INSERT INTO metric_replication VALUES(1,1,'busy_fraction','value','',1.0,160);
 INSERT INTO metric_replication VALUES(1,1,'completed','value','',160.0,160);

@@ -194,6 +194,7 @@ INSERT INTO metric_by VALUES(1,1,'running','mean','replica:0','',4.8362510608179
 INSERT INTO metric_by VALUES(1,2,'requests','value','replica:0','',75.0,NULL,NULL,2,'none','simulated','assumed');
 INSERT INTO metric_by VALUES(1,3,'running','mean','replica:1','',5.3739022622038064014,NULL,NULL,2,'none','simulated','assumed');
 INSERT INTO metric_by VALUES(1,4,'requests','value','replica:1','',85.0,NULL,NULL,2,'none','simulated','assumed');
+INSERT INTO metric_by VALUES(1,5,'running','max_over_mean','replica:all','',1.0526584845864710437,NULL,NULL,2,'none','simulated','assumed');
 INSERT INTO metric_replication VALUES(1,1,'aborted','value','',0.0,160);
 INSERT INTO metric_replication VALUES(1,1,'busy_fraction','value','',1.0,160);
 INSERT INTO metric_replication VALUES(1,1,'completed','value','',144.0,160);

@@ -144,6 +144,7 @@ INSERT INTO metric_by VALUES(1,1,'running','mean','replica:0','',3.2678204234648
 INSERT INTO metric_by VALUES(1,2,'requests','value','replica:0','',80.500000000000000001,NULL,NULL,2,'none','simulated','assumed');
 INSERT INTO metric_by VALUES(1,3,'running','mean','replica:1','',3.1494656629601784914,NULL,NULL,2,'none','simulated','assumed');
 INSERT INTO metric_by VALUES(1,4,'requests','value','replica:1','',79.499999999999999998,NULL,NULL,2,'none','simulated','assumed');
+INSERT INTO metric_by VALUES(1,5,'running','max_over_mean','replica:all','',1.0184431173724741714,NULL,NULL,2,'none','simulated','assumed');
 INSERT INTO metric_replication VALUES(1,1,'aborted','value','',8.0,160);
 INSERT INTO metric_replication VALUES(1,1,'busy_fraction','value','',0.98215831170288003804,160);
 INSERT INTO metric_replication VALUES(1,1,'completed','value','',152.0,160);
