@@ -2,7 +2,7 @@
  * paged.h - a pool of equal blocks: counted, and with a prefix cache behind the count.
  *
  * Without a prefix cache blocks are interchangeable, so a sequence's blocks are a number and every operation is O(1). With
- * one, `prefix` (or `radix`, a tree) knows what the free blocks hold, and taking blocks evicts it. Where sequences reserve (kv/reserve.h), a
+ * one, `prefix` (or `radix`, a tree, or `unique`, vLLM V0's) knows what the free blocks hold, and taking blocks evicts it. Where sequences reserve (kv/reserve.h), a
  * reservation is a number of blocks too, and `space` knows where it lies. The null block and reserved blocks are outside
  * use from the start (held back). Where a server has slots (kv/slots.h) a block is a cell, all are taken from the start, and
  * those that waiting slots keep count as free. Invariant: used + free + held back (+ loading) == total; idle blocks with content count as free.
@@ -19,6 +19,7 @@
 #include "kv/slots.h"
 #include "kv/space.h"
 #include "kv/tables.h"
+#include "kv/unique.h"
 #include "spec/kv.h"
 
 #include <stdbool.h>
@@ -58,6 +59,7 @@ struct kv_paged {
     const struct spec_kv_layout *layout;
     struct kv_prefix *prefix;     /* NULL: no cache of hashed blocks */
     struct kv_radix *radix;       /* NULL: no radix tree */
+    struct kv_unique *unique;     /* NULL: not vLLM V0's cache */
     struct kv_slots *slots;       /* NULL: no slots */
     const struct kv_cells *cells; /* theirs; set wherever the ledger is asked for */
     enum kv_policy policy;
@@ -94,7 +96,7 @@ static inline int64_t kv_paged_pool_bytes(const struct kv_paged *pool)
 
 static inline bool kv_paged_has_cache(const struct kv_paged *pool)
 {
-    return pool->prefix != NULL || pool->radix != NULL;
+    return pool->prefix != NULL || pool->radix != NULL || pool->unique != NULL;
 }
 
 /* What is set aside for sequences, with a token in it or not; 0 where nothing is. */
@@ -120,6 +122,8 @@ static inline bool kv_paged_take(struct kv_paged *pool, int64_t blocks)
         kv_prefix_take(pool->prefix, blocks);
     } else if (pool->radix != NULL) {
         kv_radix_take(pool->radix, blocks);
+    } else if (pool->unique != NULL) {
+        kv_unique_take(pool->unique, blocks);
     }
     return true;
 }

@@ -105,7 +105,8 @@ static const struct base_field engine_fields[] = {
     {.key = "enable_prefix_caching",
      .type = BASE_BOOL,
      AT(enable_prefix_caching),
-     .help = "blocks of earlier prompts are found again"},
+     .help = "blocks of earlier prompts are found again; under vLLM V0 where the profile has "
+             "switch content_blocks (vllm-0.6), for requests of one answer"},
     {.key = "async_scheduling",
      .type = BASE_BOOL,
      AT(async_scheduling),
@@ -567,6 +568,11 @@ static const struct base_field switch_fields[] = {
      SWITCH(beam_search),
      .choices = beam_choices,
      .help = "who searches with beams (absent: none)"},
+    {.key = "content_blocks",
+     .type = BASE_BOOL,
+     SWITCH(content_blocks),
+     .help = "a prefix cache under vLLM V0, with one block for each content: block manager v2 from "
+             "0.6.5 on (absent: false, and V0 is simulated without a cache)"},
     {0},
 };
 

@@ -50,7 +50,7 @@ enum { SCENARIO_BEAMS_NONE, SCENARIO_BEAMS_CORE, SCENARIO_BEAMS_LOOP };
 
 struct scenario_switch_opts {
     bool reserve_full_isl, preempted_budget_returned, count_every_lookup, reserve_for_loads,
-        reject_over_length, static_batch, best_of;
+        reject_over_length, static_batch, best_of, content_blocks;
     int beam_search, free_order, unchunked_misfit, priority_tie, window_retention, state_caching,
         offload_tables;
 };

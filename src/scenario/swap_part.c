@@ -69,6 +69,58 @@ static bool check_priority(struct scenario_load *load)
     return true;
 }
 
+static bool anyone_gives_up(const struct workload_spec *spec)
+{
+    bool gives_up = false;
+    for (size_t i = 0; i < spec->class_count; i++) {
+        const struct workload_class *class = &spec->classes[i];
+        gives_up = gives_up || class->abort_after_ns > 0 || class->timeout_first_ns > 0 ||
+                   class->timeout_total_ns > 0;
+    }
+    return gives_up;
+}
+
+static bool fail_cache(struct scenario_load *load, const char *code, const char *hint,
+                       const char *what)
+{
+    return fail_engine(load, "enable_prefix_caching", code, hint, what);
+}
+
+/* What the engine has beside its prefix cache, or has it not: enable_prefix_caching is true. */
+static bool check_cache(struct scenario_load *load)
+{
+    const struct serve_config *config = &load->scenario->config;
+    const struct scenario_engine_opts *opts = &load->opts;
+    if (!opts->switch_opts.content_blocks)
+        return fail_cache(
+            load, "unsupported-key",
+            "false, or engine.profile: vllm-0.6, whose block manager shares by content",
+            "is not simulated for this release: vLLM has no prefix cache before 0.4, "
+            "and another one up to 0.6");
+    if (config->tables.window_count > 0)
+        return fail_cache(
+            load, "conflict", "false, or a model without windows",
+            "is not simulated for vLLM V0 with windowed layers, which the engine refuses "
+            "to cache");
+    if (scenario_most_sequences(load) > 1)
+        return fail_cache(load, "unsupported-key",
+                          "false; what the answers to one prompt share needs no prefix cache",
+                          "is not simulated for vLLM V0 with requests of several sequences");
+    if (opts->kv_eviction != KV_EVICT_LRU)
+        return fail_engine(load, "kv_eviction", "unsupported-key", "lru, or leave it out",
+                           "is lru under vLLM V0, which has no other order");
+    if (opts->enable_chunked_prefill && opts->max_num_batched_tokens % opts->block_size != 0)
+        return fail_engine(load, "max_num_batched_tokens", "conflict",
+                           "a multiple of engine.block_size, or engine.enable_prefix_caching false",
+                           "must be a multiple of block_size: vLLM V0 gives chunks by whole blocks "
+                           "with a prefix cache, and stops if it cannot");
+    if (opts->preemption == SCHED_PREEMPT_SWAP && anyone_gives_up(&config->workload))
+        return fail_engine(load, "preemption", "conflict", "auto or recompute",
+                           "swap stops vLLM V0 with a prefix cache when a client gives up whose "
+                           "request lies on the host: it is looked for among the GPU's blocks");
+    return true;
+}
+
 static bool check_v0(struct scenario_load *load)
 {
     const struct serve_config *config = &load->scenario->config;
@@ -76,9 +128,7 @@ static bool check_v0(struct scenario_load *load)
     if (config->sched.order == SCHED_PRIORITY)
         ok = check_priority(load);
     if (config->sched.enable_prefix_caching && config->kv_policy != KV_RADIX)
-        ok = fail_engine(load, "enable_prefix_caching", "unsupported-key",
-                         "false; what the answers to one prompt share needs no prefix cache",
-                         "is not simulated for vLLM V0 by this version");
+        ok = check_cache(load) && ok;
     if (config->sched.async_scheduling)
         ok = fail_engine(load, "async_scheduling", "unsupported-key", "false", "came with vLLM V1");
     if (config->kv_policy != KV_PAGED && config->kv_policy != KV_UNLIMITED)

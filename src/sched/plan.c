@@ -160,6 +160,10 @@ static int64_t provable_steps(const struct sched *sched, const struct sched_plan
     if (sched->v0.searches != NULL) {
         return 0; // tables are forked and freed with every token
     }
+    const struct kv_unique *unique = sched->pool->unique;
+    if (unique != NULL && (unique->contended_count > 0 || sched->v0.swapped.count > 0)) {
+        return 0; // blocks may be given back with any step, or become those that somebody on the host needs
+    }
     if (!plan->is_front_only || sched->draining.count + sched->overrun_count > 0 ||
         sched->skipped.count > 1) {
         return 0;
@@ -269,6 +273,7 @@ void sched_close_plan(struct sched *sched, struct sched_plan *plan, bool is_fron
     // Blocks of the front have been taken; here its tokens count as computed.
     if (!plan->skips_front) {
         sched_front_step(front);
+        sched->v0.front_plan = plan->number;
         plan->shape.decode_context_tokens += front->context_sum;
         count_front_windows(sched, plan->shape.decode_window_tokens);
     }
@@ -302,6 +307,7 @@ void sched_advance_front(struct sched *sched, struct sched_plan *plan, int64_t s
     }
     plan->number += (uint64_t)steps;
     sched->next_number = plan->number + 1;
+    sched->v0.front_plan = plan->number;
     plan->shape.decode_context_tokens = front->context_sum;
     memset(plan->shape.decode_window_tokens, 0, sizeof plan->shape.decode_window_tokens);
     count_front_windows(sched, plan->shape.decode_window_tokens);

@@ -97,7 +97,8 @@ struct sched_ops {
     bool admits_by_end;           /* tensors: by what they will have grown to */
     bool has_watermark_when_idle; /* where it has one: else it is nobody's while nobody runs */
     bool forks; /* a request's sequences are one group that shares blocks by references */
-    bool dies_of_swapping; /* where the host has no room for what it must swap out */
+    bool has_unique_blocks; /* its prefix cache has one block for a content: kv/unique.h */
+    bool dies_of_swapping;  /* where the host has no room for what it must swap out */
     /* whom it gives up could never run; else there is no room for it now */
     bool gives_up_unservable;
     bool sorts_its_queue; /* by itself, when it likes, where it goes by priority */
@@ -133,6 +134,10 @@ struct sched_v0 {
         size_t count, capacity;
     } parents;        /* scratch: of each beam of one, whom it follows */
     bool is_unsorted; /* by priority: somebody came, or has yet to be looked at */
+    /* With its prefix cache: the plan with which the front last stepped, and that it has its tokens of the one in the making. */
+    uint64_t front_plan;
+    bool front_is_given;
+    struct kv_unique host; /* where blocks have content there too */
 };
 
 struct sched {

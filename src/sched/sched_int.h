@@ -98,6 +98,11 @@ bool sched_tree_waits_for_prefetch(struct sched *sched, struct sched_seq *seq);
 void sched_tree_write_back(struct sched *sched);
 /* What the tree has free and locked is the pool's. */
 void sched_tree_take_over(struct sched *sched);
+/* With the prefix cache of vLLM V0, see vllm_v0_cache.c: a sequence that ran gives back all that it holds. */
+void sched_unique_let_go(struct sched *sched, struct sched_seq *seq);
+/* It leaves the front: which plan scheduled it last. */
+void sched_unique_note_used(struct sched *sched, struct sched_seq *seq);
+void sched_unique_init(struct sched *sched);
 /* A sequence that ran leaves its slot, which keeps what it has computed. */
 void sched_slot_give(struct sched *sched, struct sched_seq *seq);
 /* For how many steps of the front, at most `limit`, there are cells, and nothing but tokens changes. */

@@ -124,6 +124,12 @@ struct sched_seq {
     int64_t blocks_at_the_end;  /* where it grows under a scheduler that never throws anyone out */
     struct kv_prefix_seq cache; /* with a prefix cache: its content and what it holds */
     struct kv_radix_seq tree;   /* what it holds of a radix tree; with that also the next two: */
+    struct kv_unique_seq
+        unique;         /* what it holds of vLLM V0's cache; with that also the next three: */
+    uint64_t used_plan; /* that last scheduled it before it was in the front, or with it */
+    bool was_looked_up,
+        next_is_pending; /* since it last ran; behind what was found others have given out the next block */
+    int64_t found_tokens;   /* what was found computed then */
     int64_t prefill_tokens; /* known when it was admitted: what enters the tree as it is computed */
     bool is_to_enter;       /* some of them were computed since it last entered */
     struct sched_group *group; /* NULL: a request of one sequence */

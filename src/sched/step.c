@@ -47,6 +47,9 @@ void sched_init(struct sched *sched, const struct sched_ops *ops,
         pool->prefix->new_state = sched_new_state;
         pool->prefix->context = sched;
     }
+    if (pool->unique != NULL) {
+        sched_unique_init(sched);
+    }
     if (sched_has_tier(sched)) {
         sched_offload_init(sched, arena);
     }
@@ -60,6 +63,9 @@ void sched_release(struct sched *sched)
 {
     if (sched_has_tier(sched)) {
         sched_offload_release(sched);
+    }
+    if (sched->pool->unique != NULL) {
+        kv_unique_release(&sched->v0.host);
     }
     base_vec_free(&sched->hits);
     base_vec_free(&sched->dealt);
@@ -201,6 +207,9 @@ void sched_leave_front(struct sched *sched, struct sched_seq *seq)
     if (sched_has_tier(sched) && sched->pool->radix == NULL) {
         sched_offload_left_front(sched, seq);
     }
+    if (sched->pool->unique != NULL) {
+        sched_unique_note_used(sched, seq);
+    }
     sched_front_leave(&sched->front, seq);
     sched->overrun_count -= seq->is_overrun ? 1 : 0;
     seq->is_overrun = false;
@@ -277,6 +286,8 @@ static void free_running(struct sched *sched, struct sched_seq *seq, int64_t has
         sched_slot_give(sched, seq);
     } else if (sched->pool->radix != NULL) {
         sched_tree_let_go(sched, seq, blocks, hashed_tokens, has_ended);
+    } else if (sched->pool->unique != NULL) {
+        sched_unique_let_go(sched, seq);
     } else if (prefix == NULL) {
         kv_paged_give(sched->pool, blocks);
     } else {
@@ -427,7 +438,7 @@ void sched_schedule_loose(struct sched *sched, struct sched_plan *plan, struct s
     seq->computed_total += tokens;
     seq->prior_step = seq->scheduled_step;
     seq->prior_tokens = seq->scheduled_tokens;
-    seq->scheduled_step = plan->number;
+    seq->scheduled_step = seq->used_plan = plan->number;
     seq->scheduled_tokens = tokens;
     sched->outside_front_tokens += tokens;
     plan->token_count += tokens;

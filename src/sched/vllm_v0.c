@@ -48,10 +48,25 @@ static int64_t touched_blocks(const struct sched *sched, const struct sched_seq 
     return first->prefill_tokens % sched->pool->block_tokens != 0 ? 1 : 0;
 }
 
-// Free blocks with which the engine lets a request come back from the host, or go there.
-static int64_t wanted_back(const struct sched *sched, const struct sched_seq *first)
+// Free blocks with which the engine lets a request come back from the host, or go there (NULL: no cache is there).
+static int64_t wanted_at(const struct sched *sched, struct kv_unique *there,
+                         const struct sched_seq *first)
 {
-    return full_blocks(sched, first) + touched_blocks(sched, first);
+    int64_t full =
+        there != NULL ? sched_v0_blocks_to_take(there, sched, first) : full_blocks(sched, first);
+    return full + touched_blocks(sched, first);
+}
+
+static struct kv_unique *host_cache(struct sched *sched)
+{
+    return sched->pool->unique != NULL ? &sched->v0.host : NULL;
+}
+
+static int64_t free_on_host(struct sched *sched)
+{
+    const struct kv_unique *host = host_cache(sched);
+    return host != NULL ? kv_unique_free_blocks(host)
+                        : sched->options->swap_blocks - sched->v0.host_blocks;
 }
 
 static void take(struct sched *sched, int64_t blocks)
@@ -103,6 +118,7 @@ static void decode(struct sched *sched, struct v0_turn *turn, struct sched_seq *
         next = next_member(seq);
         take_slot(sched, turn, seq);
         set_role(turn, seq, role);
+        sched_v0_filled(sched, turn, seq);
         if (seq->state != SCHED_FRONT) {
             sched_schedule_loose(sched, turn->plan, seq, 1);
         } else {
@@ -139,17 +155,22 @@ static bool is_swapped_when_short(const struct sched *sched, const struct sched_
 // All blocks to the host. Without room there the engine ends.
 static void swap_out(struct sched *sched, struct v0_turn *turn, struct sched_seq *first)
 {
-    if (wanted_back(sched, first) > sched->options->swap_blocks - sched->v0.host_blocks) {
+    if (wanted_at(sched, host_cache(sched), first) > free_on_host(sched)) {
         turn->plan->engine_died = true;
         return;
     }
     int64_t blocks = held_blocks(sched, first);
     count_running(sched, first, -1);
     count_held(sched, first, -1);
+    if (sched->pool->unique != NULL) {
+        sched_v0_move(sched, sched->pool->unique, host_cache(sched), first);
+    }
     for (struct sched_seq *seq = first; seq != NULL; seq = next_member(seq)) {
         sched_swap_out(sched, turn->plan, seq);
     }
-    kv_paged_give(sched->pool, blocks);
+    if (sched->pool->unique == NULL) {
+        kv_paged_give(sched->pool, blocks);
+    }
     sched->v0.host_blocks += blocks;
     sched->v0.moved_blocks += blocks;
     first->preemptions++;
@@ -211,16 +232,23 @@ static struct sched_seq *behind(struct sched_seq *first)
     return next;
 }
 
+// With a prefix cache chunks are given out by whole blocks.
+static int64_t chunk_left(const struct sched *sched, const struct v0_turn *turn)
+{
+    int64_t size = sched->pool->unique != NULL ? sched->pool->block_tokens : 1;
+    return turn->budget - turn->budget % size;
+}
+
 // Tokens that the step gives to a request; 0: the budget is spent.
 static int64_t tokens_for(const struct sched *sched, const struct v0_turn *turn,
                           const struct sched_seq *first)
 {
-    int64_t wanted = member_count(first);
+    int64_t wanted = member_count(first), left = chunk_left(sched, turn);
     if (is_prefilling(first)) {
         wanted = first->prefill_tokens - first->computed;
-        return wanted < turn->budget ? wanted : turn->budget;
+        return wanted < left ? wanted : left;
     }
-    return sched->options->enable_chunked_prefill && wanted > turn->budget ? 0 : wanted;
+    return sched->options->enable_chunked_prefill && wanted > left ? 0 : wanted;
 }
 
 // From a request on, one by one in the order of the list. Whom the budget does not reach is left over.
@@ -262,20 +290,31 @@ static bool front_comes_first(const struct sched *sched)
     return behind_it == sched->loose.count;
 }
 
-// The front as a whole where everyone in it surely finds the blocks that the engine wants free.
+// The chunked step's budget is enough for all of the front, of which the last one finds one token left, or a whole block.
+static bool budget_is_enough(const struct sched *sched, const struct v0_turn *turn)
+{
+    int64_t last = sched->pool->unique != NULL ? sched->pool->block_tokens : 1;
+    int64_t count = sched->front.count;
+    return !sched->options->enable_chunked_prefill || count == 0 ||
+           count - 1 + last <= turn->budget;
+}
+
+// The front as a whole where everyone in it surely finds the blocks that the engine wants free, and none comes back between.
 static bool step_front(struct sched *sched, struct v0_turn *turn)
 {
     struct sched_front *front = &sched->front;
+    const struct kv_unique *unique = sched->pool->unique;
     int64_t blocks = sched_front_blocks(sched) + sched_v0_front_copies(sched);
     bool is_short = front->count > 0 && blocks + sched->spare_blocks > sched->pool->free_blocks;
-    if (is_short || (sched->options->enable_chunked_prefill && front->count > turn->budget) ||
-        !front_comes_first(sched)) {
+    bool is_contended = unique != NULL && unique->contended_count > 0;
+    if (is_short || is_contended || !budget_is_enough(sched, turn) || !front_comes_first(sched)) {
         return false;
     }
     take(sched, blocks);
     sched_v0_front_writes(sched, turn->plan);
     sched_begin_front_step(sched, false);
     turn->budget -= front->count;
+    sched->v0.front_is_given = true;
     return true;
 }
 
@@ -300,7 +339,11 @@ static void give_up(struct sched *sched, struct v0_turn *turn, struct sched_seq 
 static void come_back(struct sched *sched, struct v0_turn *turn, struct sched_seq *first)
 {
     int64_t blocks = held_blocks(sched, first);
-    take(sched, blocks);
+    if (sched->pool->unique != NULL) {
+        sched_v0_move(sched, host_cache(sched), sched->pool->unique, first);
+    } else {
+        take(sched, blocks);
+    }
     sched->v0.host_blocks -= blocks;
     sched->v0.moved_blocks += blocks;
     count_running(sched, first, 1);
@@ -326,10 +369,11 @@ static void swap_in(struct sched *sched, struct v0_turn *turn)
 {
     struct sched_seq *first;
     while ((first = sched->v0.swapped.head) != NULL) {
-        int64_t wanted = wanted_back(sched, first);
+        int64_t wanted = wanted_at(sched, sched->pool->unique, first);
         if (usable_blocks(sched) < wanted) {
             sched_list_remove(&sched->v0.swapped, first);
             sched->v0.host_blocks -= held_blocks(sched, first);
+            sched_v0_leave_host(sched, first);
             give_up(sched, turn, first);
             continue;
         }
@@ -346,13 +390,17 @@ static void swap_in(struct sched *sched, struct v0_turn *turn)
 /* ---- the queue ---- */
 
 static void admit(struct sched *sched, struct v0_turn *turn, struct sched_seq *seq, int64_t blocks,
-                  int64_t tokens)
+                  const struct v0_head *head)
 {
     sched_queue_remove(&sched->waiting, seq);
-    take(sched, blocks);
-    seq->blank_blocks = blocks;
-    sched->pool->blank_blocks += blocks;
-    seq->prefill_tokens = sched_seq_known_tokens(seq);
+    if (sched->pool->unique != NULL) {
+        sched_v0_take_hits(sched, seq, head);
+    } else {
+        take(sched, blocks);
+    }
+    seq->blank_blocks = blocks - kv_paged_blocks_for(sched->pool, head->cached);
+    sched->pool->blank_blocks += seq->blank_blocks;
+    seq->prefill_tokens = head->known;
     seq->state = SCHED_LOOSE;
     seq->place = sched->next_place++;
     sched_list_push_back(&sched->running, seq);
@@ -360,7 +408,7 @@ static void admit(struct sched *sched, struct v0_turn *turn, struct sched_seq *s
     count_running(sched, seq, 1);
     seq->was_admitted = true;
     base_vec_push(&turn->plan->admitted, seq);
-    prefill(sched, turn, seq, tokens, SCHED_NEWCOMER);
+    prefill(sched, turn, seq, head->tokens, SCHED_NEWCOMER);
 }
 
 // The engine asks for memory first; whatever it is, the pass ends, and what stays as it is while others decode is named.
@@ -377,11 +425,10 @@ static enum sched_wait why_not(const struct sched *sched, const struct v0_turn *
     return fits ? SCHED_WAIT_NONE : SCHED_WAIT_KV_POOL;
 }
 
-bool sched_v0_fits(const struct sched *sched, const struct v0_turn *turn,
-                   const struct sched_seq *seq)
+bool sched_v0_fits(struct sched *sched, const struct v0_turn *turn, struct sched_seq *seq)
 {
-    int64_t known = sched_seq_known_tokens(seq);
-    return why_not(sched, turn, seq, known, kv_paged_blocks_for(sched->pool, known)) ==
+    struct v0_head head = sched_v0_look_up(sched, seq);
+    return why_not(sched, turn, seq, head.tokens, kv_paged_blocks_for(sched->pool, head.known)) ==
            SCHED_WAIT_NONE;
 }
 
@@ -389,21 +436,24 @@ bool sched_v0_fits(const struct sched *sched, const struct v0_turn *turn,
 static enum sched_wait try_head(struct sched *sched, struct v0_turn *turn, struct sched_seq *seq)
 {
     const struct sched_options *options = sched->options;
-    bool is_chunked = options->enable_chunked_prefill;
-    int64_t known = sched_seq_known_tokens(seq), longest = options->max_model_len;
-    int64_t tokens = is_chunked && known > turn->budget ? turn->budget : known;
-    if (!is_chunked && options->max_num_batched_tokens < longest) {
+    struct v0_head head = sched_v0_look_up(sched, seq);
+    int64_t longest = options->max_model_len;
+    if (options->enable_chunked_prefill) {
+        int64_t left = chunk_left(sched, turn);
+        head.tokens = head.tokens < left ? head.tokens : left;
+    } else if (options->max_num_batched_tokens < longest) {
         longest = options->max_num_batched_tokens;
     }
-    int64_t blocks = kv_paged_blocks_for(sched->pool, known);
-    if (tokens > longest || usable_blocks(sched) - blocks < sched->watermark_blocks) {
+    int64_t blocks = kv_paged_blocks_for(sched->pool, head.known);
+    if (head.cached + head.tokens > longest ||
+        usable_blocks(sched) - blocks < sched->watermark_blocks) {
         sched_queue_remove(&sched->waiting, seq);
         give_up(sched, turn, seq);
         return SCHED_WAIT_NONE;
     }
-    enum sched_wait wait = why_not(sched, turn, seq, tokens, blocks);
+    enum sched_wait wait = why_not(sched, turn, seq, head.tokens, blocks);
     if (wait == SCHED_WAIT_NONE) {
-        admit(sched, turn, seq, blocks, tokens);
+        admit(sched, turn, seq, blocks, &head);
     }
     return wait;
 }
@@ -490,7 +540,11 @@ static uint64_t signature_of(const struct sched *sched)
         for (const struct sched_seq *seq = lists[i]->head; seq != NULL; seq = seq->next) {
             mix(&signature, seq->index + 1);
             mix(&signature, (uint64_t)sched_seq_computed(sched, seq));
+            mix(&signature, (uint64_t)(seq->was_looked_up ? seq->found_tokens + 1 : 0));
         }
+    }
+    if (sched->pool->unique != NULL) {
+        mix(&signature, kv_unique_signature(sched->pool->unique));
     }
     return signature;
 }
@@ -522,6 +576,10 @@ static void plan_next(struct sched *sched, struct sched_plan *plan)
     sched_begin_plan(sched, plan);
     sched->spare_blocks = sched->spare_blocks > 1 ? sched->spare_blocks : 1;
     struct v0_turn turn = {.plan = plan, .budget = sched->options->max_num_batched_tokens};
+    sched->v0.front_is_given = false;
+    if (sched->pool->unique != NULL) {
+        sched->pool->unique->turn = plan->number;
+    }
     bool had_loose = sched->loose.count > 0;
     plan->wait = SCHED_WAIT_NONE;
     if (sched->options->enable_chunked_prefill) {
@@ -536,10 +594,11 @@ static void plan_next(struct sched *sched, struct sched_plan *plan)
     }
     note_circles(sched, plan);
     add_first_tokens(&turn);
+    sched->v0.front_is_given = false; // its tokens are computed from here on
     bool is_front_only = !had_loose && plan->token_count == 0;
     sched_close_plan(sched, plan, is_front_only);
-    if (turn.has_new_head) {
-        plan->valid_steps = 0; // the next turn looks at that one
+    if (turn.has_new_head || turn.has_given_back) {
+        plan->valid_steps = 0; // the next turn looks at the head
     }
     if (plan->token_count > 0) {
         plan->swapped_blocks = sched->v0.moved_blocks;
@@ -563,6 +622,7 @@ const struct sched_ops sched_vllm_v0 = {
     .has_budget = true,
     .has_watermark_when_idle = true,
     .forks = true,
+    .has_unique_blocks = true,
     .dies_of_swapping = true,
     .gives_up_unservable = true,
     .sorts_its_queue = true,

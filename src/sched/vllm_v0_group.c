@@ -103,6 +103,7 @@ void sched_v0_delivered(struct sched *sched, struct sched_plan *plan)
 static void leave_host(struct sched *sched, struct sched_seq *seq, int64_t blocks)
 {
     sched->v0.host_blocks -= blocks;
+    sched_v0_leave_host(sched, seq);
     if (seq == sched_group_first(seq)) {
         struct sched_seq *successor = next_member(seq);
         if (successor != NULL) {

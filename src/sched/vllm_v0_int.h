@@ -12,7 +12,13 @@ struct v0_turn {
     bool someone_went;    /* to the queue or to the host */
     bool someone_is_left; /* the budget did not reach the end of the list */
     bool has_new_head;    /* the queue was sorted: another one stands first */
+    bool has_given_back;  /* a block that filled had a twin: the head of the queue may fit now */
     size_t put_back;      /* leading victims of the plan that wait again already */
+};
+
+/* A waiting request as it is looked at: its known tokens, of them those that a prefix cache has, and what it would compute. */
+struct v0_head {
+    int64_t known, cached, tokens;
 };
 
 /* ---- requests of one sequence and groups alike ---- */
@@ -78,8 +84,20 @@ void sched_v0_choose_beams(struct sched *sched, const struct sched_plan *plan);
 /* To the queue or to the host; those computed again wait when the turn is over. */
 void sched_v0_throw_out(struct sched *sched, struct v0_turn *turn, struct sched_seq *first);
 /* A waiting request, its whole prompt, could be admitted now. */
-bool sched_v0_fits(const struct sched *sched, const struct v0_turn *turn,
-                   const struct sched_seq *seq);
+bool sched_v0_fits(struct sched *sched, const struct v0_turn *turn, struct sched_seq *seq);
+/* vllm_v0_cache.c: the head of the queue, looked up once until it runs. */
+struct v0_head sched_v0_look_up(struct sched *sched, struct sched_seq *seq);
+/* It is admitted: holds the blocks of all its known tokens, and starts behind its hits. */
+void sched_v0_take_hits(struct sched *sched, struct sched_seq *seq, const struct v0_head *head);
+/* Free blocks that its full blocks need where it is swapped to; and all its blocks go there. */
+int64_t sched_v0_blocks_to_take(struct kv_unique *to, const struct sched *sched,
+                                const struct sched_seq *seq);
+void sched_v0_move(struct sched *sched, struct kv_unique *from, struct kv_unique *to,
+                   struct sched_seq *seq);
+/* What one on the host holds in a cache there comes back. */
+void sched_v0_leave_host(struct sched *sched, struct sched_seq *seq);
+/* A sequence that decodes has a place for its next token: a block that this fills may be one that others have. */
+void sched_v0_filled(struct sched *sched, struct v0_turn *turn, struct sched_seq *seq);
 /* By priority, in a turn that admits nobody: both lists are sorted, and the less urgent make way for the head of the queue. */
 void sched_v0_by_priority(struct sched *sched, struct v0_turn *turn);
 /* The running list has another order: its members' places follow. */

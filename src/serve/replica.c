@@ -43,6 +43,12 @@ static void init_pool(struct serve_replica *replica, const struct serve_config *
                      pool->tables.state_blocks == 0);
         pool->radix = &replica->radix;
         kv_radix_init(&replica->radix, pool->block_tokens, pool->free_blocks, config->kv_eviction);
+    } else if (config->sched.enable_prefix_caching && config->scheduler != NULL &&
+               config->scheduler->has_unique_blocks) {
+        base_require(pool->tables.growing_tables == 1 && pool->tables.state_blocks == 0 &&
+                     pool->tables.window_count == 0);
+        pool->unique = &replica->unique;
+        kv_unique_init(&replica->unique, pool->block_tokens, pool->free_blocks);
     } else if (config->sched.enable_prefix_caching) {
         base_require(config->kv_policy == KV_PAGED || config->kv_policy == KV_UNLIMITED);
         pool->prefix = &replica->prefix;
@@ -86,6 +92,9 @@ void serve_replica_release(struct serve_replica *replica)
     }
     if (replica->pool.radix != NULL) {
         kv_radix_release(replica->pool.radix);
+    }
+    if (replica->pool.unique != NULL) {
+        kv_unique_release(replica->pool.unique);
     }
     if (replica->pool.slots != NULL) {
         kv_slots_release(replica->pool.slots);
@@ -407,6 +416,10 @@ static void take_state(struct serve_replica *replica, const struct serve_flight 
     } else if (replica->pool.radix != NULL) {
         kv->shared_blocks = replica->radix.shared_blocks;
         kv->cached_blocks = replica->radix.idle_blocks;
+    } else if (replica->pool.unique != NULL) {
+        kv->shared_blocks = replica->unique.shared_blocks;
+        kv->cached_blocks = replica->unique.idle_blocks;
+        state->queue.blank = replica->unique.blank_blocks; // behind them all have content
     } else if (replica->pool.slots != NULL) {
         kv->cached_blocks = replica->slots.kept_tokens;
         kv->kept_sequences = replica->slots.kept_sequences;

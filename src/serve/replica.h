@@ -61,6 +61,7 @@ struct serve_replica {
     struct kv_paged pool;
     struct kv_prefix prefix; /* pool.prefix points here when it is on */
     struct kv_radix radix;   /* or pool.radix here */
+    struct kv_unique unique; /* or pool.unique */
     struct kv_slots slots;   /* or pool.slots here */
     struct kv_space space;   /* pool.space points here when reservations have addresses */
     struct sched sched;
@@ -120,6 +121,9 @@ static inline int64_t serve_replica_evicted_blocks(const struct serve_replica *r
     }
     if (replica->pool.radix != NULL) {
         return replica->radix.evicted_blocks;
+    }
+    if (replica->pool.unique != NULL) {
+        return replica->unique.evicted_blocks;
     }
     return replica->pool.prefix != NULL ? replica->prefix.evicted_blocks : 0;
 }

@@ -1,6 +1,7 @@
 /*
  * vLLM V0 held against its naive reference, step by step, on random scenarios: requests for one to six answers or beams, tight pools,
- * whole prompts and chunks, both ways of preemption, a host that is full, priorities. Every column of every step must agree, and jumping
+ * whole prompts and chunks, both ways of preemption, a host that is full, priorities; and with a prefix cache, where prompts begin
+ * alike, go on from answers, and clients give up. Every column of every step must agree, and jumping
  * must end like stepping. KVSIM_SCENARIOS sets how many (default 2000), KVSIM_SEED the first.
  */
 #include "reference/ref_v0.h"
@@ -16,13 +17,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REQUESTS_MAX = 24, LENGTH_MAX = 64 };
+enum { REQUESTS_MAX = 24, LENGTH_MAX = 64, TOKENS_MAX = 2 * LENGTH_MAX + 4 };
 
 struct scenario {
     struct ref_v0_input in;
     struct ref_v0_request requests[REQUESTS_MAX];
     int64_t parents[REQUESTS_MAX][LENGTH_MAX * REF_V0_ANSWERS];
     double beam_switch;
+    int64_t tokens[REQUESTS_MAX][TOKENS_MAX];             /* with a cache: prompt and answer */
+    struct spec_token_run runs[REQUESTS_MAX][TOKENS_MAX]; /* of the prompt */
+    size_t run_count[REQUESTS_MAX];
 };
 
 /* ---- random scenarios ---- */
@@ -133,12 +137,103 @@ static void roll(uint64_t seed, struct scenario *scenario)
     }
 }
 
+/* ---- what prompts and answers say ---- */
+
+// A token's number: which text it is of, and where it stands there.
+static int64_t token_of(int64_t text, int64_t at)
+{
+    return (text + 1) * 1000 + at;
+}
+
+static int64_t length_of(const struct ref_v0_request *request)
+{
+    return request->prompt + request->outputs[0];
+}
+
+// The beginning of somebody's, as far as a whole number of blocks goes as a rule, then its own.
+static void roll_prompt(struct dice *dice, struct scenario *scenario, int64_t number)
+{
+    const struct ref_v0_request *request = &scenario->requests[number];
+    int64_t size = scenario->in.block_size, *tokens = scenario->tokens[number], common = 0;
+    int64_t other = number > 0 && !one_in(dice, 4) ? between(dice, 0, number - 1) : -1;
+    if (other >= 0) {
+        common = between(dice, 0, length_of(&scenario->requests[other]));
+        common = one_in(dice, 2) ? common - common % size : common;
+        common = one_in(dice, 4) ? length_of(&scenario->requests[other]) : common;
+        common = common < request->prompt ? common : request->prompt;
+        memcpy(tokens, scenario->tokens[other], (size_t)common * sizeof *tokens);
+    }
+    for (int64_t i = common; i < request->prompt; i++) {
+        tokens[i] = token_of(number, i);
+    }
+}
+
+// Its own, or the one that somebody has written to this beginning.
+static void roll_answer(struct dice *dice, struct scenario *scenario, int64_t number)
+{
+    const struct ref_v0_request *request = &scenario->requests[number];
+    int64_t *tokens = scenario->tokens[number], text = number + REQUESTS_MAX;
+    for (int64_t other = 0; other < number && one_in(dice, 2); other++) {
+        if (scenario->requests[other].prompt == request->prompt) {
+            text = scenario->tokens[other][request->prompt] / 1000 - 1;
+        }
+    }
+    for (int64_t i = request->prompt; i < length_of(request); i++) {
+        tokens[i] = token_of(text, i);
+    }
+}
+
+static void note_runs(struct scenario *scenario, int64_t number)
+{
+    const int64_t *tokens = scenario->tokens[number];
+    struct spec_token_run *runs = scenario->runs[number];
+    size_t count = 0;
+    for (int64_t i = 0; i < scenario->requests[number].prompt; i++) {
+        if (count > 0 && runs[count - 1].first + runs[count - 1].count == tokens[i]) {
+            runs[count - 1].count++;
+        } else {
+            runs[count++] = (struct spec_token_run){tokens[i], 1};
+        }
+    }
+    scenario->run_count[number] = count;
+}
+
+// One answer each; everything else as it was rolled.
+static void roll_cached(uint64_t seed, struct scenario *scenario)
+{
+    struct ref_v0_input *in = &scenario->in;
+    struct dice dice = {seed * UINT64_C(0x9e3779b97f4a7c15)};
+    roll(seed, scenario);
+    in->has_cache = true;
+    in->mode = in->by_priority ? REF_V0_AS_FITS : in->mode;
+    in->swap_blocks = in->swap_blocks == INT64_MAX ? 100 : in->swap_blocks;
+    if (in->is_chunked) {
+        in->budget += in->block_size - 1;
+        in->budget -= in->budget % in->block_size;
+    }
+    bool some_give_up = in->mode != REF_V0_SWAP && one_in(&dice, 3), same_length = one_in(&dice, 3);
+    for (int64_t i = 0; i < in->count; i++) {
+        struct ref_v0_request *request = &scenario->requests[i];
+        request->answers = 1;
+        request->parents = NULL;
+        request->prompt = same_length && i > 0 ? scenario->requests[0].prompt : request->prompt;
+        request->outputs[0] = one_in(&dice, 2) ? between(&dice, 1, 9) : request->outputs[0];
+        request->gives_up_ticks =
+            some_give_up && one_in(&dice, 3) ? between(&dice, 1, 40000) << 20 : 0;
+        roll_prompt(&dice, scenario, i);
+        roll_answer(&dice, scenario, i);
+        note_runs(scenario, i);
+        request->tokens = scenario->tokens[i];
+    }
+}
+
 /* ---- the engine ---- */
 
 struct lines {
     struct record_sink sink; /* first */
     char *text;
     size_t length, room;
+    bool has_cache;
 };
 
 static void print(struct lines *lines, const char *format, ...)
@@ -185,6 +280,9 @@ static void print_step(struct record_sink *sink, const struct record_step *row)
     print(lines, " %" PRId64, row->ledger_bytes[KV_LEDGER_BLOCK_ROUNDING]);
     print(lines, " %" PRId64, row->ledger_bytes[KV_LEDGER_RESERVED]);
     print(lines, " %" PRId64, row->ledger_bytes[KV_LEDGER_SHARED]);
+    if (lines->has_cache) {
+        print(lines, " %" PRId64, row->ledger_bytes[KV_LEDGER_CACHED]);
+    }
     print(lines, " | %" PRId64 " %" PRId64 "\n", row->running_end, row->free_blocks_end);
 }
 
@@ -192,6 +290,7 @@ static const struct record_sink_ops printing = {.on_step = print_step};
 
 struct list_source {
     const struct ref_v0_input *in;
+    const struct scenario *scenario;
     int64_t at;
 };
 
@@ -211,7 +310,13 @@ static enum kvsim_status list_next(void *context, struct workload_request *out, 
                                          .sequence_count = (uint32_t)in->answers,
                                          .sequence_outputs = in->outputs,
                                          .is_beam = in->parents != NULL,
+                                         .abort_after_ns = in->gives_up_ticks >> 20,
                                          .beam_key = beam_key(source->at)};
+        if (source->in->has_cache) {
+            out->runs = source->scenario->runs[source->at];
+            out->run_count = source->scenario->run_count[source->at];
+            out->answer_first = in->tokens[in->prompt];
+        }
         snprintf(out->id, sizeof out->id, "%" PRId64, source->at++);
     }
     return KVSIM_OK;
@@ -242,6 +347,7 @@ static void fill(const struct scenario *scenario, struct service *service)
     config->sched.enable_chunked_prefill = in->is_chunked;
     config->sched.order = in->by_priority ? SCHED_PRIORITY : SCHED_FCFS;
     config->sched.preemption = modes[in->mode];
+    config->sched.enable_prefix_caching = in->has_cache;
     config->sched.swap_blocks = in->swap_blocks;
     config->sched.watermark = (struct base_rational){in->watermark_blocks, in->num_blocks};
     config->swap_ticks_per_block = in->swap_ticks;
@@ -256,16 +362,17 @@ static void fill(const struct scenario *scenario, struct service *service)
     config->warmup.kind = SERVE_WARMUP_REQUESTS;
 }
 
-static void run_engine(const struct serve_config *config, const struct ref_v0_input *in,
+static void run_engine(const struct serve_config *config, const struct scenario *scenario,
                        struct lines *lines, struct serve_result *result)
 {
-    struct list_source list = {in, 0};
+    struct list_source list = {&scenario->in, scenario, 0};
     struct serve_source source = {&list, list_next, list_done};
     struct serve_run_options options = {
         .replication = 1, .mode = lines != NULL ? SERVE_STEP : SERVE_JUMP, .source = &source};
     struct kvsim_error err = {.status = KVSIM_OK};
     if (lines != NULL) {
-        *lines = (struct lines){.sink = {.ops = &printing, .wants_steps = true}};
+        *lines = (struct lines){.sink = {.ops = &printing, .wants_steps = true},
+                                .has_cache = scenario->in.has_cache};
         print(lines, "%s", "");
         options.sink = &lines->sink;
     }
@@ -301,38 +408,51 @@ static void check_totals(uint64_t seed, const struct ref_v0_output *expected,
         {expected->copied_blocks, replica->copied_blocks},
         {expected->preemptions, (int64_t)replica->preemptions},
         {expected->computed, replica->computed_tokens},
-        {expected->output_tokens, result->output_tokens}};
+        {expected->output_tokens, result->output_tokens},
+        {expected->given_up, (int64_t)result->outcomes[RECORD_OUTCOME_ABORTED]},
+        {expected->hit_tokens, replica->hit_tokens},
+        {expected->lookup_tokens, replica->lookup_tokens},
+        {expected->evicted_blocks, replica->evicted_blocks}};
     bool is_whole = expected->end == REF_V0_DONE;
-    for (size_t i = 0; i < (is_whole ? 8 : 3); i++) {
+    for (size_t i = 0; i < (is_whole ? 12 : 3); i++) {
         ck_assert_msg(pairs[i][0] == pairs[i][1],
                       "seed %" PRIu64 ": total %zu is %" PRId64 ", expected %" PRId64, seed, i,
                       pairs[i][1], pairs[i][0]);
     }
 }
 
+static void check_integrals(uint64_t seed, const struct serve_integrals *a,
+                            const struct serve_integrals *b)
+{
+    bool same = a->live_tokens == b->live_tokens && a->used_blocks == b->used_blocks &&
+                a->shared_blocks == b->shared_blocks && a->cached_blocks == b->cached_blocks &&
+                a->blank_blocks == b->blank_blocks;
+    ck_assert_msg(same, "seed %" PRIu64 ": jumping has another mean ledger", seed);
+}
+
 /* What the scenarios had: a comparison of nothing proves nothing. */
 struct seen {
     int64_t done, stuck, died, swapped, copied, ignored, preempted, made_way, beams;
+    int64_t hits, evicted, shared_found, stale, given_up; /* with a cache */
 };
 
-static void check_seed(uint64_t seed, struct seen *seen)
+static void check_scenario(uint64_t seed, const struct scenario *scenario, struct seen *seen)
 {
-    struct scenario scenario;
-    const struct ref_v0_input *in = &scenario.in;
+    const struct ref_v0_input *in = &scenario->in;
     struct ref_v0_output expected;
     struct service service;
     struct lines lines;
     struct serve_result stepped, jumped;
-    roll(seed, &scenario);
     ref_v0_run(in, &expected);
-    fill(&scenario, &service);
-    run_engine(&service.config, in, &lines, &stepped);
+    fill(scenario, &service);
+    run_engine(&service.config, scenario, &lines, &stepped);
     check_lines(seed, expected.steps, lines.text, expected.end == REF_V0_STUCK);
     check_totals(seed, &expected, &stepped);
-    run_engine(&service.config, in, NULL, &jumped);
+    run_engine(&service.config, scenario, NULL, &jumped);
     check_totals(seed, &expected, &jumped);
     ck_assert_msg(stepped.end_ticks == jumped.end_ticks, "seed %" PRIu64 ": jumping ends elsewhere",
                   seed);
+    check_integrals(seed, &stepped.replicas[0].whole, &jumped.replicas[0].whole);
     seen->done += expected.end == REF_V0_DONE ? 1 : 0;
     seen->stuck += expected.end == REF_V0_STUCK ? 1 : 0;
     seen->died += expected.end == REF_V0_DIED ? 1 : 0;
@@ -341,8 +461,13 @@ static void check_seed(uint64_t seed, struct seen *seen)
     seen->ignored += expected.ignored;
     seen->made_way += expected.made_way;
     seen->preempted += expected.preemptions;
+    seen->hits += expected.hit_tokens;
+    seen->evicted += expected.evicted_blocks;
+    seen->shared_found += expected.shared_found;
+    seen->stale += expected.stale;
+    seen->given_up += expected.given_up;
     for (int64_t i = 0; i < in->count; i++) {
-        seen->beams += scenario.requests[i].parents != NULL ? 1 : 0;
+        seen->beams += scenario->requests[i].parents != NULL ? 1 : 0;
     }
     free(expected.steps);
     free(lines.text);
@@ -361,8 +486,10 @@ START_TEST(every_step_agrees)
 {
     uint64_t first = number_from("KVSIM_SEED", 1), count = number_from("KVSIM_SCENARIOS", 2000);
     struct seen seen = {0};
+    static struct scenario scenario;
     for (uint64_t seed = first; seed < first + count; seed++) {
-        check_seed(seed, &seen);
+        roll(seed, &scenario);
+        check_scenario(seed, &scenario, &seen);
     }
     if (count >= 600) {
         ck_assert_int_gt(seen.done, 200);
@@ -374,6 +501,30 @@ START_TEST(every_step_agrees)
         ck_assert_int_gt(seen.preempted, 800);
         ck_assert_int_gt(seen.made_way, 80);
         ck_assert_int_gt(seen.beams, 300);
+    }
+}
+END_TEST
+
+START_TEST(every_step_with_a_cache_agrees)
+{
+    uint64_t first = number_from("KVSIM_SEED", 1), count = number_from("KVSIM_SCENARIOS", 2000);
+    struct seen seen = {0};
+    static struct scenario scenario;
+    for (uint64_t seed = first; seed < first + count; seed++) {
+        roll_cached(seed, &scenario);
+        check_scenario(seed, &scenario, &seen);
+    }
+    if (count >= 600) {
+        ck_assert_int_gt(seen.done, 500);
+        ck_assert_int_gt(seen.died, 2);
+        ck_assert_int_gt(seen.swapped, 2000);
+        ck_assert_int_gt(seen.preempted, 2000);
+        ck_assert_int_gt(seen.made_way, 80);
+        ck_assert_int_gt(seen.hits, 20000);
+        ck_assert_int_gt(seen.evicted, 20000);
+        ck_assert_int_gt(seen.shared_found, 600);
+        ck_assert_int_gt(seen.stale, 300);
+        ck_assert_int_gt(seen.given_up, 200);
     }
 }
 END_TEST
@@ -407,7 +558,68 @@ START_TEST(the_more_urgent_one_first)
     struct lines lines;
     struct serve_result result;
     fill(&scenario, &service);
-    run_engine(&service.config, &scenario.in, &lines, &result);
+    run_engine(&service.config, &scenario, &lines, &result);
+    ck_assert_str_eq(lines.text, steps);
+    ref_v0_run(&scenario.in, &expected);
+    ck_assert_str_eq(expected.steps, steps);
+    free(expected.steps);
+    free(lines.text);
+    serve_result_release(&result);
+    service_release(&service);
+}
+END_TEST
+
+/*
+ * Blocks of two, seven of them; everybody begins with the tokens 1001 to 1004.
+ *
+ *      0  0 and 1 come together: 1 2 3 4 and 1 2 3 4 5. What 1 finds is held, but not computed in time: 9 tokens in three blocks
+ *    700  both decode: 0 takes a fourth block, 1 fills its own
+ *   1400  0 fills its third block, 1 takes a fourth for its last token. All seven are free then, four of them with content
+ *         (1 2, 3 4, and the two that the answers have filled)
+ *   2100  2 finds all its four tokens: the last one is computed. The two that it does not hold stay cached
+ *   2800  3 finds four tokens of its six, which 2 holds; its third block takes a blank one
+ *   3500  what 3 leaves is cached, too; 2 takes a blank block, fills it, and takes the next one
+ */
+START_TEST(a_prefix_cache_by_hand)
+{
+    static const char steps[] = "0 700 0:4 1:5 | 0 1 | | | | 2 0 4 3 | 9 1 0 4 0 | 2 4\n"
+                                "700 1400 0:1 1:1 | | | | | 2 0 3 4 | 11 1 0 4 0 | 2 3\n"
+                                "1400 2100 0:1 1:1 | | | | | 2 0 2 5 | 13 1 0 4 0 | 0 7\n"
+                                "2100 2800 2:1 | 2 | | | | 1 0 5 2 | 4 0 0 0 4 | 1 5\n"
+                                "2800 3500 3:2 | 3 | | | | 2 0 4 3 | 10 0 0 4 4 | 1 5\n"
+                                "3500 4200 2:1 | | | | | 1 0 4 3 | 5 1 0 0 6 | 1 4\n"
+                                "4200 4900 2:1 | | | | | 1 0 4 3 | 6 0 0 0 6 | 1 4\n"
+                                "4900 5600 2:1 | | | | | 1 0 3 4 | 7 1 0 0 6 | 0 7\n";
+    static struct scenario scenario = {
+        .in = {.block_size = 2,
+               .num_blocks = 7,
+               .max_model_len = 14,
+               .max_num_seqs = 4,
+               .budget = 14,
+               .has_cache = true,
+               .swap_blocks = 4,
+               .a = INT64_C(700) << 20,
+               .count = 4},
+        .requests = {
+            {.prompt = 4, .answers = 1, .outputs = {3}},
+            {.prompt = 5, .answers = 1, .outputs = {3}},
+            {.arrival_ticks = INT64_C(1500) << 20, .prompt = 4, .answers = 1, .outputs = {4}},
+            {.arrival_ticks = INT64_C(2200) << 20, .prompt = 6, .answers = 1, .outputs = {1}}}};
+    scenario.in.requests = scenario.requests;
+    for (int64_t i = 0; i < scenario.in.count; i++) {
+        struct ref_v0_request *request = &scenario.requests[i];
+        for (int64_t t = 0; t < length_of(request); t++) {
+            scenario.tokens[i][t] = t < 4 ? 1001 + t : token_of(100 + i, t);
+        }
+        note_runs(&scenario, i);
+        request->tokens = scenario.tokens[i];
+    }
+    struct ref_v0_output expected;
+    struct service service;
+    struct lines lines;
+    struct serve_result result;
+    fill(&scenario, &service);
+    run_engine(&service.config, &scenario, &lines, &result);
     ck_assert_str_eq(lines.text, steps);
     ref_v0_run(&scenario.in, &expected);
     ck_assert_str_eq(expected.steps, steps);
@@ -425,6 +637,8 @@ int main(void)
     tcase_set_timeout(tcase, 300);
     tcase_add_test(tcase, the_more_urgent_one_first);
     tcase_add_test(tcase, every_step_agrees);
+    tcase_add_test(tcase, a_prefix_cache_by_hand);
+    tcase_add_test(tcase, every_step_with_a_cache_agrees);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,5 +1,7 @@
 #include "reference/ref_v0.h"
 
+#include "reference/ref_v0_cache.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +15,7 @@ struct seq {
     int64_t cached;  /* tokens computed */
     int64_t outputs; /* delivered */
     int64_t *table, blocks;
+    int64_t used; /* the step that scheduled it last */
 };
 
 struct group {
@@ -24,6 +27,8 @@ struct group {
     struct seq seqs[REF_V0_ANSWERS];
     int64_t tokens; /* in the step under way; 0 = not scheduled */
     int64_t role;   /* place of its kind in the new running list */
+    bool was_looked_up, has_given_up;
+    int64_t found; /* tokens, when it was looked up */
 };
 
 struct list {
@@ -34,7 +39,9 @@ struct sim {
     const struct ref_v0_input *in;
     struct ref_v0_output *out;
     struct group *groups;
-    int64_t *holders; /* of device blocks */
+    int64_t *holders; /* of device blocks, without a cache */
+    struct ref_v0_cache cache, host_cache;
+    int64_t steps;
     struct list waiting, running, swapped;
     struct list admitted, preempted, gone,
         back; /* of this step; gone and preempted of turns before it, too */
@@ -60,6 +67,16 @@ static void add(struct list *list, int64_t value)
 {
     list->at = grow(list->at, (size_t)(list->count + 1) * sizeof *list->at);
     list->at[list->count++] = value;
+}
+
+static bool has(const struct list *list, int64_t value)
+{
+    for (int64_t i = 0; i < list->count; i++) {
+        if (list->at[i] == value) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void drop_at(struct list *list, int64_t index)
@@ -135,6 +152,9 @@ static int64_t seats_of(const struct group *group)
 static int64_t free_blocks(const struct sim *sim)
 {
     int64_t count = 0;
+    if (sim->in->has_cache) {
+        return ref_v0_cache_free_blocks(&sim->cache);
+    }
     for (int64_t b = 0; b < sim->in->num_blocks; b++) {
         count += sim->holders[b] == 0 ? 1 : 0;
     }
@@ -143,6 +163,9 @@ static int64_t free_blocks(const struct sim *sim)
 
 static int64_t take_block(struct sim *sim)
 {
+    if (sim->in->has_cache) {
+        return ref_v0_cache_take(&sim->cache);
+    }
     for (int64_t b = 0; b < sim->in->num_blocks; b++) {
         if (sim->holders[b] == 0) {
             sim->holders[b] = 1;
@@ -158,8 +181,45 @@ static void append_block(struct sim *sim, struct seq *seq)
     seq->table[seq->blocks++] = take_block(sim);
 }
 
+// A new table: whoever has a full block's content already is as good.
+static void allocate_cached(struct ref_v0_cache *cache, struct seq *seq, const int64_t *tokens,
+                            int64_t known)
+{
+    seq->table =
+        grow(seq->table, (size_t)(cdiv(known, cache->block_size) + 1) * sizeof *seq->table);
+    for (seq->blocks = 0; seq->blocks * cache->block_size < known; seq->blocks++) {
+        int64_t end = (seq->blocks + 1) * cache->block_size;
+        seq->table[seq->blocks] =
+            end <= known ? ref_v0_cache_add(cache, tokens, end) : ref_v0_cache_take(cache);
+    }
+}
+
+// All blocks of a prompt.
+static void allocate(struct sim *sim, struct seq *seq, const int64_t *tokens, int64_t known)
+{
+    if (sim->in->has_cache) {
+        allocate_cached(&sim->cache, seq, tokens, known);
+    }
+    while (seq->blocks < cdiv(known, sim->in->block_size)) {
+        append_block(sim, seq);
+    }
+}
+
+// All blocks of a sequence go from one memory to another.
+static void move_table(struct ref_v0_cache *from, struct ref_v0_cache *to, struct seq *seq,
+                       const int64_t *tokens)
+{
+    ref_v0_cache_free(from, seq->table, seq->blocks, 0);
+    allocate_cached(to, seq, tokens, seq->placed);
+}
+
 static void free_table(struct sim *sim, struct seq *seq)
 {
+    if (sim->in->has_cache) {
+        ref_v0_cache_free(&sim->cache, seq->table, seq->blocks, seq->used);
+        seq->blocks = 0;
+        return;
+    }
     for (int64_t i = 0; i < seq->blocks; i++) {
         sim->holders[seq->table[i]]--;
     }
@@ -167,17 +227,22 @@ static void free_table(struct sim *sim, struct seq *seq)
 }
 
 // One more token: a new block, a copy of one that others hold, or the place behind the last token.
-static void place_token(struct sim *sim, struct seq *seq)
+static void place_token(struct sim *sim, struct seq *seq, const int64_t *tokens)
 {
     int64_t bs = sim->in->block_size;
     if (seq->placed % bs == 0) {
         append_block(sim, seq);
-    } else if (sim->holders[seq->table[seq->blocks - 1]] > 1) {
+    } else if (!sim->in->has_cache && sim->holders[seq->table[seq->blocks - 1]] > 1) {
         sim->holders[seq->table[seq->blocks - 1]]--;
         seq->table[seq->blocks - 1] = take_block(sim);
         sim->out->copied_blocks++;
     }
     seq->placed++;
+    if (sim->in->has_cache && seq->placed % bs == 0) {
+        int64_t *last = &seq->table[seq->blocks - 1], own = *last;
+        *last = ref_v0_cache_fill(&sim->cache, own, tokens, seq->placed);
+        sim->out->shared_found += *last != own ? 1 : 0;
+    }
 }
 
 // Different blocks of a group, all or full ones alone. On the host the numbers are kept: no two blocks become one.
@@ -216,6 +281,21 @@ static int64_t touched(const struct sim *sim, const struct group *group)
 
 /* ---- the decision ---- */
 
+// Full blocks that a request needs in a memory to which it goes.
+static int64_t full_blocks_for(const struct sim *sim, const struct ref_v0_cache *there,
+                               const struct group *group)
+{
+    return sim->in->has_cache ? ref_v0_cache_missing(there, group->in->tokens,
+                                                     group->seqs[0].placed / sim->in->block_size)
+                              : different_blocks(sim, group, true);
+}
+
+static int64_t host_room(const struct sim *sim)
+{
+    return sim->in->has_cache ? ref_v0_cache_free_blocks(&sim->host_cache)
+                              : sim->in->swap_blocks - sim->host;
+}
+
 static bool preempt(struct sim *sim, int64_t index)
 {
     struct group *group = &sim->groups[index];
@@ -228,19 +308,22 @@ static bool preempt(struct sim *sim, int64_t index)
             free_table(sim, seq);
             seq->placed = seq->cached = 0;
         }
+        group->was_looked_up = false;
         group->status = WAITING;
         group->is_prompt = true;
         add(&sim->preempted, index);
         return true;
     }
-    if (different_blocks(sim, group, true) + touched(sim, group) >
-        sim->in->swap_blocks - sim->host) {
+    if (full_blocks_for(sim, &sim->host_cache, group) + touched(sim, group) > host_room(sim)) {
         return false;
     }
     int64_t blocks = different_blocks(sim, group, false);
     sim->host += blocks;
     sim->moved += blocks;
-    for (int64_t i = 0; i < group->in->answers; i++) {
+    if (sim->in->has_cache) {
+        move_table(&sim->cache, &sim->host_cache, &group->seqs[0], group->in->tokens);
+    }
+    for (int64_t i = 0; i < group->in->answers && !sim->in->has_cache; i++) {
         for (int64_t b = 0; b < group->seqs[i].blocks; b++) {
             sim->holders[group->seqs[i].table[b]]--;
         }
@@ -262,7 +345,7 @@ static void append_all(struct sim *sim, struct group *group)
 {
     for (int64_t i = 0; i < group->in->answers && !group->is_prompt; i++) {
         if (group->seqs[i].lives && (group->is_forked || group->seqs[i].blocks > 0)) {
-            place_token(sim, &group->seqs[i]);
+            place_token(sim, &group->seqs[i], group->in->tokens);
         }
     }
 }
@@ -276,6 +359,13 @@ static int64_t remaining(const struct group *group)
     return group->prompt - cached;
 }
 
+// With a cache a chunked step's budget is given out so.
+static int64_t whole_blocks(const struct sim *sim, int64_t tokens)
+{
+    return sim->in->has_cache && sim->in->is_chunked ? tokens - tokens % sim->in->block_size
+                                                     : tokens;
+}
+
 // The running list from its front; victims from its end. False: the engine died.
 static bool schedule_running(struct sim *sim, bool *someone_went)
 {
@@ -286,10 +376,10 @@ static bool schedule_running(struct sim *sim, bool *someone_went)
     while (alive && first < queue.count) {
         int64_t index = queue.at[first];
         struct group *group = &sim->groups[index];
-        int64_t tokens = running_seqs(group);
+        int64_t tokens = running_seqs(group), left = whole_blocks(sim, sim->budget);
         if (group->is_prompt) {
-            tokens = remaining(group) < sim->budget ? remaining(group) : sim->budget;
-        } else if (sim->in->is_chunked && tokens > sim->budget) {
+            tokens = remaining(group) < left ? remaining(group) : left;
+        } else if (sim->in->is_chunked && tokens > left) {
             tokens = 0;
         }
         if (tokens <= 0) {
@@ -363,11 +453,14 @@ static bool swap_in(struct sim *sim)
     while (sim->swapped.count > 0) {
         int64_t index = sim->swapped.at[0];
         struct group *group = &sim->groups[index];
-        int64_t wanted = different_blocks(sim, group, true) + touched(sim, group);
+        int64_t wanted = full_blocks_for(sim, &sim->cache, group) + touched(sim, group);
         int64_t blocks = different_blocks(sim, group, false);
         if (sim->in->num_blocks < wanted) {
             drop_at(&sim->swapped, 0);
             sim->host -= blocks;
+            if (sim->in->has_cache) {
+                ref_v0_cache_free(&sim->host_cache, group->seqs[0].table, blocks, 0);
+            }
             ignore(sim, index);
             changed = true;
             continue;
@@ -380,7 +473,11 @@ static bool swap_in(struct sim *sim)
         drop_at(&sim->swapped, 0);
         sim->host -= blocks;
         sim->moved += blocks;
-        load_tables(sim, group);
+        if (sim->in->has_cache) {
+            move_table(&sim->host_cache, &sim->cache, &group->seqs[0], group->in->tokens);
+        } else {
+            load_tables(sim, group);
+        }
         append_all(sim, group);
         group->status = RUNNING;
         schedule(sim, index, tokens, group->is_prompt ? 2 : 1);
@@ -388,6 +485,36 @@ static bool swap_in(struct sim *sim)
         add(&sim->back, index);
     }
     return changed;
+}
+
+// Tokens that a waiting request does not compute, as they were counted when it was first looked at.
+static int64_t cached_tokens(struct sim *sim, struct group *group)
+{
+    int64_t known = group->in->prompt + first_living(group)->outputs;
+    if (sim->in->has_cache && !group->was_looked_up) {
+        group->found = sim->in->block_size * ref_v0_cache_find(&sim->cache, group->in->tokens,
+                                                               known / sim->in->block_size);
+        group->was_looked_up = true;
+    }
+    if (!sim->in->has_cache) {
+        return 0;
+    }
+    return group->found == known ? known - 1 : group->found;
+}
+
+static void count_hits(struct sim *sim, const struct group *group, int64_t known, int64_t cached)
+{
+    struct ref_v0_output *out = sim->out;
+    int64_t blocks = known / sim->in->block_size;
+    if (sim->in->has_cache) {
+        out->hit_tokens += cached;
+        out->lookup_tokens += known;
+        out->stale +=
+            ref_v0_cache_find(&sim->cache, group->in->tokens, blocks) * sim->in->block_size <
+                    group->found
+                ? 1
+                : 0;
+    }
 }
 
 static bool schedule_prompts(struct sim *sim)
@@ -398,14 +525,15 @@ static bool schedule_prompts(struct sim *sim)
         int64_t index = sim->waiting.at[0];
         struct group *group = &sim->groups[index];
         int64_t known = group->in->prompt + first_living(group)->outputs,
-                need = cdiv(known, in->block_size), tokens = known;
-        int64_t longest = in->max_model_len;
+                need = cdiv(known, in->block_size), cached = cached_tokens(sim, group);
+        int64_t longest = in->max_model_len, tokens = known - cached;
         if (in->is_chunked) {
-            tokens = known < sim->budget ? known : sim->budget;
+            int64_t left = whole_blocks(sim, sim->budget);
+            tokens = tokens < left ? tokens : left;
         } else {
             longest = in->budget < longest ? in->budget : longest;
         }
-        if (tokens > longest || in->num_blocks - need < in->watermark_blocks) {
+        if (tokens + cached > longest || in->num_blocks - need < in->watermark_blocks) {
             drop_at(&sim->waiting, 0);
             ignore(sim, index);
             changed = true;
@@ -417,11 +545,10 @@ static bool schedule_prompts(struct sim *sim)
         }
         drop_at(&sim->waiting, 0);
         struct seq *seq = first_living(group);
-        while (seq->blocks < need) {
-            append_block(sim, seq);
-        }
+        count_hits(sim, group, known, cached);
+        allocate(sim, seq, group->in->tokens, known);
         seq->placed = known;
-        seq->cached = 0;
+        seq->cached = cached;
         group->prompt = known;
         group->is_prompt = true;
         group->status = RUNNING;
@@ -456,12 +583,13 @@ static void sort(const struct sim *sim, struct list *list)
     }
 }
 
-static bool head_fits(const struct sim *sim)
+static bool head_fits(struct sim *sim)
 {
     struct group *group = &sim->groups[sim->waiting.at[0]];
     int64_t known = group->in->prompt + first_living(group)->outputs;
     return free_blocks(sim) - cdiv(known, sim->in->block_size) >= sim->in->watermark_blocks &&
-           known <= sim->budget && sim->seats + seats_of(group) <= sim->in->max_num_seqs;
+           known - cached_tokens(sim, group) <= sim->budget &&
+           sim->seats + seats_of(group) <= sim->in->max_num_seqs;
 }
 
 // The head of the queue, as the queue is, makes the least urgent go; then the queue is sorted.
@@ -587,8 +715,13 @@ static void print_scheduled(struct sim *sim)
 static int64_t compute(struct sim *sim)
 {
     int64_t ticks = sim->in->a;
+    sim->steps++;
+    if (sim->in->has_cache) {
+        ref_v0_cache_compute(&sim->cache);
+    }
     for (int64_t i = 0; i < sim->scheduled.count; i++) {
         struct group *group = &sim->groups[sim->scheduled.at[i]];
+        group->seqs[0].used = sim->steps;
         bool decodes = is_decode(group, group->tokens);
         ticks += group->tokens * (decodes ? sim->in->c : sim->in->b);
         sim->out->computed += group->tokens;
@@ -620,6 +753,9 @@ static void print_state(struct sim *sim)
           (long long)sim->waiting.count, (long long)free_blocks(sim), (long long)used);
     print(sim, " | %lld %lld", (long long)lower, (long long)(held * bs - lower - reserved));
     print(sim, " %lld %lld", (long long)reserved, (long long)((held - used) * bs));
+    if (sim->in->has_cache) {
+        print(sim, " %lld", (long long)(ref_v0_cache_idle(&sim->cache) * bs));
+    }
 }
 
 static void end_seq(struct sim *sim, struct group *group, struct seq *seq)
@@ -680,6 +816,9 @@ static void choose_beams(struct sim *sim, struct group *group)
 
 static void deliver(struct sim *sim, struct group *group)
 {
+    if (group->has_given_up) {
+        return; // the token is lost
+    }
     if (group->is_prompt && remaining(group) > 0) {
         return;
     }
@@ -712,6 +851,60 @@ static void deliver(struct sim *sim, struct group *group)
     }
 }
 
+static int64_t gives_up_at(const struct group *group)
+{
+    bool waits = group->status != DONE && !group->has_given_up;
+    return waits && group->in->gives_up_ticks > 0
+               ? group->in->arrival_ticks + group->in->gives_up_ticks
+               : INT64_MAX;
+}
+
+// Whose client has gone by now.
+static void note_given_up(struct sim *sim, int64_t now)
+{
+    for (int64_t i = 0; i < sim->in->count; i++) {
+        bool goes = gives_up_at(&sim->groups[i]) <= now;
+        sim->groups[i].has_given_up = sim->groups[i].has_given_up || goes;
+    }
+}
+
+static void drop(struct list *list, int64_t index)
+{
+    for (int64_t i = list->count - 1; i >= 0; i--) {
+        if (list->at[i] == index) {
+            drop_at(list, i);
+        }
+    }
+}
+
+// The one whose client went first, of those that the engine still has; -1: none.
+static int64_t next_to_take_out(const struct sim *sim)
+{
+    int64_t first = -1, first_at = INT64_MAX;
+    for (int64_t i = 0; i < sim->in->count; i++) {
+        const struct ref_v0_request *in = sim->groups[i].in;
+        int64_t at = in->arrival_ticks + in->gives_up_ticks;
+        if (sim->groups[i].has_given_up && sim->groups[i].status != DONE && at < first_at) {
+            first = i;
+            first_at = at;
+        }
+    }
+    return first;
+}
+
+static void take_out_given_up(struct sim *sim, int64_t now)
+{
+    note_given_up(sim, now);
+    for (int64_t i; (i = next_to_take_out(sim)) >= 0;) {
+        drop(&sim->waiting, i);
+        drop(&sim->running, i);
+        free_table(sim, &sim->groups[i].seqs[0]);
+        sim->groups[i].seqs[0].lives = false;
+        sim->groups[i].status = DONE;
+        sim->out->given_up++;
+    }
+}
+
 static int64_t take_step(struct sim *sim, int64_t now)
 {
     int64_t start = now, ticks = compute(sim) + sim->moved * sim->in->swap_ticks;
@@ -724,8 +917,11 @@ static int64_t take_step(struct sim *sim, int64_t now)
     print_ids(sim, &sim->gone);
     print_ids(sim, &sim->back);
     print_state(sim);
-    for (int64_t i = 0; i < sim->scheduled.count; i++) {
-        deliver(sim, &sim->groups[sim->scheduled.at[i]]);
+    note_given_up(sim, start + ticks - 1);
+    for (int64_t i = 0; i < sim->running.count; i++) { // whoever ends is freed in this order
+        if (has(&sim->scheduled, sim->running.at[i])) {
+            deliver(sim, &sim->groups[sim->running.at[i]]);
+        }
     }
     for (int64_t i = 0; i < sim->running.count;) {
         if (sim->groups[sim->running.at[i]].status == DONE) {
@@ -746,6 +942,7 @@ static void run(struct sim *sim)
         while (next < sim->in->count && sim->in->requests[next].arrival_ticks <= now) {
             add(&sim->waiting, next++);
         }
+        take_out_given_up(sim, now);
         enum turn turn = take_turn(sim);
         if (turn == DIED || turn == CIRCLES) {
             sim->out->end = turn == DIED ? REF_V0_DIED : REF_V0_STUCK;
@@ -758,13 +955,19 @@ static void run(struct sim *sim)
             }
             now = end;
         } else if (turn == NOTHING) {
-            if (next == sim->in->count) {
+            int64_t then =
+                next < sim->in->count ? sim->in->requests[next].arrival_ticks : INT64_MAX;
+            for (int64_t i = 0; i < next; i++) {
+                int64_t at = gives_up_at(&sim->groups[i]);
+                then = at < then ? at : then;
+            }
+            if (then == INT64_MAX) {
                 break;
             }
-            now = sim->in->requests[next].arrival_ticks;
+            now = then;
         }
     }
-    if (sim->out->completed + sim->out->ignored < sim->in->count) {
+    if (sim->out->completed + sim->out->ignored + sim->out->given_up < sim->in->count) {
         sim->out->end = REF_V0_STUCK;
     }
 }
@@ -775,9 +978,16 @@ void ref_v0_run(const struct ref_v0_input *input, struct ref_v0_output *out)
     *out = (struct ref_v0_output){.end = REF_V0_DONE};
     sim.groups = calloc((size_t)input->count + 1, sizeof *sim.groups);
     sim.holders = calloc((size_t)input->num_blocks + 1, sizeof *sim.holders);
-    if (sim.groups == NULL || sim.holders == NULL) {
+    sim.cache.blocks = calloc((size_t)input->num_blocks + 1, sizeof *sim.cache.blocks);
+    int64_t host_blocks = input->has_cache ? input->swap_blocks : 0;
+    sim.host_cache.blocks = calloc((size_t)host_blocks + 1, sizeof *sim.host_cache.blocks);
+    if (sim.groups == NULL || sim.holders == NULL || sim.cache.blocks == NULL ||
+        sim.host_cache.blocks == NULL) {
         abort();
     }
+    sim.cache.count = input->num_blocks;
+    sim.host_cache.count = host_blocks;
+    sim.cache.block_size = sim.host_cache.block_size = input->block_size;
     for (int64_t i = 0; i < input->count; i++) {
         sim.groups[i].in = &input->requests[i];
         sim.groups[i].is_forked = input->requests[i].answers == 1;
@@ -787,6 +997,7 @@ void ref_v0_run(const struct ref_v0_input *input, struct ref_v0_output *out)
         }
     }
     run(&sim);
+    out->evicted_blocks = sim.cache.evicted;
     for (int64_t i = 0; i < input->count; i++) {
         for (int64_t s = 0; s < REF_V0_ANSWERS; s++) {
             free(sim.groups[i].seqs[s].table);
@@ -794,6 +1005,8 @@ void ref_v0_run(const struct ref_v0_input *input, struct ref_v0_output *out)
     }
     free(sim.groups);
     free(sim.holders);
+    free(sim.cache.blocks);
+    free(sim.host_cache.blocks);
     free(sim.waiting.at);
     free(sim.running.at);
     free(sim.swapped.at);

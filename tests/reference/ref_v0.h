@@ -7,8 +7,10 @@
  *   START END scheduled id:tokens... | admitted ids | preempted ids | out ids | in ids | running waiting free used |
  *   lower_bound block_rounding reserved shared | running_end free_end
  *
- * Time is in ticks; a step lasts a + b prefill tokens + c decodes + d context tokens, and what was swapped before it. Nobody
- * gives up, everyone's answers end by length. Shares no code with the simulator. Sources: docs/sources.md.
+ * With a prefix cache (ref_v0_cache.h) everyone has one answer, and behind `shared` there is `cached`.
+ *
+ * Time is in ticks; a step lasts a + b prefill tokens + c decodes + d context tokens, and what was swapped before it. Everyone's
+ * answers end by length. Shares no code with the simulator. Sources: docs/sources.md.
  */
 #ifndef KVSIM_TESTS_REFERENCE_REF_V0_H
 #define KVSIM_TESTS_REFERENCE_REF_V0_H
@@ -25,13 +27,16 @@ struct ref_v0_request {
     int64_t prompt, answers, outputs[REF_V0_ANSWERS];
     /* Beams: at [t * answers + i], for t > 0, the beam from which beam i goes on once token t + 1 has come. NULL: none. */
     const int64_t *parents;
-    int64_t priority; /* lower is more urgent */
+    int64_t priority;       /* lower is more urgent */
+    const int64_t *tokens;  /* prompt and answer; with a cache */
+    int64_t gives_up_ticks; /* after its arrival; 0: never. Where everyone has one answer */
 };
 
 struct ref_v0_input {
     int64_t block_size, num_blocks, watermark_blocks, max_model_len, max_num_seqs, budget;
     bool is_chunked;
     bool by_priority; /* whole prompts, one answer each, recomputation */
+    bool has_cache;   /* one answer each; nobody gives up where requests are swapped */
     enum ref_v0_mode mode;
     int64_t swap_blocks, swap_ticks;
     int64_t a, b, c, d;
@@ -45,7 +50,11 @@ struct ref_v0_output {
     char *steps; /* lines, free() */
     enum ref_v0_end end;
     int64_t completed, ignored, swapped_blocks, copied_blocks, preemptions, output_tokens, computed;
-    int64_t made_way; /* of the preemptions: for somebody more urgent who waited */
+    int64_t given_up;
+    int64_t hit_tokens, lookup_tokens, evicted_blocks; /* of the cache */
+    int64_t shared_found; /* blocks of others that decodes have filled again */
+    int64_t stale;        /* admissions that count more as cached than there is */
+    int64_t made_way;     /* of the preemptions: for somebody more urgent who waited */
 };
 
 void ref_v0_run(const struct ref_v0_input *input, struct ref_v0_output *out);
