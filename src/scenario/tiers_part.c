@@ -391,6 +391,7 @@ static bool fill_options(struct scenario_load *load, const struct tiers *tiers,
         .reserves_for_prefills = load->opts.switch_opts.reserve_for_loads && !is_tree(load),
         .load_layers = is_tree(load) ? (int64_t)spec_kv_layers(&load->scenario->model) : 1,
         .load_threshold_tokens = 10, // SGLang, mem_cache/hiradix_cache.py, load_back_threshold
+        .read_batch_blocks = 128,    // SGLang, managers/cache_controller.py, storage_batch_size
         .by_cost = offload->fetch == FETCH_BY_COST,
         .prefetch = (enum sched_prefetch)offload->prefetch,
         .prefetch_threshold_tokens = offload->prefetch_threshold,

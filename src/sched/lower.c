@@ -57,13 +57,15 @@ void sched_lower_init(struct sched_lower *lower, const struct sched_tier_options
                                          .ticks_per_block = option->write_ticks_per_block};
 }
 
-static void copy_drop_head(struct sched_lower *lower, struct sched_copies *list)
+// The one behind `before`; NULL: the first one.
+static void copy_drop(struct sched_lower *lower, struct sched_copies *list,
+                      struct sched_copy *before)
 {
-    struct sched_copy *copy = list->head;
+    struct sched_copy **at = before != NULL ? &before->next : &list->head, *copy = *at;
     kv_pieces_forget(lower->tier.chunks.stock, &copy->upper);
     kv_pieces_forget(lower->tier.chunks.stock, &copy->lower);
-    list->head = copy->next;
-    list->tail = list->head == NULL ? NULL : list->tail;
+    *at = copy->next;
+    list->tail = copy->next == NULL ? before : list->tail;
     base_vec_free(&copy->upper);
     base_vec_free(&copy->lower);
     base_pool_give(&lower->copies, copy);
@@ -72,10 +74,10 @@ static void copy_drop_head(struct sched_lower *lower, struct sched_copies *list)
 void sched_lower_release(struct sched_lower *lower)
 {
     while (lower->reads.head != NULL) {
-        copy_drop_head(lower, &lower->reads);
+        copy_drop(lower, &lower->reads, NULL);
     }
     while (lower->writes.head != NULL) {
-        copy_drop_head(lower, &lower->writes);
+        copy_drop(lower, &lower->writes, NULL);
     }
     base_pool_release(&lower->copies);
     base_vec_free(&lower->found);
@@ -101,6 +103,7 @@ static struct sched_copy *copy_new(struct sched_lower *lower, struct sched_copie
     list->tail = copy;
     copy->chunks = kv_pieces_chunks(below);
     copy->chunk_ticks = lower->chunk_blocks * link->ticks_per_block;
+    copy->from_ticks = at;
     base_i128 begin = kv_link_send(link, at, copy->chunks * lower->chunk_blocks);
     copy->next_ticks = begin + link->latency_ticks + copy->chunk_ticks;
     keep_all(&copy->lower, below);
@@ -185,6 +188,17 @@ static struct kv_piece take_next(const struct kv_pieces *pieces, struct sched_pl
     return next;
 }
 
+// Chunks that arrive from `first`, when one does, up to `until`; the link may carry them in no time.
+static int64_t chunks_between(const struct sched_copy *copy, base_i128 first, base_i128 until)
+{
+    if (until < first) {
+        return 0;
+    }
+    base_i128 in_time =
+        copy->chunk_ticks > 0 ? (until - first) / copy->chunk_ticks + 1 : copy->chunks;
+    return in_time < copy->chunks ? (int64_t)in_time : copy->chunks;
+}
+
 // Chunks of a copy that arrive by `until`, side by side in either tier.
 static int64_t arriving_by(const struct sched_copy *copy, base_i128 until)
 {
@@ -192,11 +206,8 @@ static int64_t arriving_by(const struct sched_copy *copy, base_i128 until)
     if (copy->upper.count > 0) {
         chunks = base_min(chunks, left_in_piece(&copy->upper, &copy->next_upper));
     }
-    if (copy->chunk_ticks == 0) {
-        return chunks; // the link carries them in no time
-    }
-    base_i128 in_time = (until - copy->next_ticks) / copy->chunk_ticks + 1;
-    return in_time < chunks ? (int64_t)in_time : chunks;
+    int64_t in_time = chunks_between(copy, copy->next_ticks, until);
+    return in_time < chunks ? in_time : chunks;
 }
 
 // Until when nothing of the other direction comes before the next chunk of this one.
@@ -256,7 +267,7 @@ struct kv_radix_pin *sched_lower_arrive(struct sched_lower *lower, struct kv_tie
     if (copy->reader != NULL) {
         copy->reader->prefetch_copy = NULL;
     }
-    copy_drop_head(lower, list);
+    copy_drop(lower, list, NULL);
     return pin;
 }
 
@@ -278,4 +289,80 @@ bool sched_lower_next_end(const struct sched_lower *lower, base_i128 *at)
         *at = !writes || (reads && read < write) ? read : write;
     }
     return reads || writes;
+}
+
+/* ---- giving up ---- */
+
+static base_i128 end_of_read(const struct sched_copy *copy)
+{
+    base_i128 end = 0;
+    end_of(copy, &end);
+    return end;
+}
+
+static base_i128 begin_of_read(const struct sched_lower *lower, const struct sched_copy *copy)
+{
+    base_i128 first = copy->next_ticks - copy->done * (base_i128)copy->chunk_ticks;
+    return first - copy->chunk_ticks - lower->read_link.latency_ticks;
+}
+
+static void shorten_read(struct sched_lower *lower, struct sched_copy *copy, int64_t kept)
+{
+    base_require(copy->lower.count == 1 && copy->upper.count == 0 && !copy->lower.at[0].is_falling);
+    struct kv_piece rest = copy->lower.at[0];
+    rest.lo += kept;
+    int64_t chunks = rest.hi - rest.lo;
+    if (chunks == 0) {
+        return;
+    }
+    kv_tier_unpin(&lower->tier.chunks, &rest);
+    copy->lower.at[0].hi = rest.lo;
+    copy->chunks = kept;
+    lower->read_link.blocks -= chunks * lower->chunk_blocks;
+    lower->read_link.busy_ticks -= chunks * (base_i128)copy->chunk_ticks;
+}
+
+static void drop_read(struct sched_lower *lower, struct sched_copy *before)
+{
+    struct kv_link *link = &lower->read_link;
+    const struct sched_copy *copy = before != NULL ? before->next : lower->reads.head;
+    link->transfers--;
+    link->busy_ticks -= link->latency_ticks;
+    link->wait_ticks -= begin_of_read(lower, copy) - copy->from_ticks;
+    copy_drop(lower, &lower->reads, before);
+}
+
+// Those behind `last`, all of them where it is NULL.
+static void bring_forward(struct sched_lower *lower, const struct sched_copy *last, base_i128 now)
+{
+    base_i128 free_at = last != NULL ? end_of_read(last) : now;
+    struct sched_copy *copy = last != NULL ? last->next : lower->reads.head;
+    for (; copy != NULL; copy = copy->next) {
+        base_i128 begin = copy->from_ticks > free_at ? copy->from_ticks : free_at;
+        base_i128 earlier = begin_of_read(lower, copy) - begin;
+        copy->next_ticks -= earlier;
+        lower->read_link.wait_ticks -= earlier;
+        free_at = end_of_read(copy);
+        if (copy->reader != NULL && copy->reader->prefetch_until_ticks > free_at) {
+            copy->reader->prefetch_until_ticks = free_at;
+        }
+    }
+    lower->read_link.free_ticks = free_at;
+}
+
+void sched_lower_give_up(struct sched_lower *lower, struct sched_copy *copy, int64_t batch,
+                         base_i128 now)
+{
+    struct sched_copy *before = NULL;
+    for (struct sched_copy *at = lower->reads.head; at != copy; at = at->next) {
+        before = at;
+    }
+    bool has_begun = begin_of_read(lower, copy) < now;
+    int64_t arrived = copy->done + chunks_between(copy, copy->next_ticks, now);
+    int64_t kept = has_begun ? base_min((arrived / batch + 1) * batch, copy->chunks) : 0;
+    shorten_read(lower, copy, kept);
+    if (kept == 0) {
+        drop_read(lower, before);
+    }
+    bring_forward(lower, kept > 0 ? copy : before, now);
 }

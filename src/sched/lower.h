@@ -53,6 +53,7 @@ struct sched_copy {
     struct kv_pieces upper, lower; /* held */
     struct sched_place next_upper, next_lower;
     int64_t done;
+    base_i128 from_ticks; /* when it could begin */
     base_i128 next_ticks; /* when the next chunk has arrived */
     int64_t chunk_ticks;
     int64_t chunks;
@@ -93,6 +94,13 @@ base_i128 sched_lower_demote(struct sched_lower *lower, const struct kv_tier *up
  * them there. Returns when the last one has arrived.
  */
 base_i128 sched_lower_read(struct sched_lower *lower, const struct kv_pieces *upper, base_i128 at);
+
+/*
+ * Nobody wants what is read for a radix tree any more, at `now`: it goes on to the end of the batch of so many chunks that is being
+ * read, or does not begin. Those behind it begin earlier, and who waits for all of one of them waits no longer than for that.
+ */
+void sched_lower_give_up(struct sched_lower *lower, struct sched_copy *copy, int64_t batch,
+                         base_i128 now);
 
 /* When the next chunk arrives by a copy; false: no copy is under way. */
 bool sched_lower_next(const struct sched_lower *lower, base_i128 *at);

@@ -53,8 +53,9 @@ struct sched_tier_options {
     bool is_sync;               /* steps wait for their loads and stores */
     bool reserves_for_prefills; /* a load leaves the blocks that unfinished prompts still need */
     bool by_cost;               /* loads only what takes less time than computing it again */
-    /* Behind a radix tree: a step waits for its loads layer by layer, of which there are so many; less is not loaded. */
-    int64_t load_layers, load_threshold_tokens;
+    /* Behind a radix tree: a step waits for its loads layer by layer, of which there are so many; less is not loaded. What is read
+     * up and given up goes on to the end of a batch of so many blocks. */
+    int64_t load_layers, load_threshold_tokens, read_batch_blocks;
     enum sched_prefetch prefetch;
     int64_t prefetch_threshold_tokens; /* less is not read up */
     int64_t prefetch_base_ticks, prefetch_ticks_per_1024_tokens, prefetch_most_ticks; /* TIMEOUT */

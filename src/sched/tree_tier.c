@@ -15,7 +15,8 @@
 void sched_tree_tier_init(struct sched *sched)
 {
     const struct sched_tier_options *options = &sched->options->tier;
-    base_require(options->chunk_blocks == 1 && options->load_layers > 0 && !options->is_sync);
+    base_require(options->chunk_blocks == 1 && options->load_layers > 0 && !options->is_sync &&
+                 options->read_batch_blocks > 0);
     bool at_eviction = options->store == SCHED_STORE_BACK;
     base_require(options->count == 1 ||
                  (!options->at[1].on_eviction && options->prefetch != SCHED_PREFETCH_NONE));
@@ -218,7 +219,7 @@ void sched_tree_prefetch(struct sched *sched, struct sched_seq *seq)
     sched_tree_take_over(sched);
 }
 
-// What comes later goes nowhere; `entered` blocks have found a place in the tree.
+// What still comes goes nowhere; `entered` blocks have found a place in the tree.
 static void end_prefetch(struct sched *sched, struct sched_seq *seq, int64_t entered)
 {
     struct sched_seq_offload *own = &seq->offload;
@@ -226,6 +227,8 @@ static void end_prefetch(struct sched *sched, struct sched_seq *seq, int64_t ent
     kv_radix_unpin_host(sched->pool->radix, own->prefetch_behind);
     if (own->prefetch_copy != NULL) {
         own->prefetch_copy->reader = NULL;
+        sched_lower_give_up(&sched->offload.lower, own->prefetch_copy,
+                            sched->options->tier.read_batch_blocks, sched->offload.now);
         own->prefetch_copy = NULL;
     }
     own->prefetch_behind = NULL;

@@ -41,6 +41,7 @@ static void fill(struct ref_input *input, int64_t read_ns, int64_t threshold)
                                      .count = 1,
                                      .store = REF_STORE_FILLED,
                                      .load_layers = LAYERS,
+                                     .read_batch = 1,
                                      .load_threshold = threshold};
     engine->tier.levels[0] = (struct ref_level){.capacity_chunks = 100,
                                                 .latency_ticks = 10 * REF_TICKS_PER_NS,
@@ -103,7 +104,7 @@ END_TEST
  * the last one's beginning is on disk alone. A page is read from there in 4 ns, with 5 ns of latency: at 2009 and 2013.
  */
 static void check_disk(enum ref_prefetch prefetch, int64_t patience_ns, int64_t end_ns,
-                       int64_t cached)
+                       int64_t cached, int64_t read)
 {
     struct ref_input input;
     struct ref_output expected;
@@ -130,36 +131,90 @@ static void check_disk(enum ref_prefetch prefetch, int64_t patience_ns, int64_t 
     ck_assert_int_eq(run.requests.at[3].cached_tokens, cached);
     const struct serve_tier_result *disk = &run.result.replicas[0].tiers[1];
     ck_assert_int_eq(disk->written_blocks, 2 + 4 + 3);
-    ck_assert_int_eq(disk->read_blocks, 2);
+    ck_assert_int_eq(disk->read_blocks, read);
     ck_assert_int_eq(disk->hit_tokens, cached);
     engine_run_release(&run);
     ref_output_free(&expected);
     ref_input_free(&input);
 }
 
-// Looked at when it comes, with nothing there.
+// Looked at when it comes, with nothing there: no page is read.
 START_TEST(best_effort_takes_what_has_come)
 {
-    check_disk(REF_PREFETCH_EFFORT, 0, 2000 + 100, 0);
+    check_disk(REF_PREFETCH_EFFORT, 0, 2000 + 100, 0, 0);
 }
 END_TEST
 
 // At 2013 both pages are there; then they are loaded as above.
 START_TEST(who_waits_has_all)
 {
-    check_disk(REF_PREFETCH_WAIT, 0, 2013 + 14 + 100, 8);
+    check_disk(REF_PREFETCH_WAIT, 0, 2013 + 14 + 100, 8, 2);
 }
 END_TEST
 
-// At 2010 one page is there: read in 10 + 8 ns, the first layer's part after 10 + 2.
+// At 2010 one page is there, and one on its way, for nothing: read in 10 + 8 ns, the first layer's part after 10 + 2.
 START_TEST(patience_ends)
 {
-    check_disk(REF_PREFETCH_TIME, 10, 2010 + 12 + 100, 4);
+    check_disk(REF_PREFETCH_TIME, 10, 2010 + 12 + 100, 4, 2);
 }
 END_TEST
 
 /*
- * The same written back, host memory of 5 pages, a disk that writes a page in 500 ns. The second request drives the 2 pages of the first one
+ * 12 pages in host memory. Two of 16 tokens after the second one drive its pages and the first's out of there. At 2000 comes one with
+ * 12 of the second's tokens, whose client leaves at 2003: of 3 pages that are read for it, 2005 + 4 each, one is on its way and comes,
+ * the others are not read. The last one, with the first's 8 tokens, comes before that or after: its pages are read from 2009
+ * on, at 2018 and 2022.
+ */
+static void check_given_up(int64_t last_ns)
+{
+    struct ref_input input;
+    struct ref_output expected;
+    struct engine_run run;
+    fill(&input, 8, 4);
+    struct ref_tier *tier = &input.engine.tier;
+    tier->count = 2;
+    tier->levels[0].capacity_chunks = 12;
+    tier->levels[1] = (struct ref_level){.capacity_chunks = 100,
+                                         .latency_ticks = 5 * REF_TICKS_PER_NS,
+                                         .read_ticks = 4 * REF_TICKS_PER_NS,
+                                         .write_ticks = 3 * REF_TICKS_PER_NS};
+    tier->prefetch = REF_PREFETCH_WAIT;
+    tier->prefetch_threshold = 8;
+    input.requests[2].arrival_ns = last_ns;
+    input.requests = ref_resize(input.requests, 6, sizeof(*input.requests));
+    add(&input, 1300, 7000, 16, 0);
+    add(&input, 1600, 9000, 16, 0);
+    add(&input, 2000, 5000, 12, 4);
+    input.requests[5].abort_ns = 3;
+    ck_assert_int_eq(ref_run(&input, &expected), 0);
+    ck_assert_int_eq(expected.requests[5].outcome, REF_ABORTED);
+    ck_assert_int_eq(expected.requests[2].finish_ns, 2022 + 14 + 100);
+    ck_assert_int_eq(expected.requests[2].cached_tokens, 8);
+    engine_run_reference_input(&input, SERVE_JUMP, &run);
+    ck_assert_int_eq(run.requests.at[5].finish_ns, 2022 + 14 + 100);
+    ck_assert_int_eq(run.requests.at[5].cached_tokens, 8);
+    const struct serve_tier_result *disk = &run.result.replicas[0].tiers[1];
+    ck_assert_int_eq(disk->read_blocks, 1 + 2);
+    ck_assert(disk->read_ticks == (base_i128)(2 * 5 + 3 * 4) * REF_TICKS_PER_NS);
+    engine_run_release(&run);
+    ref_output_free(&expected);
+    ref_input_free(&input);
+}
+
+START_TEST(what_is_given_up_makes_way_for_those_that_wait)
+{
+    check_given_up(2001);
+}
+END_TEST
+
+START_TEST(what_is_given_up_makes_way_for_those_that_come)
+{
+    check_given_up(2004);
+}
+END_TEST
+
+/*
+ * The first three written back, host memory of 5 pages, a disk that writes a page in 500 ns. The second request drives the 2 pages of the first one
  * out at 1000: written 1000..1050, to the disk 1050..2055. One of 16 new tokens comes at `at_ns`, for which the second one's 4 pages
  * must go; the last one, with the first's 8 tokens, now at 3000.
  */
@@ -217,7 +272,8 @@ START_TEST(what_is_written_makes_room)
 }
 END_TEST
 
-CHECK_MAIN("tree and tier by hand", what_is_written_down_stays, what_is_written_makes_room,
-           best_effort_takes_what_has_come, who_waits_has_all, patience_ends,
-           a_step_begins_with_the_first_layer, a_step_ends_with_the_last_layer,
+CHECK_MAIN("tree and tier by hand", what_is_given_up_makes_way_for_those_that_wait,
+           what_is_given_up_makes_way_for_those_that_come, what_is_written_down_stays,
+           what_is_written_makes_room, best_effort_takes_what_has_come, who_waits_has_all,
+           patience_ends, a_step_begins_with_the_first_layer, a_step_ends_with_the_last_layer,
            what_is_too_little_is_computed)

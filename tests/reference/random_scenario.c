@@ -293,6 +293,7 @@ static void draw_tree_tier(const struct draft *draft, struct ref_tier *tier)
     tier->store_threshold = tier->store == REF_STORE_USED ? draw(state, 2, 3) : 0;
     tier->prompt_only = tier->is_sync = tier->reserves_for_prefills = false;
     tier->load_layers = draw(state, 1, 4);
+    tier->read_batch = 1;
     tier->load_threshold = draw(state, 1, 12);
     tier->by_cost = one_in(state, 3);
     if (!has(draft, RANDOM_DISK)) {
@@ -316,6 +317,7 @@ static void draw_tree_tier(const struct draft *draft, struct ref_tier *tier)
     disk->read_ticks /= one_in(state, 2) ? 20 : 1;
     disk->write_ticks *= one_in(state, 4) ? 20 : 1;
     tier->load_threshold = draw(state, 1, 3);
+    tier->read_batch = one_in(state, 2) ? 128 : draw(state, 1, 6);
     tier->prefetch = (enum ref_prefetch)draw(state, REF_PREFETCH_EFFORT, REF_PREFETCH_TIME);
     tier->prefetch_threshold = draw(state, 1, 6);
     tier->prefetch_base_ticks = draw(state, 0, 20000 * REF_TICKS_PER_NS);

@@ -131,6 +131,7 @@ struct ref_tier {
     /* Behind a radix tree: loads come layer by layer of so many, within the step; fewer tokens are not loaded. The order of
      * eviction is the tree's, store FILLED, USED or DROPPED. */
     int64_t load_layers, load_threshold;
+    int64_t read_batch; /* pages: what is given up is read to the end of one */
     enum ref_prefetch prefetch;
     int64_t prefetch_threshold; /* tokens */
     int64_t prefetch_base_ticks, prefetch_ticks_per_1024, prefetch_most_ticks;

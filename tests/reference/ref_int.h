@@ -126,7 +126,7 @@ struct ref_transfer {
     int64_t arrived;    /* of UP and DOWN: chunks */
     ref_i128 not_before;
     bool is_submitted;
-    ref_i128 begin_ticks, end_ticks; /* once it is submitted */
+    ref_i128 could_ticks, begin_ticks, end_ticks; /* once it is submitted */
 };
 
 struct ref_tier_state {
@@ -402,6 +402,8 @@ int64_t ref_tree_depth(const struct ref_state *state, const struct ref_node *nod
 void ref_tree_pin_host(struct ref_node *node);
 void ref_tier_load_pages(struct ref_state *state, struct ref_node *node, int64_t pages);
 void ref_tier_write_pages(struct ref_state *state, struct ref_node *node, int64_t pages);
+/* Nobody waits for a read from the disk any more. */
+void ref_tier_give_up(struct ref_state *state, int64_t index);
 /* The host loses pages; a node goes whatever needs it. */
 void ref_tier_lose_pages(struct ref_state *state, int64_t pages);
 void ref_tier_forget_node(struct ref_state *state, const struct ref_node *node);

@@ -518,8 +518,9 @@ void ref_tree_prefetch(struct ref_state *state, struct ref_request *request)
     request->fetch_pages = pages;
 }
 
-static void end_fetch(struct ref_request *request)
+static void end_fetch(struct ref_state *state, struct ref_request *request)
 {
+    ref_tier_give_up(state, request->fetch_transfer);
     if (!request->fetch_is_lost) {
         request->fetch_behind->host_pins--;
     }
@@ -531,7 +532,7 @@ void ref_tree_drop_prefetch(struct ref_state *state, struct ref_request *request
 {
     if (request->fetch_behind != NULL) {
         ref_tier_give_room(state, request->fetch_pages);
-        end_fetch(request);
+        end_fetch(state, request);
     }
 }
 
@@ -580,7 +581,7 @@ bool ref_tree_end_prefetch(struct ref_state *state, struct ref_request *request)
     }
     ref_tier_give_room(state, request->fetch_pages - entered);
     request->below_tokens = entered * page;
-    end_fetch(request);
+    end_fetch(state, request);
     return true;
 }
 

@@ -133,28 +133,44 @@ static ref_i128 *free_at(struct ref_state *state, enum ref_transfer_kind kind)
     return kind == REF_UP || kind == REF_LOAD ? &level->read_free_at : &level->write_free_at;
 }
 
+/* What a transfer is counted as, or is not any more (-1). */
+static void count_on_link(struct ref_state *state, const struct ref_transfer *transfer,
+                          int64_t sign)
+{
+    const enum ref_transfer_kind kind = transfer->kind;
+    struct ref_level_totals *totals = state->tier.levels[kind == REF_UP || kind == REF_DOWN].totals;
+    const ref_i128 ticks = transfer->end_ticks - transfer->begin_ticks;
+    const ref_i128 wait = transfer->begin_ticks - transfer->could_ticks;
+    if (kind == REF_LOAD || kind == REF_UP) {
+        totals->reads += sign;
+        totals->read_blocks += sign * transfer->block_count;
+        totals->read_ticks += sign * ticks;
+        totals->read_wait_ticks += sign * wait;
+    } else {
+        totals->writes += sign;
+        totals->written_blocks += sign * transfer->block_count;
+        totals->write_ticks += sign * ticks;
+        totals->write_wait_ticks += sign * wait;
+    }
+}
+
+static void put_on_link(struct ref_state *state, struct ref_transfer *transfer)
+{
+    const enum ref_transfer_kind kind = transfer->kind;
+    transfer->begin_ticks = later_of(*free_at(state, kind), transfer->could_ticks);
+    transfer->end_ticks =
+        transfer->begin_ticks + transfer_ticks(state, kind, transfer->block_count);
+    *free_at(state, kind) = transfer->end_ticks;
+    count_on_link(state, transfer, 1);
+}
+
 /* A transfer goes on its link: it could begin at `at`. */
 static void submit(struct ref_state *state, struct ref_transfer *transfer, ref_i128 at)
 {
     const enum ref_transfer_kind kind = transfer->kind;
-    struct ref_level_totals *totals = state->tier.levels[kind == REF_UP || kind == REF_DOWN].totals;
-    const ref_i128 could = later_of(at, transfer->not_before);
-    const ref_i128 ticks = transfer_ticks(state, kind, transfer->block_count);
-    transfer->begin_ticks = later_of(*free_at(state, kind), could);
-    transfer->end_ticks = transfer->begin_ticks + ticks;
+    transfer->could_ticks = later_of(at, transfer->not_before);
     transfer->is_submitted = true;
-    *free_at(state, kind) = transfer->end_ticks;
-    if (kind == REF_LOAD || kind == REF_UP) {
-        totals->reads++;
-        totals->read_blocks += transfer->block_count;
-        totals->read_ticks += ticks;
-        totals->read_wait_ticks += transfer->begin_ticks - could;
-    } else {
-        totals->writes++;
-        totals->written_blocks += transfer->block_count;
-        totals->write_ticks += ticks;
-        totals->write_wait_ticks += transfer->begin_ticks - could;
-    }
+    put_on_link(state, transfer);
     if (kind == REF_LOAD) {
         state->output->totals.load_wait_ticks += transfer->end_ticks - at;
     }
@@ -855,6 +871,59 @@ int64_t ref_tier_read_pages(struct ref_state *state, struct ref_request *request
             up->end_ticks < state->now + patience ? up->end_ticks : state->now + patience;
     }
     return pages;
+}
+
+/* Pages of a read that is given up that are read all the same. */
+static int64_t read_in_vain(const struct ref_state *state, const struct ref_transfer *up)
+{
+    const int64_t batch = state->engine->tier.read_batch;
+    int64_t arrived = 0, pages = 0;
+    if (up->begin_ticks >= state->now) {
+        return 0;
+    }
+    while (arrived < up->block_count &&
+           up->begin_ticks + transfer_ticks(state, REF_UP, arrived + 1) <= state->now) {
+        arrived++;
+    }
+    while (pages <= arrived) {
+        pages += batch;
+    }
+    return min64(pages, up->block_count);
+}
+
+/* It and all behind it are put on the link anew. */
+void ref_tier_give_up(struct ref_state *state, int64_t index)
+{
+    struct ref_transfer *transfers = state->tier.transfers, *up = &transfers[index];
+    if (up->is_done) {
+        return;
+    }
+    const int64_t pages = read_in_vain(state, up);
+    ref_i128 free = 0;
+    for (int64_t i = 0; i < state->tier.transfer_count; i++) {
+        if (transfers[i].kind == REF_UP && i < index && transfers[i].block_count > 0) {
+            free = transfers[i].end_ticks;
+        } else if (transfers[i].kind == REF_UP && i >= index && transfers[i].block_count > 0) {
+            count_on_link(state, &transfers[i], -1);
+        }
+    }
+    for (int64_t i = pages; i < up->links.count; i++) {
+        ref_level_find(disk_of(state), up->links.at[i])->readers--;
+    }
+    up->links.count = up->block_count = pages;
+    up->is_done = pages == 0;
+    *free_at(state, REF_UP) = free;
+    for (int64_t i = index; i < state->tier.transfer_count; i++) {
+        if (transfers[i].kind != REF_UP || transfers[i].block_count == 0) {
+            continue;
+        }
+        put_on_link(state, &transfers[i]);
+        struct ref_request *request = &state->requests[transfers[i].request];
+        if (request->fetch_behind != NULL && request->fetch_transfer == i &&
+            request->prefetch_until > transfers[i].end_ticks) {
+            request->prefetch_until = transfers[i].end_ticks;
+        }
+    }
 }
 
 static int64_t storable_tokens(const struct ref_state *state, const struct ref_request *request,

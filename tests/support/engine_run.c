@@ -293,6 +293,7 @@ static void fill_tiers(const struct ref_tier *tier, struct sched_tier_options *o
                                     .by_cost = tier->by_cost,
                                     .load_layers = tier->load_layers,
                                     .load_threshold_tokens = tier->load_threshold,
+                                    .read_batch_blocks = tier->read_batch,
                                     .prefetch = prefetches[tier->prefetch],
                                     .prefetch_threshold_tokens = tier->prefetch_threshold,
                                     .prefetch_base_ticks = tier->prefetch_base_ticks,

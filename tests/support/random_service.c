@@ -395,12 +395,13 @@ static void roll_tree_tier(struct dice *dice, struct serve_config *config)
         .store_threshold = 2,
         .load_layers = ONE_OF(dice, 1, 32),
         .load_threshold_tokens = 10,
+        .read_batch_blocks = between(dice, 1, 40),
         .at = {{.capacity_chunks = between(dice, 1, 800),
                 .latency_ticks = between(dice, 1, 1 << 30),
                 .read_ticks_per_block = between(dice, 0, 1 << 30),
                 .write_ticks_per_block = between(dice, 0, 1 << 30)}}};
     config->tiers[0] = (struct serve_tier){.name = "host", .capacity_bytes = 1};
-    if (sched->tier.store != SCHED_STORE_BACK && one_in(dice, 2)) {
+    if (one_in(dice, 2)) {
         sched->tier.count = 2;
         sched->tier.prefetch =
             (enum sched_prefetch)between(dice, SCHED_PREFETCH_BEST_EFFORT, SCHED_PREFETCH_TIMEOUT);
