@@ -30,7 +30,7 @@ static void check_config(const struct serve_config *config)
     base_require(config->replica_count >= 1 && config->pool_blocks >= 0);
     base_require(config->sched.block_size >= 1 && config->sched.max_model_len >= 1);
     base_require(config->sched.max_num_seqs >= 1 && config->layout.block_bytes >= 1);
-    base_require(config->workload.class_count >= 1 && config->scheduler != NULL);
+    base_require(config->scheduler != NULL);
 }
 
 static void load_scenario(const uint8_t *data, size_t size)
