@@ -8,11 +8,6 @@
 static const double attention_long_tokens = 11585, attention_mid_tokens = 4096,
                     attention_short_tokens = 1024;
 
-static double known(double value, double fallback)
-{
-    return value > 0 ? value : fallback;
-}
-
 static struct spec_affine known_affine(struct spec_affine value, struct spec_affine same_width,
                                        struct spec_affine fallback)
 {
@@ -45,12 +40,12 @@ static enum spec_dtype same_width(enum spec_dtype dtype)
 static void attention_fit(struct cost_rates *rates, const struct spec_efficiency *efficiency)
 {
     double long_share =
-        known(efficiency->prefill_attention_long, cost_defaults.prefill_attention_long);
+        cost_known(efficiency->prefill_attention_long, cost_defaults.prefill_attention_long);
     double mid = efficiency->prefill_attention_mid,
            short_share = efficiency->prefill_attention_short;
     double scale = long_share / cost_defaults.prefill_attention_long;
-    mid = known(mid, fmin(1.0, scale * cost_defaults.prefill_attention_mid));
-    short_share = known(short_share, fmin(1.0, scale * cost_defaults.prefill_attention_short));
+    mid = cost_known(mid, fmin(1.0, scale * cost_defaults.prefill_attention_mid));
+    short_share = cost_known(short_share, fmin(1.0, scale * cost_defaults.prefill_attention_short));
 
     double slope =
         (1 / short_share - 1 / mid) / (1 / attention_short_tokens - 1 / attention_mid_tokens);
@@ -89,9 +84,9 @@ static void gemm_fill(struct cost_rates *rates, const struct spec_efficiency *ef
 {
     for (int i = 0; i < SPEC_DTYPE_COUNT; i++) {
         enum spec_dtype like = same_width((enum spec_dtype)i);
-        double own = known(efficiency->gemm_prefill[i], efficiency->gemm_prefill[like]);
+        double own = cost_known(efficiency->gemm_prefill[i], efficiency->gemm_prefill[like]);
         double share = fmax(own, efficiency->gemm_prefill[SPEC_BF16]);
-        rates->gemm_fraction[i] = known(share, cost_defaults.gemm_fraction[i]);
+        rates->gemm_fraction[i] = cost_known(share, cost_defaults.gemm_fraction[i]);
         rates->weight_stream[i] =
             known_affine(efficiency->weight_stream[i], efficiency->weight_stream[like],
                          cost_defaults.weight_stream[i]);
@@ -168,8 +163,8 @@ enum kvsim_status cost_rates_init(struct cost_rates *rates, const struct spec_ha
     rates->quantize_row_s = cost_defaults.quantize_row_s;
     rates->host_per_step_s = cost_defaults.host_per_step_s;
     rates->host_per_sequence_s = cost_defaults.host_per_sequence_s;
-    rates->launch_s = known(efficiency->launch_s, cost_defaults.launch_s);
-    rates->graph_launch_s = known(efficiency->graph_launch_s, cost_defaults.graph_launch_s);
+    rates->launch_s = cost_known(efficiency->launch_s, cost_defaults.launch_s);
+    rates->graph_launch_s = cost_known(efficiency->graph_launch_s, cost_defaults.graph_launch_s);
     if (kernels == COST_KERNELS_2024)
         take_old_kernels(rates);
     return KVSIM_OK;
@@ -409,7 +404,7 @@ double cost_attention_mixed_reads(const struct cost_rates *rates, double kv_byte
     const double l2_unknown = 96e6;
     double most = fmin(rates->attention_mixed_reads, heads_per_kv_head);
     double half_bytes =
-        cost_defaults.attention_mixed_l2 * known(rates->hardware->l2_bytes, l2_unknown);
+        cost_defaults.attention_mixed_l2 * cost_known(rates->hardware->l2_bytes, l2_unknown);
     return most > 1 ? 1 + (most - 1) * kv_bytes / (kv_bytes + half_bytes) : 1;
 }
 
@@ -459,14 +454,14 @@ void cost_attention_decode_lines(const struct cost_rates *rates,
                                  struct cost_decode_lines *out)
 {
     struct spec_affine affine = rates->decode_attention[work->kv_dtype];
-    double fraction = known(work->read_fraction, affine.fraction);
+    double fraction = cost_known(work->read_fraction, affine.fraction);
     double tiles_s =
         work->sequences * work->kv_heads * rates->attention_tile_bytes / rates->bytes_per_s;
     out->alpha_s[COST_DECODE_FLOOR] = affine.fixed_s + tiles_s;
     out->beta_s[COST_DECODE_FLOOR] = 0;
     out->alpha_s[COST_DECODE_MEMORY] = affine.fixed_s;
     out->beta_s[COST_DECODE_MEMORY] =
-        known(work->reads, 1) * work->bytes_per_token / (fraction * rates->bytes_per_s) +
+        cost_known(work->reads, 1) * work->bytes_per_token / (fraction * rates->bytes_per_s) +
         work->dequant_s_per_token;
     out->alpha_s[COST_DECODE_COMPUTE] = affine.fixed_s;
     double peak = rates->flop_per_s[cost_rates_dtype(rates, SPEC_BF16)];
@@ -493,119 +488,5 @@ struct cost_time cost_attention_decode_at(const struct cost_decode_lines *lines,
             time.bound = cost_decode_bounds[i];
         }
     }
-    return time;
-}
-
-static double ring_bytes(uint32_t gpu_count, double bytes)
-{
-    return 2.0 * (gpu_count - 1.0) / gpu_count * bytes;
-}
-
-/*
- * From measured bus bandwidth (nccl-tests: t = 2 (n-1)/n S / busbw), log-log between the points. Below the first one the
- * time falls linearly to the latency; above the last one bandwidth stays.
- */
-static double all_reduce_measured_s(const struct spec_allreduce *table, double bytes)
-{
-    const double *size = table->message_bytes, *rate = table->busbw_bytes_per_s;
-    size_t last = table->point_count - 1;
-    if (bytes <= size[0]) {
-        double first_s = ring_bytes(table->gpu_count, size[0]) / rate[0];
-        double latency_s = fmin(table->latency_s, first_s);
-        return latency_s + (first_s - latency_s) * bytes / size[0];
-    }
-    double busbw = rate[last];
-    for (size_t i = 1; i <= last; i++) {
-        if (bytes < size[i]) {
-            double share = log(bytes / size[i - 1]) / log(size[i] / size[i - 1]);
-            busbw = rate[i - 1] * pow(rate[i] / rate[i - 1], share);
-            break;
-        }
-    }
-    return ring_bytes(table->gpu_count, bytes) / busbw;
-}
-
-static bool has_link(const struct cost_rates *rates)
-{
-    return rates->hardware->link_bytes_per_s > 0;
-}
-
-static double link_bytes_per_s(const struct cost_rates *rates)
-{
-    const struct spec_hardware *hardware = rates->hardware;
-    if (has_link(rates))
-        return cost_defaults.link_fraction * hardware->link_bytes_per_s;
-    /* Where nothing is known of the host link: PCIe 4.0 x16, usable. */
-    return cost_defaults.pcie_fraction * known(hardware->pcie_bytes_per_s, 26e9);
-}
-
-static double link_latency_s(const struct cost_rates *rates)
-{
-    if (!has_link(rates))
-        return 2 * cost_defaults.pcie_hop_s;
-    return known(rates->hardware->link_latency_s, cost_defaults.link_latency_s);
-}
-
-/* What a collective among so many GPUs follows when it was not measured. */
-static struct spec_collective collective_default(const struct cost_rates *rates, uint32_t gpu_count)
-{
-    struct spec_collective collective = {.gpu_count = gpu_count,
-                                         .latency_s = link_latency_s(rates),
-                                         .bytes_per_s = link_bytes_per_s(rates)};
-    if (has_link(rates) || gpu_count < 2)
-        return collective;
-    double hops = 2.0 * (gpu_count - 1.0);
-    double bulk_bytes_per_s =
-        link_bytes_per_s(rates) * pow(2.0 / gpu_count, cost_defaults.pcie_crowding);
-    collective.latency_s = hops * cost_defaults.pcie_hop_s;
-    if (gpu_count == 2) {
-        collective.bytes_per_s = bulk_bytes_per_s; // two GPUs write to each other directly
-        return collective;
-    }
-    collective.bytes_per_s = cost_defaults.pcie_small_share * bulk_bytes_per_s;
-    collective.bulk_latency_s = hops * cost_defaults.pcie_bulk_hop_s;
-    collective.bulk_bytes_per_s = bulk_bytes_per_s;
-    return collective;
-}
-
-static double all_reduce_s(const struct cost_rates *rates, uint32_t gpu_count, double bytes)
-{
-    const struct spec_calibration *calibration = rates->calibration;
-    for (size_t i = 0; calibration != NULL && i < calibration->collective_count; i++)
-        if (calibration->collectives[i].gpu_count == gpu_count)
-            return spec_collective_s(&calibration->collectives[i], bytes);
-    const struct spec_hardware *hardware = rates->hardware;
-    for (size_t i = 0; i < hardware->allreduce_count; i++)
-        if (hardware->allreduce[i].gpu_count == gpu_count && hardware->allreduce[i].point_count > 0)
-            return all_reduce_measured_s(&hardware->allreduce[i], bytes);
-    struct spec_collective collective = collective_default(rates, gpu_count);
-    return spec_collective_s(&collective, bytes);
-}
-
-struct cost_time cost_all_reduce(const struct cost_rates *rates, uint32_t gpu_count, double bytes)
-{
-    if (gpu_count < 2 || !(bytes > 0))
-        return (struct cost_time){0};
-    return (struct cost_time){.s = all_reduce_s(rates, gpu_count, bytes),
-                              .bytes = bytes,
-                              .kernel_count = 1,
-                              .bound = COST_COMMUNICATION};
-}
-
-struct cost_time cost_link_move(const struct cost_rates *rates, double bytes)
-{
-    if (!(bytes > 0))
-        return (struct cost_time){0};
-    return (struct cost_time){.s = link_latency_s(rates) + bytes / link_bytes_per_s(rates),
-                              .bytes = bytes,
-                              .kernel_count = 1,
-                              .bound = COST_COMMUNICATION};
-}
-
-struct cost_time cost_exchange(const struct cost_rates *rates, double bytes)
-{
-    struct cost_time time = cost_link_move(rates, bytes);
-    if (bytes > 0)
-        time.s += fmax(0, cost_defaults.exchange_s - link_latency_s(rates));
     return time;
 }

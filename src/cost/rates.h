@@ -158,7 +158,13 @@ struct cost_time cost_attention_decode_at(const struct cost_decode_lines *lines,
                                           const struct cost_attention_decode *work,
                                           double contexts);
 
-/* All-reduce of `bytes` on each of `gpu_count` GPUs; 0 for one GPU. */
+/* What is stated, or `fallback` where it is unknown (0). */
+static inline double cost_known(double value, double fallback)
+{
+    return value > 0 ? value : fallback;
+}
+
+/* links.c: all-reduce of `bytes` on each of `gpu_count` GPUs; 0 for one GPU. */
 struct cost_time cost_all_reduce(const struct cost_rates *rates, uint32_t gpu_count, double bytes);
 /* One message from a GPU to another. */
 struct cost_time cost_link_move(const struct cost_rates *rates, double bytes);
