@@ -62,11 +62,12 @@ static void add_mla_projections(struct cost_work *work, double tokens, double ab
     double hidden = model->hidden, heads = sheet->q_heads, latent = model->kv_lora_rank;
     double q_width = heads * ((double)model->qk_nope_dim + model->qk_rope_dim);
     double down = latent + model->qk_rope_dim + model->q_lora_rank;
-    cost_work_add_layers(work, COST_OP_QKV, cost_gemm(rates, &sheet->dense, tokens, down, hidden),
+    cost_work_add_layers(work, COST_OP_QKV,
+                         cost_gemm(rates, &sheet->attention, tokens, down, hidden),
                          sheet->attention_layers);
     double q_input = model->q_lora_rank ? model->q_lora_rank : hidden;
     cost_work_add_layers(work, COST_OP_QKV,
-                         cost_gemm(rates, &sheet->dense, tokens, q_width, q_input),
+                         cost_gemm(rates, &sheet->attention, tokens, q_width, q_input),
                          sheet->attention_layers);
     // W_UK folded into the query and W_UV into the output, head by head: the weights of all heads are read.
     double nope = model->qk_nope_dim, value = model->v_head_dim;
@@ -76,9 +77,10 @@ static void add_mla_projections(struct cost_work *work, double tokens, double ab
     cost_work_add_layers(work, COST_OP_O,
                          cost_gemm(rates, &sheet->plain, absorbed_rows, heads * value, latent),
                          sheet->attention_layers);
-    cost_work_add_layers(work, COST_OP_O,
-                         cost_gemm(rates, &sheet->dense, tokens, hidden, heads * model->v_head_dim),
-                         sheet->attention_layers);
+    cost_work_add_layers(
+        work, COST_OP_O,
+        cost_gemm(rates, &sheet->attention, tokens, hidden, heads * model->v_head_dim),
+        sheet->attention_layers);
 }
 
 static void add_projections(struct cost_work *work, double tokens)
@@ -89,11 +91,11 @@ static void add_projections(struct cost_work *work, double tokens)
     double q_width = sheet->q_heads * head * (model->gated_attention ? 2 : 1);
     double width = q_width + 2 * sheet->kv_heads * head;
     cost_work_add_layers(work, COST_OP_QKV,
-                         cost_gemm(&sheet->rates, &sheet->dense, tokens, width, hidden),
+                         cost_gemm(&sheet->rates, &sheet->attention, tokens, width, hidden),
                          sheet->attention_layers);
     cost_work_add_layers(
         work, COST_OP_O,
-        cost_gemm(&sheet->rates, &sheet->dense, tokens, hidden, sheet->q_heads * head),
+        cost_gemm(&sheet->rates, &sheet->attention, tokens, hidden, sheet->q_heads * head),
         sheet->attention_layers);
 }
 

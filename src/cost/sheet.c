@@ -109,7 +109,7 @@ static enum kvsim_status matrices_make(struct cost_sheet *sheet, const struct co
                          config->dtype);
     enum spec_dtype rate = cost_rates_dtype(&sheet->rates, dtype);
     sheet->plain = (struct cost_matrix){.weight_bytes = spec_dtype_bytes(dtype), .rate = rate};
-    sheet->dense = sheet->expert = sheet->head = sheet->plain;
+    sheet->attention = sheet->dense = sheet->expert = sheet->head = sheet->plain;
 
     struct spec_weight_format format;
     enum spec_dtype named;
@@ -129,6 +129,8 @@ static enum kvsim_status matrices_make(struct cost_sheet *sheet, const struct co
     sheet->expert = quantized;
     if (!format.is_experts_only)
         sheet->dense = quantized;
+    if (!format.leaves_attention)
+        sheet->attention = quantized;
     if (format.is_whole_model)
         sheet->head = quantized;
     return KVSIM_OK;

@@ -25,7 +25,7 @@ struct cost_group {
 struct cost_sheet {
     struct cost_rates rates;
     const struct spec_model *model;
-    struct cost_matrix plain, dense, expert, head;
+    struct cost_matrix plain, attention, dense, expert, head;
     double tp, pp, ep, dp;
     double q_heads, kv_heads; /* of one GPU */
     double attention_layers, linear_layers, dense_layers, moe_layers;

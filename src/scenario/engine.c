@@ -283,7 +283,8 @@ static bool resolve_quantization(struct scenario_load *load)
     if (base_key_equal(used, "none") && !plain)
         return scenario_fail_hint(
             load->reader, node, "engine.quantization", "bad-choice",
-            "none, fp8, int8, awq, gptq, int4, nvfp4, mxfp4, bnb, gguf:q8_0, gguf:q4_k_m, ...",
+            "none, fp8, fbgemm_fp8, int8, awq, gptq, int4, int4_experts, nvfp4, mxfp4, bnb, "
+            "gguf:q8_0, gguf:q4_k_m, ...",
             "unknown format of weights '%.60s'", word);
     load->scenario->config.cost.quantization = used;
     if (is_auto)

@@ -178,8 +178,10 @@ static const struct base_field engine_fields[] = {
      .type = BASE_TEXT,
      AT(quantization),
      .def = "auto",
-     .help = "format of the weights: none, fp8, int8, awq, gptq, int4, nvfp4, mxfp4, bnb, "
-             "gguf:q4_0, ...; auto = the checkpoint's"},
+     .help =
+         "format of the weights: none, fp8, fbgemm_fp8 (Meta's: feed-forward layers but the outer "
+         "ones), int8, awq, gptq, int4, int4_experts, nvfp4, mxfp4 (experts alone), bnb, "
+         "gguf:q4_0, ...; auto = the checkpoint's"},
     {.key = "quantization_group_size",
      .type = BASE_INT,
      .unit = BASE_COUNT,

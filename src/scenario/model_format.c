@@ -8,6 +8,18 @@
 
 #include <string.h>
 
+/* `ignore` lists names and regular expressions of modules that stay as they are. */
+static bool ignores(const struct conf_node *config, const char *module)
+{
+    const struct conf_node *list = conf_get(config, "ignore");
+    for (size_t i = 0; list != NULL && list->kind == CONF_LIST && i < list->count; i++) {
+        const struct conf_node *item = list->items[i];
+        if (item->kind == CONF_SCALAR && strstr(item->text, module) != NULL)
+            return true;
+    }
+    return false;
+}
+
 /* compressed-tensors: bits and type of the first group's weights. */
 static const char *compressed_format(const struct conf_node *config)
 {
@@ -20,9 +32,12 @@ static const char *compressed_format(const struct conf_node *config)
         return NULL;
     if (strcmp(bits, "8") == 0)
         return strcmp(type, "float") == 0 ? "fp8" : "int8";
-    if (strcmp(bits, "4") == 0)
-        return strcmp(type, "float") == 0 ? "nvfp4" : "int4";
-    return NULL;
+    if (strcmp(bits, "4") != 0)
+        return NULL;
+    if (strcmp(type, "float") == 0)
+        return "nvfp4";
+    bool experts_only = ignores(config, "self_attn") && ignores(config, "shared_experts");
+    return experts_only ? "int4_experts" : "int4";
 }
 
 static const char *quantized_format(const struct conf_node *config)

@@ -148,6 +148,7 @@ struct spec_weight_format {
     double bytes_per_element;
     enum spec_dtype compute; /* operands of the product, unless is_weight_only: then the dtype's */
     bool is_weight_only;     /* dequantized on the fly: int4, awq, gptq, mxfp4, bnb, gguf */
+    bool leaves_attention;   /* attention's projections stay in the dtype */
     bool is_experts_only;    /* mxfp4: attention, shared parts and head stay in the dtype */
     bool is_whole_model;     /* gguf: embedding and head too */
 };

@@ -31,9 +31,16 @@ struct weight_format {
     enum spec_dtype compute;  /* operands of the matrix product; weight_only: the dtype's */
     bool weight_only;
     bool square_groups; /* groups are blocks of group x group elements */
-    bool experts_only;  /* attention, shared parts and head stay in the dtype */
-    bool no_recurrent;  /* recurrent layers stay in the dtype */
     bool whole_model;   /* embedding and head too */
+    unsigned leaves;    /* parts that stay in the dtype */
+};
+
+enum {
+    LEAVES_ATTENTION = 1,
+    LEAVES_MLP = 2,       /* dense ones, and experts that all tokens share */
+    LEAVES_RECURRENT = 4, /* layers of states */
+    LEAVES_OUTER = 8,     /* the first and the last layer */
+    EXPERTS_ONLY = LEAVES_ATTENTION | LEAVES_MLP | LEAVES_RECURRENT
 };
 
 enum { BIT = 1024 };
@@ -42,7 +49,9 @@ enum { BIT = 1024 };
  * Sources: compressed-tensors (fp8 and int8 with fp32 scales per channel), DeepSeek-V3 (fp8, fp32 per 128 x 128), AWQ
  * and GPTQ (4 bits, fp16 scale and 4-bit zero point per 128), NVFP4 (e4m3 per 16; what llm-compressor and ModelOpt leave
  * out: issue 40252 of vllm-project/vllm, pull 22618 of sgl-project/sglang), OCP MX (e8m0 per 32), bitsandbytes
- * NF4 (fp32 per 64), llama.cpp's ggml-common.h (bytes per 32 or 256 elements; the _m and _s mixes by their mean).
+ * NF4 (fp32 per 64), llama.cpp's ggml-common.h (bytes per 32 or 256 elements; the _m and _s mixes by their mean). FBGEMM's
+ * fp8 as Meta released Llama 3.1 405B: feed-forward layers but the outer ones ("The Llama 3 Herd of Models", section 6.2).
+ * int4_experts as Kimi-K2 was released from Thinking on: routed experts, groups of 32 (recipes/Kimi-K2.5.md of ROCm/ATOM).
  */
 enum { FP8, FP8_BLOCK };
 static const struct weight_format formats[] = {
@@ -53,6 +62,11 @@ static const struct weight_format formats[] = {
                    .group_elements = 128,
                    .group_bits = 32,
                    .square_groups = true},
+    {.name = "fbgemm_fp8",
+     .compute = SPEC_FP8,
+     .bits_x1024 = 8 * BIT,
+     .row_scale_bytes = 4,
+     .leaves = LEAVES_ATTENTION | LEAVES_RECURRENT | LEAVES_OUTER},
     {.name = "int8", .compute = SPEC_INT8, .bits_x1024 = 8 * BIT, .row_scale_bytes = 4},
     {.name = "awq",
      .weight_only = true,
@@ -69,18 +83,24 @@ static const struct weight_format formats[] = {
      .bits_x1024 = 4 * BIT,
      .group_elements = 128,
      .group_bits = 16},
+    {.name = "int4_experts",
+     .weight_only = true,
+     .bits_x1024 = 4 * BIT,
+     .group_elements = 32,
+     .group_bits = 16,
+     .leaves = EXPERTS_ONLY},
     {.name = "nvfp4",
      .compute = SPEC_FP4,
      .bits_x1024 = 4 * BIT,
      .group_elements = 16,
      .group_bits = 8,
-     .no_recurrent = true},
+     .leaves = LEAVES_RECURRENT},
     {.name = "mxfp4",
      .weight_only = true,
      .bits_x1024 = 4 * BIT,
      .group_elements = 32,
      .group_bits = 8,
-     .experts_only = true},
+     .leaves = EXPERTS_ONLY},
     {.name = "bnb",
      .weight_only = true,
      .bits_x1024 = 4 * BIT,
@@ -184,12 +204,20 @@ static uint64_t matrix_bytes(const struct weights *w, uint64_t rows, uint64_t co
     return matrices_bytes(w, 1, rows, columns);
 }
 
-// The same for parts that an experts-only format leaves in the dtype.
-static uint64_t shared_matrix_bytes(const struct weights *w, uint64_t rows, uint64_t columns)
+static bool leaves(const struct weights *w, unsigned part)
 {
-    if (w->format != NULL && w->format->experts_only)
-        return plain_bytes(w, rows * columns);
-    return matrix_bytes(w, rows, columns);
+    return w->format != NULL && (w->format->leaves & part) != 0;
+}
+
+// The same of a part that some formats leave in the dtype.
+static uint64_t part_bytes(const struct weights *w, unsigned part, uint64_t rows, uint64_t columns)
+{
+    return leaves(w, part) ? plain_bytes(w, rows * columns) : matrix_bytes(w, rows, columns);
+}
+
+static uint64_t attention_bytes(const struct weights *w, uint64_t rows, uint64_t columns)
+{
+    return part_bytes(w, LEAVES_ATTENTION, rows, columns);
 }
 
 /* vLLM 0.7 (MLACommonImpl, perform_matrix_absorption) keeps the products; later releases keep W_UK and W_UV as they come out
@@ -204,7 +232,7 @@ static uint64_t latent_copy_bytes(const struct weights *w, uint64_t heads)
                matrix_bytes(w, heads * m->qk_rope_dim, q_columns) +
                matrix_bytes(w, m->hidden, heads * latent);
     }
-    bool is_quantized = w->format != NULL && !w->format->experts_only;
+    bool is_quantized = w->format != NULL && !leaves(w, LEAVES_ATTENTION);
     if (w->latent_copies == SPEC_LATENT_DEQUANTIZED && is_quantized)
         return plain_bytes(w, heads * (m->qk_nope_dim + m->v_head_dim) * latent);
     return 0;
@@ -216,13 +244,13 @@ static uint64_t mla_layer_bytes(const struct weights *w)
     uint64_t heads = base_div_up_u64(m->q_head_count, w->ranks);
     uint64_t q_rows = heads * (m->qk_nope_dim + m->qk_rope_dim);
     uint64_t latent = m->kv_lora_rank, q_latent = m->q_lora_rank;
-    uint64_t bytes = shared_matrix_bytes(w, latent + m->qk_rope_dim, m->hidden);
+    uint64_t bytes = attention_bytes(w, latent + m->qk_rope_dim, m->hidden);
     if (q_latent != 0)
-        bytes += shared_matrix_bytes(w, q_latent, m->hidden);
-    bytes += shared_matrix_bytes(w, q_rows, q_latent != 0 ? q_latent : m->hidden);
-    bytes += shared_matrix_bytes(w, heads * (m->qk_nope_dim + m->v_head_dim), latent);
+        bytes += attention_bytes(w, q_latent, m->hidden);
+    bytes += attention_bytes(w, q_rows, q_latent != 0 ? q_latent : m->hidden);
+    bytes += attention_bytes(w, heads * (m->qk_nope_dim + m->v_head_dim), latent);
     bytes += latent_copy_bytes(w, heads);
-    return bytes + shared_matrix_bytes(w, m->hidden, heads * m->v_head_dim);
+    return bytes + attention_bytes(w, m->hidden, heads * m->v_head_dim);
 }
 
 static uint64_t attention_layer_bytes(const struct weights *w)
@@ -233,18 +261,17 @@ static uint64_t attention_layer_bytes(const struct weights *w)
     uint64_t q_heads = base_div_up_u64(m->q_head_count, w->ranks);
     uint64_t kv_heads = base_max_u64(1, base_div_up_u64(m->kv_head_count, w->ranks));
     uint64_t in_heads = q_heads * (m->gated_attention ? 2 : 1) + 2 * kv_heads;
-    return shared_matrix_bytes(w, in_heads * m->head_dim, m->hidden) +
-           shared_matrix_bytes(w, m->hidden, q_heads * m->head_dim);
+    return attention_bytes(w, in_heads * m->head_dim, m->hidden) +
+           attention_bytes(w, m->hidden, q_heads * m->head_dim);
 }
 
 static uint64_t linear_layer_bytes(const struct weights *w)
 {
     uint64_t elements = (uint64_t)spec_model_linear_weights(w->model);
-    if (w->format != NULL && w->format->no_recurrent)
+    if (leaves(w, LEAVES_RECURRENT))
         return plain_bytes(w, base_div_up_u64(elements, w->ranks));
-    return shared_matrix_bytes(
-        w, base_div_up_u64(base_div_up_u64(elements, w->ranks), w->model->hidden),
-        w->model->hidden);
+    return matrix_bytes(w, base_div_up_u64(base_div_up_u64(elements, w->ranks), w->model->hidden),
+                        w->model->hidden);
 }
 
 static uint64_t mlp_in_rows(const struct weights *w, uint64_t width)
@@ -256,8 +283,8 @@ static uint64_t mlp_in_rows(const struct weights *w, uint64_t width)
 static uint64_t mlp_bytes(const struct weights *w, uint64_t width)
 {
     uint64_t hidden = w->model->hidden;
-    return shared_matrix_bytes(w, mlp_in_rows(w, width), hidden) +
-           shared_matrix_bytes(w, hidden, width);
+    return part_bytes(w, LEAVES_MLP, mlp_in_rows(w, width), hidden) +
+           part_bytes(w, LEAVES_MLP, hidden, width);
 }
 
 static uint64_t expert_bytes(const struct weights *w, uint64_t experts, uint64_t width)
@@ -271,6 +298,18 @@ static uint64_t expert_bytes(const struct weights *w, uint64_t experts, uint64_t
 static uint64_t dense_layer_bytes(const struct weights *w)
 {
     return mlp_bytes(w, base_div_up_u64(w->model->intermediate, w->ranks));
+}
+
+// What a format adds that leaves the first and the last layer alone: their feed-forward parts in the dtype.
+static uint64_t outer_layer_bytes(const struct weights *w)
+{
+    if (!leaves(w, LEAVES_OUTER) || spec_model_dense_layer_count(w->model) == 0)
+        return 0;
+    uint64_t width = base_div_up_u64(w->model->intermediate, w->ranks), hidden = w->model->hidden;
+    uint64_t plain =
+        plain_bytes(w, mlp_in_rows(w, width) * hidden) + plain_bytes(w, hidden * width);
+    uint64_t quantized = dense_layer_bytes(w);
+    return plain > quantized ? plain - quantized : 0;
 }
 
 // Tensor parallelism cuts every expert, expert parallelism deals whole ones out; over data-parallel ranks too, which hold
@@ -360,10 +399,10 @@ static uint64_t edge_bytes(const struct weights *w, uint64_t stages, uint64_t st
     uint64_t bytes = plain_bytes(w, m->max_position_tokens * w->position_spans * m->rotary_dim);
     bytes += plain_bytes(w, m->max_position_tokens * m->rotary_stretch * m->rotary_dim);
     if (stage == 0)
-        bytes += vision_bytes(w) + vocabulary_bytes(w) +
+        bytes += vision_bytes(w) + vocabulary_bytes(w) + outer_layer_bytes(w) +
                  plain_bytes(w, (uint64_t)m->learned_position_count * m->hidden);
     if (stage + 1 == stages) {
-        bytes += plain_bytes(w, m->hidden);
+        bytes += plain_bytes(w, m->hidden) + outer_layer_bytes(w);
         if (!m->tied_embeddings || stages > 1)
             bytes += vocabulary_bytes(w);
     }
@@ -398,7 +437,8 @@ bool spec_weight_format_find(const char *name, struct spec_weight_format *out)
         .bytes_per_element = bits / 8,
         .compute = format->compute,
         .is_weight_only = format->weight_only,
-        .is_experts_only = format->experts_only,
+        .is_experts_only = (format->leaves & EXPERTS_ONLY) == EXPERTS_ONLY,
+        .leaves_attention = (format->leaves & LEAVES_ATTENTION) != 0,
         .is_whole_model = format->whole_model,
     };
     return true;

@@ -237,6 +237,50 @@ START_TEST(mxfp4_quantizes_experts_only)
 }
 END_TEST
 
+// Meta's FP8: feed-forward layers but the first and the last. 57.7520 GiB on each of eight ranks of the first public 405B
+// checkpoint, in a start-up log.
+START_TEST(fbgemm_leaves_attention_and_outer_layers)
+{
+    struct spec_model big = model_llama_70b;
+    big.layer_count = big.attention_layer_count = 126;
+    big.hidden = 16384;
+    big.q_head_count = 128;
+    big.kv_head_count = 16;
+    big.intermediate = 53248;
+    ck_assert_double_eq_tol((double)weights(&big, 8, 1, "fbgemm_fp8") / GIB, 57.7520, 0.05);
+    double mlp = 3.0 * 16384 * 53248;
+    double saved = (double)weights(&big, 1, 1, "none") - (double)weights(&big, 1, 1, "fbgemm_fp8");
+    double scales = 4.0 * (2 * 53248 + 16384);
+    ck_assert_double_eq_tol(saved, 124 * (mlp - scales), 124 * 1e4);
+    // A stage has one outer layer, or none.
+    struct spec_weights_options middle = {.tensor_parallel = 1,
+                                          .pipeline_parallel = 3,
+                                          .stage = 2,
+                                          .quantization = "fbgemm_fp8",
+                                          .dtype = "bf16"};
+    uint64_t fbgemm, none;
+    struct kvsim_error err;
+    ck_assert_int_eq(spec_weights_bytes_per_gpu(&big, &middle, &fbgemm, &err), KVSIM_OK);
+    middle.quantization = "none";
+    ck_assert_int_eq(spec_weights_bytes_per_gpu(&big, &middle, &none, &err), KVSIM_OK);
+    ck_assert_double_eq_tol((double)(none - fbgemm), 42 * (mlp - scales), 42 * 1e4);
+    struct spec_weight_format format;
+    ck_assert(spec_weight_format_find("fbgemm_fp8", &format));
+    ck_assert(format.leaves_attention && !format.is_experts_only);
+}
+END_TEST
+
+START_TEST(int4_experts_leave_the_rest)
+{
+    double experts = 58 * 256 * 3.0 * 7168 * 2048;
+    double saved = (double)weights(&model_deepseek_v3, 1, 1, "none") -
+                   (double)weights(&model_deepseek_v3, 1, 1, "int4_experts");
+    ck_assert_double_eq_tol(saved / (experts * (16 - 4.5) / 8), 1, 1e-6);
+    struct spec_weight_format format;
+    ck_assert(spec_weight_format_find("int4_experts", &format) && format.is_experts_only);
+}
+END_TEST
+
 START_TEST(ranks_share_all_but_what_each_holds_whole)
 {
     double whole = (double)weights(&model_llama_8b, 1, 1, "none");
@@ -367,4 +411,5 @@ CHECK_MAIN("spec.weights", weights_equal_what_engines_print, the_allocator_round
            experts_cut_or_dealt_out_are_as_large, data_parallel_ranks_share_the_experts,
            the_fullest_stage_counts, a_tied_head_is_held_once_unless_stages_part_it,
            stated_parameters_are_weighed_whole, unknown_formats_and_bare_groups_are_refused,
-           other_rooms_see_formats_by_name)
+           other_rooms_see_formats_by_name, fbgemm_leaves_attention_and_outer_layers,
+           int4_experts_leave_the_rest)
