@@ -31,12 +31,9 @@ struct fit {
 
 static double base_of(const struct kv_runtime *runtime, enum kind kind)
 {
-    const struct kv_runtime_rule *rule = &runtime->rule;
     if (kind == LOGIT)
-        return rule->logit_bytes;
-    if (kind == CONTEXT)
-        return (double)rule->context_bytes;
-    return (double)(runtime->is_pcie_only ? rule->collective_pcie_bytes : rule->collective_bytes);
+        return runtime->rule.logit_bytes;
+    return (double)(kind == CONTEXT ? runtime->context_bytes : runtime->collective_bytes);
 }
 
 static size_t find_constant(struct fit *fit, const struct calib_kv_point *point, enum kind kind)
@@ -70,7 +67,7 @@ static double pool_of(const struct fit *fit, size_t index)
     double sampler = hidden + runtime->logit_count * value_of(fit, index, LOGIT);
     double text = (double)runtime->embedding_bytes + fmax((double)runtime->layer_bytes, sampler);
     double activation = fmax((double)runtime->tower_bytes, text);
-    double non_torch = value_of(fit, index, CONTEXT) +
+    double non_torch = value_of(fit, index, CONTEXT) + (double)runtime->multicast_bytes +
                        (double)runtime->further_ranks * value_of(fit, index, COLLECTIVE);
     return point->available +
            point->activation_slope * (activation - (double)runtime->activation_bytes) +

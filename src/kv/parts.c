@@ -6,6 +6,7 @@
 #include "base/i128.h"
 
 #include <math.h>
+#include <string.h>
 
 // A part that nobody has said anything about counts as nothing, and says so.
 static struct kv_waterfall_bytes known_or_zero(const struct kv_waterfall_bytes *part)
@@ -43,10 +44,27 @@ static struct kv_waterfall_bytes predicted(const struct kv_waterfall_inputs *inp
     return (struct kv_waterfall_bytes){true, bytes, SPEC_ASSUMED, inputs->runtime_source};
 }
 
-static bool is_pcie_only(const struct spec_hardware *hardware)
+// "nvlink4-nvswitch" and later ones: NVLink SHARP came with the fourth generation.
+static bool multicasts(const char *link_kind)
 {
-    return hardware != NULL && hardware->link_kind != NULL &&
-           base_key_equal(hardware->link_kind, "pcie");
+    const char *const prefix = "nvlink";
+    size_t length = strlen(prefix);
+    return strncmp(link_kind, prefix, length) == 0 && link_kind[length] >= '4' &&
+           link_kind[length] <= '9' && strstr(link_kind, "nvswitch") != NULL;
+}
+
+static enum kv_links links_of(const struct spec_hardware *hardware)
+{
+    if (hardware == NULL || hardware->link_kind == NULL)
+        return KV_LINKS_DIRECT;
+    if (base_key_equal(hardware->link_kind, "pcie"))
+        return KV_LINKS_PCIE;
+    return multicasts(hardware->link_kind) ? KV_LINKS_MULTICAST : KV_LINKS_DIRECT;
+}
+
+static bool is_rocm(const struct spec_hardware *hardware)
+{
+    return hardware != NULL && hardware->vendor != NULL && base_key_equal(hardware->vendor, "AMD");
 }
 
 static struct kv_runtime predict(const struct kv_waterfall_inputs *inputs)
@@ -57,7 +75,8 @@ static struct kv_runtime predict(const struct kv_waterfall_inputs *inputs)
         .max_num_seqs = inputs->max_num_seqs,
         .tensor_parallel = inputs->kv.tensor_parallel,
         .pipeline_parallel = inputs->kv.pipeline_parallel,
-        .is_pcie_only = is_pcie_only(inputs->hardware),
+        .links = links_of(inputs->hardware),
+        .is_rocm = is_rocm(inputs->hardware),
         .enforce_eager = inputs->enforce_eager,
         .graphs_are_charged = inputs->charge_graphs,
     };

@@ -28,9 +28,14 @@ static double attention_width(const struct spec_model *model)
     return (model->gated_attention ? 3 : 2) * q + 2 * kv;
 }
 
-static double dense_width(const struct spec_model *model)
+// Elements of a token on one rank while a dense MLP runs; none in a model whose every layer has experts.
+static double dense_width(const struct kv_runtime_rule *rule, const struct spec_model *model,
+                          double ranks)
 {
-    return (model->mlp == SPEC_MLP_GATED ? 3.0 : 2.0) * model->intermediate;
+    if (spec_model_dense_layer_count(model) == 0)
+        return 0;
+    double own = (model->mlp == SPEC_MLP_GATED ? 3.0 : 2.0) * model->intermediate;
+    return own / ranks + rule->mlp_copies * model->hidden;
 }
 
 static double linear_width(const struct spec_model *model)
@@ -58,10 +63,10 @@ static double layer_bytes(const struct kv_runtime_rule *rule, const struct spec_
                           const struct kv_runtime_shape *shape)
 {
     double tokens = (double)shape->max_num_batched_tokens, ranks = shape->tensor_parallel;
-    double width =
-        max_real(attention_width(model), max_real(dense_width(model), linear_width(model)));
+    double width = max_real(max_real(attention_width(model), linear_width(model)) / ranks,
+                            dense_width(rule, model, ranks));
     double widest =
-        max_real(tokens * width / ranks * ELEMENT_BYTES, expert_bytes(rule, model, tokens, ranks));
+        max_real(tokens * width * ELEMENT_BYTES, expert_bytes(rule, model, tokens, ranks));
     return widest + tokens * rule->hidden_copies * model->hidden * ELEMENT_BYTES;
 }
 
@@ -98,10 +103,11 @@ static double encoder_tokens(const struct kv_runtime_rule *rule, const struct sp
 static double tower_bytes(const struct kv_runtime_rule *rule, const struct spec_model *model,
                           const struct kv_runtime_shape *shape)
 {
-    enum { ROTARY_COPIES = 16, PLAIN_COPIES = 5, STREAM_COPIES = 2, MLP_COPIES = 2 };
+    enum { TOGETHER = 16, IN_TURN = 10, PLAIN = 5, STREAM_COPIES = 2, MLP_COPIES = 2 };
     const struct spec_vision *vision = &model->vision;
     double hidden = vision->hidden, ranks = shape->tensor_parallel;
-    double attention = (vision->has_rotary ? ROTARY_COPIES : PLAIN_COPIES) * hidden;
+    int rotary = rule->encoder == KV_ENCODER_PROMPT ? IN_TURN : TOGETHER;
+    double attention = (vision->has_rotary ? rotary : PLAIN) * hidden;
     double widest = max_real(attention, MLP_COPIES * (double)vision->intermediate) / ranks;
     double patches = encoder_tokens(rule, model, shape) * (double)vision->patches_per_token;
     return patches * ELEMENT_BYTES *
@@ -154,6 +160,25 @@ static double graphs_bytes(const struct kv_runtime_rule *rule, const struct spec
     return estimated ? bytes * rule->graph_charged_share : bytes;
 }
 
+/* ---- memory outside PyTorch ---- */
+
+static void predict_non_torch(const struct kv_runtime_rule *rule,
+                              const struct kv_runtime_shape *shape, struct kv_runtime *out)
+{
+    enum { MULTICAST_MIN_RANKS = 3 };
+    int64_t ranks = shape->tensor_parallel;
+    bool rocm = shape->is_rocm && rule->context_rocm_bytes != 0;
+    out->further_ranks = ranks - 1;
+    out->context_bytes = rocm ? rule->context_rocm_bytes : rule->context_bytes;
+    out->collective_bytes = rule->collective_bytes[shape->links];
+    if (shape->links == KV_LINKS_MULTICAST && ranks > 1)
+        out->multicast_bytes = rule->multicast_once_bytes;
+    if (shape->links == KV_LINKS_MULTICAST && ranks >= MULTICAST_MIN_RANKS)
+        out->multicast_bytes += ranks * rule->multicast_rank_bytes;
+    out->non_torch_bytes =
+        out->context_bytes + out->further_ranks * out->collective_bytes + out->multicast_bytes;
+}
+
 // Of a tower of any geometry: beyond an exabyte no device is larger, and sums still fit.
 static int64_t whole_bytes(double bytes)
 {
@@ -164,14 +189,8 @@ static int64_t whole_bytes(double bytes)
 void kv_runtime_predict(const struct kv_runtime_rule *rule, const struct spec_model *model,
                         const struct kv_runtime_shape *shape, struct kv_runtime *out)
 {
-    *out = (struct kv_runtime){
-        .rule = *rule,
-        .further_ranks = shape->tensor_parallel - 1,
-        .is_pcie_only = shape->is_pcie_only,
-        .non_torch_bytes = rule->context_bytes,
-    };
-    out->non_torch_bytes += out->further_ranks * (shape->is_pcie_only ? rule->collective_pcie_bytes
-                                                                      : rule->collective_bytes);
+    *out = (struct kv_runtime){.rule = *rule};
+    predict_non_torch(rule, shape, out);
     if (model->only_groups)
         return;
     out->layer_bytes = llround(layer_bytes(rule, model, shape));

@@ -3,11 +3,12 @@
  * memory, graphs.
  *
  *   activation = max(tower, embeddings + max(layer, sampler))
- *     layer    = tokens * 2 B * (widest layer / TP + copies * hidden); experts: at most moe_chunk_tokens tokens at once
+ *     layer    = tokens * 2 B * (widest layer / TP + copies * hidden); experts: at most moe_chunk_tokens tokens at once; a
+ *                dense MLP that no compiler plans keeps further hidden-wide tensors
  *     sampler  = rows * vocabulary * logit_bytes + tokens * 2 B * hidden;  rows = min(max_num_seqs, tokens), or all tokens
- *     tower    = patches * 2 B * (pixels + 2 widths + (16 widths, or 5 without rotary, or 2 MLP widths) / TP)
+ *     tower    = patches * 2 B * (pixels + 2 widths + (16 or 10 widths, or 5 without rotary, or 2 MLP widths) / TP)
  *     embeddings = what the tower hands over for its items, kept while the text model runs
- *   non_torch  = context, and collectives for each further rank
+ *   non_torch  = context, collectives for each further rank, and what switches that multicast make worth while
  *   graphs     = layers * capture sizes * bytes of one
  *
  * The shapes are those of the tensors that are alive at once: gate and up (2 widths), their product (1), residual and
@@ -15,10 +16,18 @@
  * indices, probabilities, scratch of the sort). The constants differ by release and lie in the engine profile, with the
  * logs they come from and their error.
  *
+ * An eager dense MLP (vLLM V0, llama.py and qwen2.py): while it runs the caller still holds its input (the layer before's
+ * output, normed in place), the residual, and the attention's output, normed in place too. Where gate and up keep a name until
+ * the down projection is done, its output is alive beside all of them.
+ *
+ * Links that multicast are those of NVSwitches of the fourth generation on (NVLink SHARP). NCCL uses them for more than two
+ * ranks (nvls.cc, ncclNvlsInit) and then holds, up to 2.21, 24 channels of two buffers of 4 + 2 MiB for each rank of a
+ * communicator: "nvlsPerRankSize 301989888" (issue 9699 of vllm-project/vllm). From 2.26 it's 16 channels of 2 MiB.
+ *
  * The tower of a multimodal model runs on items of the largest size: as many as the encoder's budget holds, which is
  * max(max_num_batched_tokens, one item) (vLLM V1), or as one prompt holds (V0, which then samples a row for each item). A
  * tower's attention holds query, key and value, contiguous copies of them, and queries and keys in fp32 before and after
- * their rotation.
+ * their rotation; V0 rotated one after the other.
  */
 #ifndef KVSIM_KV_RUNTIME_H
 #define KVSIM_KV_RUNTIME_H
@@ -39,17 +48,27 @@ enum kv_logit_rows {
     KV_LOGITS_OF_TOKENS /* TGI's warm-up asks for the log-probability of every prompt token */
 };
 
+enum kv_links {
+    KV_LINKS_DIRECT,
+    KV_LINKS_PCIE,      /* no links between the GPUs but PCIe */
+    KV_LINKS_MULTICAST, /* switches that reduce and broadcast */
+    KV_LINKS_COUNT
+};
+
 struct kv_runtime_rule {
     double logit_bytes; /* per row and entry of the vocabulary */
     enum kv_logit_rows logit_rows;
-    double hidden_copies;          /* hidden-wide tensors alive beside the widest layer */
-    int64_t moe_chunk_tokens;      /* 0: experts take all tokens at once */
-    int64_t context_bytes;         /* non-torch memory that counts, one rank */
-    int64_t collective_bytes;      /* for each further rank over direct links */
-    int64_t collective_pcie_bytes; /* for each further rank over PCIe alone */
-    int64_t graph_bytes;           /* of one layer at one capture size */
-    int64_t graph_max_batch;       /* largest capture size, where the seats allow it */
-    int64_t graph_seats;           /* times max_num_seqs that capture sizes reach; 0 = 1 */
+    double hidden_copies;       /* hidden-wide tensors alive beside the widest layer */
+    double mlp_copies;          /* further ones beside a dense MLP */
+    int64_t moe_chunk_tokens;   /* 0: experts take all tokens at once */
+    int64_t context_bytes;      /* non-torch memory that counts, one rank */
+    int64_t context_rocm_bytes; /* the same under ROCm; 0 = as elsewhere */
+    int64_t collective_bytes[KV_LINKS_COUNT]; /* for each further rank */
+    int64_t multicast_once_bytes;             /* where switches multicast, with two ranks or more */
+    int64_t multicast_rank_bytes;             /* and of each rank, with three or more */
+    int64_t graph_bytes;                      /* of one layer at one capture size */
+    int64_t graph_max_batch;                  /* largest capture size, where the seats allow it */
+    int64_t graph_seats;        /* times max_num_seqs that capture sizes reach; 0 = 1 */
     double graph_charged_share; /* of what capture takes: the estimate that is charged; 0 = all */
     enum kv_encoder_profile encoder;
 };
@@ -57,7 +76,8 @@ struct kv_runtime_rule {
 struct kv_runtime_shape {
     int64_t max_num_batched_tokens, max_num_seqs;
     uint32_t tensor_parallel, pipeline_parallel;
-    bool is_pcie_only; /* no links between the GPUs but PCIe */
+    enum kv_links links;
+    bool is_rocm;
     bool enforce_eager;
     bool graphs_are_charged; /* then `graphs` is the estimate */
 };
@@ -65,7 +85,8 @@ struct kv_runtime_shape {
 struct kv_runtime {
     struct kv_runtime_rule rule; /* that it follows from */
     int64_t further_ranks;       /* that collectives are with */
-    bool is_pcie_only;
+    /* of the rule, what holds for these links and this vendor: non_torch = context + ranks * collective + multicast */
+    int64_t context_bytes, collective_bytes, multicast_bytes;
     double logit_count; /* rows and entries of the vocabulary that the sampler holds at once */
     int64_t layer_bytes, sampler_bytes, tower_bytes; /* the candidates */
     int64_t embedding_bytes;                         /* beside layer and sampler */

@@ -77,11 +77,17 @@ static const enum kv_waterfall_line part_lines[KV_PART_COUNT] = {
     [KV_PART_LORA] = KV_WF_LORA,
 };
 
-static int64_t blocks_of(const struct kv_pages *pages, int64_t available_bytes)
+// TensorRT-LLM counts whole tokens first, and gives the last of them a whole block.
+static int64_t blocks_of(const struct kv_waterfall_inputs *inputs, const struct kv_pages *pages,
+                         int64_t available_bytes)
 {
+    int64_t block_bytes = (int64_t)pages->block_bytes_per_gpu;
+    int64_t token_bytes = block_bytes / pages->block_tokens;
     if (available_bytes <= 0)
         return 0;
-    return available_bytes / (int64_t)pages->block_bytes_per_gpu;
+    if (inputs->sizing.rounds_blocks_up && available_bytes % block_bytes >= token_bytes)
+        return available_bytes / block_bytes + 1;
+    return available_bytes / block_bytes;
 }
 
 static void set_pool(const struct kv_waterfall_inputs *inputs, struct kv_waterfall *out,
@@ -187,9 +193,9 @@ static void make_stated_pool(const struct kv_waterfall_inputs *inputs, struct kv
     int64_t blocks = inputs->num_gpu_blocks_override;
     int64_t rest_bytes = 0;
     if (inputs->kv_cache_memory_bytes != 0) {
-        blocks = blocks_of(pages, inputs->kv_cache_memory_bytes);
+        blocks = blocks_of(inputs, pages, inputs->kv_cache_memory_bytes);
+        rest_bytes = inputs->kv_cache_memory_bytes - blocks * (int64_t)pages->block_bytes_per_gpu;
         blocks -= inputs->sizing.has_spare_page && blocks > 0 ? 1 : 0;
-        rest_bytes = inputs->kv_cache_memory_bytes % (int64_t)pages->block_bytes_per_gpu;
     } else if (inputs->kv_cache_tokens != 0) {
         blocks = inputs->kv_cache_tokens / pages->block_tokens * pages->table_count;
     }
@@ -198,12 +204,14 @@ static void make_stated_pool(const struct kv_waterfall_inputs *inputs, struct kv
     if (inputs->hardware != NULL && inputs->hardware->memory_bytes != 0)
         add_card_rows(inputs->hardware, out);
     if (rest_bytes != 0)
-        add_row(out, KV_WF_REMAINDER, rest_bytes, SPEC_CALCULATED, "below one block");
+        add_row(out, KV_WF_REMAINDER, rest_bytes, SPEC_CALCULATED,
+                rest_bytes < 0 ? "rounded up to a block" : "below one block");
     add_row(out, KV_WF_KV_POOL, out->kv_pool_bytes_per_gpu, SPEC_ASSUMED, "stated pool");
     out->kv_available_bytes_per_gpu = out->kv_pool_bytes_per_gpu + rest_bytes;
 }
 
-static void add_rows_beside_pool(const struct kv_parts *parts, struct kv_waterfall *out)
+static void add_rows_beside_pool(const struct kv_waterfall_inputs *inputs,
+                                 const struct kv_parts *parts, struct kv_waterfall *out)
 {
     for (int part = 0; part < KV_PART_COUNT; part++) {
         const struct kv_waterfall_bytes *bytes = &parts->of[part];
@@ -212,8 +220,11 @@ static void add_rows_beside_pool(const struct kv_parts *parts, struct kv_waterfa
             add_part(out, part_lines[part], bytes);
     }
     int64_t remainder = out->kv_available_bytes_per_gpu - out->kv_pool_bytes_per_gpu;
+    const char *below = inputs->sizing.rounds_blocks_up && out->kv_available_bytes_per_gpu > 0
+                            ? "rounded up to a block"
+                            : "more than there is";
     add_row(out, KV_WF_REMAINDER, remainder, SPEC_CALCULATED,
-            remainder < 0 ? "more than there is" : "below one block");
+            remainder < 0 ? below : "below one block");
     add_row(out, KV_WF_KV_POOL, out->kv_pool_bytes_per_gpu, SPEC_CALCULATED, "whole blocks");
 }
 
@@ -226,7 +237,7 @@ static void add_part_rows(const struct kv_waterfall_inputs *inputs, const struct
                             kv_parts_placed_bytes(inputs, parts, KV_PLACE_BESIDE);
     add_row(out, KV_WF_OUTSIDE_UTILIZATION, outside_bytes, inputs->hardware->memory_claim,
             "1 - gpu_memory_utilization");
-    add_rows_beside_pool(parts, out);
+    add_rows_beside_pool(inputs, parts, out);
 }
 
 static int64_t available_bytes(const struct kv_waterfall_inputs *inputs,
@@ -242,13 +253,15 @@ static void make_sized_pool(const struct kv_waterfall_inputs *inputs, const stru
     const struct spec_hardware *hardware = inputs->hardware;
     out->budget_bytes_per_gpu = kv_parts_share_bytes(inputs, parts, hardware->memory_bytes);
     out->kv_available_bytes_per_gpu = available_bytes(inputs, parts, hardware->memory_bytes);
-    set_pool(inputs, out, blocks_of(&out->pages, out->kv_available_bytes_per_gpu));
+    set_pool(inputs, out, blocks_of(inputs, &out->pages, out->kv_available_bytes_per_gpu));
     out->memory_is_derived = hardware->memory_is_derived;
     if (hardware->memory_is_derived) {
         int64_t low = available_bytes(inputs, parts, hardware->memory_low_bytes);
         int64_t high = available_bytes(inputs, parts, hardware->memory_high_bytes);
-        out->kv_pool_blocks_low = kv_window_pool_split(inputs, out, blocks_of(&out->pages, low));
-        out->kv_pool_blocks_high = kv_window_pool_split(inputs, out, blocks_of(&out->pages, high));
+        out->kv_pool_blocks_low =
+            kv_window_pool_split(inputs, out, blocks_of(inputs, &out->pages, low));
+        out->kv_pool_blocks_high =
+            kv_window_pool_split(inputs, out, blocks_of(inputs, &out->pages, high));
     }
     out->weights_bytes = parts->of[KV_PART_WEIGHTS].bytes * (int64_t)out->layout.gpu_count;
     add_card_rows(hardware, out);
@@ -284,7 +297,7 @@ static void make_cells_pool(const struct kv_waterfall_inputs *inputs, const stru
     out->memory_is_derived = hardware->memory_is_derived;
     out->weights_bytes = parts->of[KV_PART_WEIGHTS].bytes * (int64_t)out->layout.gpu_count;
     add_card_rows(hardware, out);
-    add_rows_beside_pool(parts, out);
+    add_rows_beside_pool(inputs, parts, out);
 }
 
 static void refuse(struct kv_waterfall *out, enum kv_waterfall_stage stage, const char *limit,

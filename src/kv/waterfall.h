@@ -106,8 +106,9 @@ struct kv_sizing {
     bool tokens_by_concurrency;
     /* max_concurrency = tokens / max_model_len, not by whole blocks of a sequence */
     bool concurrency_by_tokens;
-    bool clamps_length;  /* a max_model_len above the pool is shortened, not refused */
-    bool has_spare_page; /* one page is allocated on top of the pool (SGLang's page 0) */
+    bool clamps_length;    /* a max_model_len above the pool is shortened, not refused */
+    bool has_spare_page;   /* one page is allocated on top of the pool (SGLang's page 0) */
+    bool rounds_blocks_up; /* tokens that do not fill a block get one (TensorRT-LLM) */
     /* Windowed layers have so many tokens for one of the others, in a pool of their own; den 0: they have as many. */
     struct base_rational window_share;
     /* States outside the pool take so many bytes for one of the tokens' pool; den 0: one for each of max_num_seqs. */

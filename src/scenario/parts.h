@@ -91,7 +91,8 @@ struct scenario_reserve_opts {
 struct scenario_sizing_opts {
     int pool, printed, log, weights_counted, latent_copies, unequal;
     struct base_list before, beside;
-    bool windows, loads_vision, states_in_dtype, spare_page, latent_with_value, by_tokens, clamps;
+    bool windows, loads_vision, states_in_dtype, spare_page, latent_with_value, by_tokens, clamps,
+        rounds_up;
     int64_t state_blocks, state_blocks_cached, request_table_bytes, block_table_bytes, latent_block,
         index_block, latent_align, cell_padding, chunked_above, video_positions, mxfp4_width,
         mxfp4_hidden, state_slots_per_sequence;
@@ -100,7 +101,8 @@ struct scenario_sizing_opts {
 };
 
 struct scenario_runtime_opts {
-    double logit, copies, context, collective, collective_pcie, graph, graph_share;
+    double logit, copies, mlp_copies, context, context_rocm, collective, collective_pcie,
+        collective_multicast, multicast_once, multicast_rank, graph, graph_share;
     int64_t moe_chunk, graph_batch, graph_seats;
     int encoder, logit_rows;
 };

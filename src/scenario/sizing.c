@@ -67,6 +67,7 @@ bool scenario_sizing_read(struct scenario_load *load)
     rule->concurrency_by_tokens = sizing->by_tokens;
     rule->clamps_length = sizing->clamps;
     rule->has_spare_page = sizing->spare_page;
+    rule->rounds_blocks_up = sizing->rounds_up;
     rule->pool = sizing->pool == KV_POOL_CELLS ? KV_POOL_CELLS : KV_POOL_BLOCKS;
     return ok;
 }
@@ -305,10 +306,15 @@ static const struct kv_runtime_rule *runtime_rule(struct scenario_load *load)
         .logit_bytes = opts->logit,
         .logit_rows = (enum kv_logit_rows)opts->logit_rows,
         .hidden_copies = opts->copies,
+        .mlp_copies = opts->mlp_copies,
         .moe_chunk_tokens = opts->moe_chunk,
         .context_bytes = llround(opts->context),
-        .collective_bytes = llround(opts->collective),
-        .collective_pcie_bytes = llround(opts->collective_pcie),
+        .context_rocm_bytes = llround(opts->context_rocm),
+        .collective_bytes = {[KV_LINKS_DIRECT] = llround(opts->collective),
+                             [KV_LINKS_PCIE] = llround(opts->collective_pcie),
+                             [KV_LINKS_MULTICAST] = llround(opts->collective_multicast)},
+        .multicast_once_bytes = llround(opts->multicast_once),
+        .multicast_rank_bytes = llround(opts->multicast_rank),
         .graph_bytes = llround(opts->graph),
         .graph_max_batch = opts->graph_batch,
         .graph_seats = opts->graph_seats,

@@ -16,9 +16,9 @@ static struct calib_kv_point point_of(const char *family, int64_t further_ranks,
         .available = 20 * gib,
         .activation_slope = -1,
         .non_torch_slope = -1,
-        .runtime = {.rule = {.logit_bytes = 10,
-                             .context_bytes = 512 * mib,
-                             .collective_bytes = 400 * mib},
+        .runtime = {.rule = {.logit_bytes = 10},
+                    .context_bytes = 512 * mib,
+                    .collective_bytes = 400 * mib,
                     .further_ranks = further_ranks,
                     .logit_count = logits,
                     .layer_bytes = 256 * mib},
@@ -67,7 +67,7 @@ START_TEST(what_no_other_family_tells_is_the_usual_value)
     struct calib_kv_point points[] = {point_of("c", 0, 1e6), point_of("c", 2, 1e6),
                                       point_of("d", 3, 1e6)};
     enum { COUNT = sizeof points / sizeof points[0] };
-    points[2].runtime.rule.collective_bytes = INT64_C(300) << 20; // a constant of its own
+    points[2].runtime.collective_bytes = INT64_C(300) << 20; // a constant of its own
     points[2].runtime.non_torch_bytes = (INT64_C(512) + 900) << 20;
     for (int i = 0; i < COUNT; i++)
         measure(&points[i]);

@@ -11,7 +11,7 @@ static const struct kv_runtime_rule rule = {.logit_bytes = 40,
                                             .hidden_copies = 3,
                                             .moe_chunk_tokens = 32768,
                                             .context_bytes = 256 * MIB,
-                                            .collective_bytes = 512 * MIB,
+                                            .collective_bytes = {[KV_LINKS_DIRECT] = 512 * MIB},
                                             .graph_bytes = MIB / 4,
                                             .graph_max_batch = 512,
                                             .graph_charged_share = 0.5};
@@ -119,6 +119,77 @@ START_TEST(capture_sizes_may_reach_beyond_the_seats)
 }
 END_TEST
 
+// vLLM V0: 110,592 B a token for Llama 3.1 8B where gate and up are free before the down projection, 118,784 where not.
+START_TEST(an_eager_mlp_keeps_further_hidden_states)
+{
+    struct kv_runtime_rule eager = rule;
+    struct kv_runtime_shape shape = {.max_num_batched_tokens = 20000,
+                                     .max_num_seqs = 1,
+                                     .tensor_parallel = 1,
+                                     .pipeline_parallel = 1};
+    struct kv_runtime out;
+    eager.hidden_copies = 2;
+    eager.mlp_copies = 1;
+    kv_runtime_predict(&eager, &model_llama_8b, &shape, &out);
+    ck_assert_int_eq(out.layer_bytes, INT64_C(20000) * 110592);
+    eager.mlp_copies = 2;
+    kv_runtime_predict(&eager, &model_llama_8b, &shape, &out);
+    ck_assert_int_eq(out.layer_bytes, INT64_C(20000) * 118784);
+    // Ranks share the widths of the MLP, each holds hidden states whole.
+    shape.tensor_parallel = 2;
+    kv_runtime_predict(&eager, &model_llama_8b, &shape, &out);
+    ck_assert_int_eq(out.layer_bytes, INT64_C(20000) * 2 * (3 * 14336 / 2 + 4 * 4096));
+}
+END_TEST
+
+static int64_t non_torch_of(enum kv_links links, uint32_t ranks)
+{
+    struct kv_runtime_rule linked = rule;
+    struct kv_runtime_shape shape = {.max_num_batched_tokens = 8192,
+                                     .max_num_seqs = 1,
+                                     .tensor_parallel = ranks,
+                                     .pipeline_parallel = 1,
+                                     .links = links};
+    struct kv_runtime out;
+    linked.collective_bytes[KV_LINKS_PCIE] = 64 * MIB;
+    linked.collective_bytes[KV_LINKS_MULTICAST] = 128 * MIB;
+    linked.multicast_once_bytes = 1024 * MIB;
+    linked.multicast_rank_bytes = 576 * MIB;
+    kv_runtime_predict(&linked, &model_llama_8b, &shape, &out);
+    ck_assert_int_eq(out.non_torch_bytes, out.context_bytes +
+                                              out.further_ranks * out.collective_bytes +
+                                              out.multicast_bytes);
+    return out.non_torch_bytes / MIB;
+}
+
+// NCCL takes to NVLink SHARP with three ranks (nvls.cc, ncclNvlsInit).
+START_TEST(links_tell_what_ranks_cost)
+{
+    ck_assert_int_eq(non_torch_of(KV_LINKS_DIRECT, 4), 256 + 3 * 512);
+    ck_assert_int_eq(non_torch_of(KV_LINKS_PCIE, 4), 256 + 3 * 64);
+    ck_assert_int_eq(non_torch_of(KV_LINKS_MULTICAST, 1), 256);
+    ck_assert_int_eq(non_torch_of(KV_LINKS_MULTICAST, 2), 256 + 128 + 1024);
+    ck_assert_int_eq(non_torch_of(KV_LINKS_MULTICAST, 4), 256 + 3 * 128 + 1024 + 4 * 576);
+}
+END_TEST
+
+START_TEST(rocm_has_a_context_of_its_own)
+{
+    struct kv_runtime_rule own = rule;
+    struct kv_runtime_shape shape = {.max_num_batched_tokens = 8192,
+                                     .max_num_seqs = 1,
+                                     .tensor_parallel = 1,
+                                     .pipeline_parallel = 1,
+                                     .is_rocm = true};
+    struct kv_runtime out;
+    kv_runtime_predict(&own, &model_llama_8b, &shape, &out);
+    ck_assert_int_eq(out.non_torch_bytes, 256 * MIB);
+    own.context_rocm_bytes = 1024 * MIB;
+    kv_runtime_predict(&own, &model_llama_8b, &shape, &out);
+    ck_assert_int_eq(out.non_torch_bytes, 1024 * MIB);
+}
+END_TEST
+
 static const struct spec_vision tower = {.parameters = 0.5e9,
                                          .hidden = 1152,
                                          .intermediate = 4304,
@@ -181,7 +252,8 @@ END_TEST
 START_TEST(a_prompt_of_pictures_samples_a_row_for_each)
 {
     struct kv_runtime out = see(&tower, KV_ENCODER_PROMPT, 8192, 1);
-    ck_assert_int_eq(out.tower_bytes, INT64_C(8192) * 4 * 2 * (1536 + 18 * 1152));
+    // Queries and keys are rotated in turn.
+    ck_assert_int_eq(out.tower_bytes, INT64_C(8192) * 4 * 2 * (1536 + 12 * 1152));
     ck_assert_int_eq(out.sampler_bytes, INT64_C(128256) * 40 + INT64_C(8192) * 2 * 4096);
     struct kv_runtime blind = see(&tower, KV_ENCODER_NONE, 8192, 1);
     ck_assert_int_eq(blind.tower_bytes, 0);
@@ -193,4 +265,5 @@ CHECK_MAIN("kv.runtime", may_take_logits_of_all_tokens, takes_the_larger_of_laye
            cuts_layers_over_ranks_but_no_logits, chunks_the_tokens_of_experts, counts_capture_sizes,
            capture_sizes_may_reach_beyond_the_seats, a_tower_runs_on_the_largest_items,
            a_tower_beyond_every_device_still_has_a_size,
-           a_prompt_of_pictures_samples_a_row_for_each)
+           a_prompt_of_pictures_samples_a_row_for_each, an_eager_mlp_keeps_further_hidden_states,
+           links_tell_what_ranks_cost, rocm_has_a_context_of_its_own)

@@ -295,6 +295,32 @@ START_TEST(a_stated_pool_in_bytes)
 }
 END_TEST
 
+// TensorRT-LLM 0.13 prints 631 blocks of 64 tokens, 512 KiB each, for 19.70 GiB.
+START_TEST(blocks_may_be_rounded_up)
+{
+    struct spec_model model = {
+        .only_groups = true,
+        .group_count = 1,
+        .groups = {{.layer_count = 32, .kv_head_count = 32, .k_dim = 128, .v_dim = 128}},
+    };
+    struct kv_waterfall_inputs in = inputs_of(&model);
+    in.hardware = NULL;
+    in.kv.block_tokens = 64;
+    in.max_model_len = 4096;
+    in.kv_cache_memory_bytes = INT64_C(1970) * (1 << 30) / 100;
+    ck_assert_int_eq(waterfall_of(&in).kv_pool_blocks, 630);
+    in.sizing.rounds_blocks_up = true;
+    ck_assert_int_eq(waterfall_of(&in).kv_pool_blocks, 631);
+    // Whole blocks stay what they are, as does what is less than a token.
+    in.kv_cache_memory_bytes = INT64_C(630) << 25;
+    ck_assert_int_eq(waterfall_of(&in).kv_pool_blocks, 630);
+    in.kv_cache_memory_bytes += (1 << 19) - 1;
+    ck_assert_int_eq(waterfall_of(&in).kv_pool_blocks, 630);
+    in.kv_cache_memory_bytes += 1;
+    ck_assert_int_eq(waterfall_of(&in).kv_pool_blocks, 631);
+}
+END_TEST
+
 // gemma-3-27b, logged: 89,994 blocks, 205,696 tokens, 50.05 sequences of 4,096.
 START_TEST(a_stated_pool_in_blocks_with_windows)
 {
@@ -439,4 +465,5 @@ CHECK_MAIN("kv.waterfall", a_share_below_one_state_starts_nothing,
            states_share_what_is_left_with_tokens, a_stated_pool_in_bytes,
            a_stated_pool_in_blocks_with_windows, a_stated_pool_in_tokens_is_as_a_log_prints_it,
            derived_memory_gives_an_interval, a_skipped_check_starts_and_warns,
-           inputs_without_an_answer_are_errors, lines_and_stages_are_named)
+           inputs_without_an_answer_are_errors, lines_and_stages_are_named,
+           blocks_may_be_rounded_up)
