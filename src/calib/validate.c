@@ -62,7 +62,7 @@ const struct calib_group calib_groups[] = {
      .basis = "constants of activation, non-torch and graph memory come from such logs, these "
               "among them",
      .summary = "the same for every row, the release's default where a log does not state a flag",
-     .bounds = {.median = 0.014, .p90 = 0.15},
+     .bounds = {.median = 0.011, .p90 = 0.10},
      .file = "kv-logs/predicted.csv",
      .run = calib_kv_logs_predicted},
     {.name = "held-out-printed",
@@ -90,7 +90,7 @@ const struct calib_group calib_groups[] = {
      .basis = HELD_OUT_BASIS,
      .summary =
          "starts that were not in view: memory left for KV, from card, model and flags alone",
-     .bounds = {.median = 0.01, .p90 = 0.17},
+     .bounds = {.median = 0.005, .p90 = 0.10},
      .file = "kv-logs/held_out_predicted.csv",
      .run = calib_kv_logs_predicted},
     {.name = "held-out-starts",
