@@ -212,6 +212,31 @@ START_TEST(moving_is_no_use)
 }
 END_TEST
 
+// a was given back by somebody that step 5 scheduled last, c behind it by nobody: whoever holds both is moved.
+START_TEST(what_is_filled_later_has_a_date_of_its_own)
+{
+    struct kv_unique unique;
+    struct run one, other, third;
+    init(&unique);
+    begin(&unique, &one, "ac", 1);
+    begin(&unique, &other, "a", 1);
+    begin(&unique, &third, "x", 1);
+    unique.turn++;
+    end(&unique, &other, 5);
+    grow(&unique, &one);
+    ck_assert_int_eq(found(&unique, "ac"), 2);
+    end(&unique, &third, 3);
+    end(&unique, &one, 0);
+    kv_unique_take(&unique, unique.blank_blocks + 1);
+    ck_assert_int_eq(found(&unique, "ac"), 1);
+    kv_unique_take(&unique, 1);
+    ck_assert_int_eq(found(&unique, "x"), 0);
+    ck_assert_int_eq(found(&unique, "a"), 1);
+    kv_unique_release(&unique);
+}
+END_TEST
+
 CHECK_MAIN("kv.unique", a_content_has_one_block, the_longest_unused_goes_first_then_the_deepest,
            halving_jumps_over_a_hole, a_twin_takes_the_place_of_a_filled_block,
-           answers_side_by_side_are_contended, moving_is_no_use)
+           answers_side_by_side_are_contended, moving_is_no_use,
+           what_is_filled_later_has_a_date_of_its_own)
