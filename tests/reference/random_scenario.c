@@ -274,6 +274,11 @@ static void draw_disk(struct dice *state, int64_t longest, struct ref_tier *tier
     disk->on_eviction = one_in(state, 2);
     draw_links(state, disk);
     disk->latency_ticks = one_in(state, 8) ? 0 : disk->latency_ticks;
+    if (disk->latency_ticks ==
+        0) { // what is done at one instant has no order; a transfer takes a tick at least
+        disk->read_ticks = max64(disk->read_ticks, 1);
+        disk->write_ticks = max64(disk->write_ticks, 1);
+    }
     if (one_in(state, 2)) {
         tier->prefetch = (enum ref_prefetch)draw(state, REF_PREFETCH_EFFORT, REF_PREFETCH_TIME);
         tier->prefetch_threshold = draw(state, 1, 40);
