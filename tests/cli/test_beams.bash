@@ -43,6 +43,11 @@ figures walked --set workload.beam_switch=0.5 --set engine.profile=vllm-0.10 --s
 same loop walked
 figures bare --set engine.profile=vllm-0.10 --set run.requests=10 --set engine.enable_prefix_caching=false
 figures found --set engine.profile=vllm-0.10 --set run.requests=10
+# With room for all of them what V0 finds of a search is what V1 finds.
+figures roomy --set engine.profile=vllm-0.10 --set run.requests=10 --set engine.num_gpu_blocks_override=800
+figures believed --set engine.profile=vllm-0.6 --set run.requests=10 --set engine.num_gpu_blocks_override=800 \
+    --set engine.enable_prefix_caching=true
+[ "$(computed believed)" = "$(computed roomy)" ] || fault "V0 and V1 find different things of one search"
 [ "$(computed bare)" -gt $((5 * $(computed found))) ] || fault "a cache saves a search next to nothing"
 [ "$(mean_bytes beams)" -lt "$(mean_bytes apart)" ] || fault "beams that share more hold as much"
 finish
