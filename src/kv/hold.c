@@ -161,12 +161,45 @@ base_i128 kv_hold_blocks_sum(const struct kv_pages *pages, int64_t first, int64_
     return sum;
 }
 
+// The longest sequence of which something of `blocks` leading ones is still there; at most `last`.
+static int64_t last_with_leading(const struct kv_pages_kind *kind, int64_t blocks, int64_t last)
+{
+    int64_t window = kind->window_tokens, leading = blocks * kind->block_tokens;
+    if (window == 0)
+        return last;
+    if (kind->kind == SPEC_KV_SLIDING)
+        return base_min(last, leading + window - 1);
+    return kind->kind == SPEC_KV_CHUNKED ? base_min(last, base_div_up(leading, window) * window)
+                                         : last;
+}
+
+static base_i128 leading_sum(const struct kv_pages_kind *kind, int64_t leading, int64_t first,
+                             int64_t last)
+{
+    int64_t blocks = leading / kind->block_tokens;
+    int64_t end = last_with_leading(kind, blocks, last);
+    if (kind->kind == SPEC_KV_STATE || blocks == 0 || end < first)
+        return 0;
+    return (base_i128)blocks * (end - first + 1) -
+           (passed_sum(kind, end) - passed_sum(kind, first - 1));
+}
+
+base_i128 kv_hold_leading_sum(const struct kv_pages *pages, int64_t leading, int64_t first,
+                              int64_t last)
+{
+    base_require(first >= 1 && last >= first - 1 && leading <= first);
+    base_i128 sum = 0;
+    for (size_t i = 0; i < pages->kind_count; i++)
+        sum += pages->kinds[i].table_count * leading_sum(&pages->kinds[i], leading, first, last);
+    return sum;
+}
+
 /* ---- the ledger ---- */
 
 static void add_tokens(const struct kv_pages *pages, const struct spec_kv_slot *slot,
-                       const struct kv_hold_share *share, int64_t tokens, struct kv_ledger *out)
+                       const struct kv_pages_kind *kind, const struct kv_hold_share *share,
+                       int64_t tokens, struct kv_ledger *out)
 {
-    const struct kv_pages_kind *kind = kv_pages_kind_of(pages, slot);
     int64_t blocks = share->blocks > 0 ? share->blocks : kv_hold_table_blocks(pages, kind, tokens);
     int64_t held_slots = blocks * kind->block_tokens;
     int64_t held_tokens = tokens - first_block(kind, tokens) * kind->block_tokens;
@@ -223,7 +256,7 @@ void kv_hold_share_ledger(const struct spec_kv_layout *layout, const struct kv_p
         if (slot->kind == SPEC_KV_STATE)
             add_state(pages, slot, tokens, out);
         else
-            add_tokens(pages, slot, share, tokens, out);
+            add_tokens(pages, slot, kv_pages_kind_of(pages, slot), share, tokens, out);
     }
     if (!pages->is_hybrid && tokens > 0)
         total += (int64_t)layout->sequence_bytes;
@@ -236,4 +269,37 @@ void kv_hold_share_ledger(const struct spec_kv_layout *layout, const struct kv_p
     out->padded_bytes += total - kv_ledger_allocated_bytes(out);
     scale_lines(out, sequences);
     base_assert(out->padded_bytes >= 0);
+}
+
+static struct kv_pages_kind kind_of_its_own(const struct kv_pages *pages,
+                                            const struct spec_kv_slot *slot)
+{
+    return (struct kv_pages_kind){.kind = slot->kind,
+                                  .window_tokens = slot->window_tokens,
+                                  .block_tokens = pages->block_tokens,
+                                  .table_count = 1};
+}
+
+int64_t kv_hold_pool_blocks(const struct kv_pages *pages, const struct spec_kv_slot *slot,
+                            int64_t tokens)
+{
+    const struct kv_pages_kind kind = kind_of_its_own(pages, slot);
+    return kv_hold_table_blocks(pages, &kind, tokens);
+}
+
+void kv_hold_pools_ledger(const struct spec_kv_layout *layout, const struct kv_pages *pages,
+                          int64_t tokens, int64_t sequences, struct kv_ledger *out)
+{
+    const struct kv_hold_share nothing = {0};
+    base_require(!pages->is_hybrid);
+    *out = (struct kv_ledger){0};
+    for (size_t i = 0; tokens > 0 && i < layout->group_count; i++) {
+        const struct spec_kv_slot *slot = &layout->groups[i];
+        const struct kv_pages_kind kind = kind_of_its_own(pages, slot);
+        if (slot->kind == SPEC_KV_STATE)
+            add_state(pages, slot, tokens, out);
+        else
+            add_tokens(pages, slot, &kind, &nothing, tokens, out);
+    }
+    scale_lines(out, sequences);
 }

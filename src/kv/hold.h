@@ -31,6 +31,13 @@ int64_t kv_hold_most_blocks(const struct kv_pages *pages, int64_t tokens, int64_
 /* The sum of them over sequences of `first` to `last` tokens; first >= 1. */
 base_i128 kv_hold_blocks_sum(const struct kv_pages *pages, int64_t first, int64_t last);
 
+/*
+ * Of those, the blocks that lie wholly in the first `leading` tokens and that windows have not given back: what sequences that
+ * begin alike can hold together. Recurrent states are everybody's own.
+ */
+base_i128 kv_hold_leading_sum(const struct kv_pages *pages, int64_t leading, int64_t first,
+                              int64_t last);
+
 /* What is set aside for a sequence, with tokens in it or not; pages of one table only. Zeroed: nothing is. */
 struct kv_hold_share {
     int64_t tokens, blocks;
@@ -47,5 +54,14 @@ void kv_hold_ledger(const struct spec_kv_layout *layout, const struct kv_pages *
 void kv_hold_share_ledger(const struct spec_kv_layout *layout, const struct kv_pages *pages,
                           const struct kv_hold_share *share, int64_t tokens, int64_t sequences,
                           struct kv_ledger *out);
+
+/*
+ * Plain pages whose windowed layers have a pool of their own (SGLang): each group of layers in blocks of block_tokens, a
+ * window's blocks come back. Blocks of one group, and the lines of all.
+ */
+int64_t kv_hold_pool_blocks(const struct kv_pages *pages, const struct spec_kv_slot *slot,
+                            int64_t tokens);
+void kv_hold_pools_ledger(const struct spec_kv_layout *layout, const struct kv_pages *pages,
+                          int64_t tokens, int64_t sequences, struct kv_ledger *out);
 
 #endif

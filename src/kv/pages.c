@@ -242,6 +242,21 @@ enum kvsim_status kv_pages_make(const struct spec_kv_layout *layout,
     return KVSIM_OK;
 }
 
+int64_t kv_pages_common_tokens(const struct kv_pages *pages)
+{
+    int64_t common = 1;
+    for (size_t i = 0; i < pages->kind_count; i++) {
+        int64_t a = common, b = pages->kinds[i].block_tokens;
+        while (b != 0) {
+            int64_t rest = a % b;
+            a = b;
+            b = rest;
+        }
+        common = common / a * pages->kinds[i].block_tokens;
+    }
+    return common;
+}
+
 int64_t kv_pages_lookahead(const struct kv_pages *pages, int64_t tokens)
 {
     int64_t room = pages->longest_tokens - tokens;

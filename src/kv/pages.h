@@ -82,6 +82,9 @@ enum kvsim_status kv_pages_make(const struct spec_kv_layout *layout,
 const struct kv_pages_kind *kv_pages_kind_of(const struct kv_pages *pages,
                                              const struct spec_kv_slot *slot);
 
+/* Tokens that are whole blocks of every kind, the least of them. */
+int64_t kv_pages_common_tokens(const struct kv_pages *pages);
+
 /* Slots beyond its `tokens` that a sequence holds for tokens to be drafted. */
 int64_t kv_pages_lookahead(const struct kv_pages *pages, int64_t tokens);
 

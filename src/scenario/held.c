@@ -21,6 +21,9 @@ struct holder {
     struct kv_paged pool;
     struct kv_space space; /* of buddies: their sizes alone are asked for */
     bool is_by_end;
+    bool is_forked; /* several answers: their tables; else they find the prompt in a cache ... */
+    int64_t shared_unit; /* ... in wholes of so many tokens */
+    bool is_tree;
 };
 
 // Of a tensor that doubles, over lengths from `first` to `last`.
@@ -54,6 +57,30 @@ static base_i128 sum_held(const void *context, int64_t prompt, int64_t answer, i
     return kv_hold_blocks_sum(holder->pages, prompt, prompt + answer - 1);
 }
 
+// A table is forked with its last block, which whoever writes to it first copies; in a tree what was computed twice is given up.
+// In a prefix cache each finds whole blocks, and computes one token of the prompt at least.
+static int64_t shared_tokens(const struct holder *holder, int64_t prompt)
+{
+    int64_t found = holder->is_forked || holder->is_tree ? prompt : prompt - 1;
+    return found / holder->shared_unit * holder->shared_unit;
+}
+
+static base_i128 sum_shared(const void *context, int64_t prompt, int64_t answer)
+{
+    const struct holder *holder = context;
+    int64_t first = prompt + (holder->is_tree ? 1 : 0); // a tree has a prompt when it is computed
+    return kv_hold_leading_sum(holder->pages, shared_tokens(holder, prompt), first,
+                               prompt + answer - 1);
+}
+
+/* Answers to one prompt hold its blocks together. */
+static bool shares_prompts(const struct serve_config *config)
+{
+    bool forks = config->scheduler != NULL && config->scheduler->forks;
+    bool grows = config->kv_policy == KV_PAGED || config->kv_policy == KV_RADIX;
+    return grows && !config->held_by_end && (forks || config->sched.enable_prefix_caching);
+}
+
 /* Orca admits a tensor, TensorRT-LLM (GUARANTEED_NO_EVICT) a request, by what it will have grown to. */
 static bool admits_by_end(const struct scenario_load *load)
 {
@@ -65,7 +92,12 @@ static bool admits_by_end(const struct scenario_load *load)
 
 static void init_holder(const struct serve_config *config, struct holder *holder)
 {
-    *holder = (struct holder){.pages = &config->waterfall.pages, .is_by_end = config->held_by_end};
+    const struct kv_pages *pages = &config->waterfall.pages;
+    *holder = (struct holder){.pages = pages,
+                              .is_by_end = config->held_by_end,
+                              .is_tree = config->kv_policy == KV_RADIX,
+                              .is_forked = config->scheduler != NULL && config->scheduler->forks,
+                              .shared_unit = kv_pages_common_tokens(pages)};
     serve_config_lengths(config, &holder->space, &holder->pool);
 }
 
@@ -73,10 +105,12 @@ static enum kvsim_status find_mean(struct serve_config *config, struct kvsim_err
 {
     struct holder holder;
     init_holder(config, &holder);
-    const struct workload_hold hold = {
-        .sum = sum_held, .context = &holder, .is_by_request = config->sched.static_batch};
+    const struct workload_hold hold = {.sum = sum_held,
+                                       .shared = shares_prompts(config) ? sum_shared : NULL,
+                                       .context = &holder,
+                                       .is_by_request = config->sched.static_batch};
     return workload_mean_held(&config->workload, config->seed, &hold, config->sched.max_model_len,
-                              &config->mean_held_blocks, err);
+                              &config->held, err);
 }
 
 /* ---- of a scenario ---- */
@@ -101,21 +135,17 @@ void scenario_complete(struct scenario *scenario)
         return;
     scenario->held_is_open = false;
     if (find_mean(&scenario->config, &ignored) != KVSIM_OK)
-        scenario->config.mean_held_blocks = 0;
+        scenario->config.held = (struct workload_held){0};
 }
 
 /* How a sequence holds memory, by number. */
 static void hash_holder(const struct serve_config *config, struct base_hash *hash)
 {
     const struct kv_pages *pages = &config->waterfall.pages;
-    const int64_t numbers[] = {config->kv_policy,
-                               config->kv_placement,
-                               config->sched.static_batch,
-                               config->held_by_end,
-                               pages->state_blocks_per_sequence,
-                               pages->caches_states,
-                               pages->lookahead_tokens,
-                               pages->longest_tokens};
+    const int64_t numbers[] = {
+        config->kv_policy,    config->kv_placement,    config->sched.static_batch,
+        config->held_by_end,  shares_prompts(config),  pages->state_blocks_per_sequence,
+        pages->caches_states, pages->lookahead_tokens, pages->longest_tokens};
     base_hash_bytes(hash, numbers, sizeof numbers);
     for (size_t i = 0; i < pages->kind_count; i++) {
         const struct kv_pages_kind *kind = &pages->kinds[i];
@@ -149,9 +179,9 @@ bool scenario_held_key(const struct scenario *scenario, char key[33])
     return true;
 }
 
-void scenario_give_held(struct scenario *scenario, double mean_held_blocks)
+void scenario_give_held(struct scenario *scenario, const struct workload_held *held)
 {
     base_require(scenario->held_is_open);
     scenario->held_is_open = false;
-    scenario->config.mean_held_blocks = mean_held_blocks;
+    scenario->config.held = *held;
 }

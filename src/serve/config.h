@@ -134,8 +134,8 @@ struct serve_config {
     uint64_t record_requests; /* rows of replication 1 (UINT64_MAX: of all replications) */
     int64_t record_sample_ns; /* see record_sink.sample_ns */
 
-    double mean_held_blocks; /* for "expected" concurrency; 0 = unknown */
-    bool held_by_end;        /* it is what a request ends with: the scheduler admits by that */
+    struct workload_held held; /* of a request, for "expected" concurrency; 0 blocks = unknown */
+    bool held_by_end;          /* it is what a request ends with: the scheduler admits by that */
     double prompt_mean,
         output_mean; /* resulting means after truncation, for the report; 0 = unknown */
 

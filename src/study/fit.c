@@ -157,7 +157,7 @@ static const char *why_none(const struct serve_config *config)
 {
     if (config->workload.class_count == 0 && config->workload.process != WORKLOAD_TRACE)
         return "no workload is stated";
-    if (config->mean_held_blocks <= 0)
+    if (config->held.blocks <= 0)
         return "no request of the workload fits max_model_len";
     return NULL;
 }
@@ -165,11 +165,18 @@ static const char *why_none(const struct serve_config *config)
 static double in_pool(const struct serve_config *config, const char **limit)
 {
     const struct kv_waterfall *waterfall = &config->waterfall;
-    double fitting = (double)usable_blocks(config) / config->mean_held_blocks;
+    double fitting = (double)usable_blocks(config) / config->held.blocks;
     *limit = by_pool;
-    if (waterfall->has_state_slots && (double)waterfall->state_sequences < fitting) {
+    int64_t mean_tokens = llround(ceil(config->held.blocks)) * waterfall->pages.block_tokens;
+    if (waterfall->kv_window_tokens > 0 &&
+        (double)kv_window_pool_sequences(waterfall, mean_tokens) < fitting) {
+        *limit = "window_pool";
+        fitting = (double)kv_window_pool_sequences(waterfall, mean_tokens);
+    }
+    double with_states = (double)waterfall->state_sequences / config->held.sequences;
+    if (waterfall->has_state_slots && with_states < fitting) {
         *limit = "state_pool";
-        fitting = (double)waterfall->state_sequences;
+        fitting = with_states;
     }
     return fitting;
 }
@@ -180,24 +187,24 @@ static double all_alike(const struct serve_config *config, const char **limit)
     struct study_fit fit;
     study_fit_of_longest(config, &fit);
     *limit = fit.limit;
-    return (double)fit.sequences;
+    return (double)fit.sequences / config->held.sequences;
 }
 
 static double in_cells(const struct serve_config *config, const struct kv_cells *cells)
 {
     bool is_shared = cells->streams == 1 && cells->slots > 1;
-    return is_shared ? (double)cells->stream_cells / config->mean_held_blocks
-                     : (double)cells->slots;
+    return is_shared ? (double)cells->stream_cells / config->held.blocks
+                     : (double)cells->slots / config->held.sequences;
 }
 
 void study_fit_of_workload(const struct serve_config *config, struct study_fit_expected *out)
 {
     const struct kv_cells *cells = study_fit_cells(config);
-    double seats = cells != NULL ? (double)cells->slots
-                                 : (double)config->sched.max_num_seqs / serve_seats_each(config);
     *out = (struct study_fit_expected){.requests = (double)NAN, .why_none = why_none(config)};
     if (out->why_none != NULL)
         return;
+    double seats = (double)(cells != NULL ? cells->slots : config->sched.max_num_seqs) /
+                   config->held.sequences;
     if (ends_nothing(config))
         out->requests = INFINITY;
     else if (config->kv_policy == KV_RESERVED_MAX)

@@ -36,7 +36,7 @@ struct study_fit_expected {
     const char *why_none;
 };
 
-/* Requests of the workload. */
+/* Requests of the workload, each with all its answers: what these share counts once, each has a seat while it grows. */
 void study_fit_of_workload(const struct serve_config *config, struct study_fit_expected *out);
 
 /* What was divided by what: "pool / one request of max_model_len". */

@@ -9,7 +9,7 @@
 
 struct entry {
     char key[33];
-    double mean_held_blocks;
+    struct workload_held held;
 };
 
 struct study_memo {
@@ -35,22 +35,22 @@ void study_memo_close(struct study_memo *memo)
     base_free(memo);
 }
 
-static bool find(struct study_memo *memo, const char *key, double *out)
+static bool find(struct study_memo *memo, const char *key, struct workload_held *out)
 {
     bool found = false;
     pthread_mutex_lock(&memo->lock);
     for (size_t i = memo->entries.count; i-- > 0 && !found;) {
         found = strcmp(memo->entries.at[i].key, key) == 0;
         if (found)
-            *out = memo->entries.at[i].mean_held_blocks;
+            *out = memo->entries.at[i].held;
     }
     pthread_mutex_unlock(&memo->lock);
     return found;
 }
 
-static void keep(struct study_memo *memo, const char *key, double mean_held_blocks)
+static void keep(struct study_memo *memo, const char *key, const struct workload_held *held)
 {
-    struct entry entry = {.mean_held_blocks = mean_held_blocks};
+    struct entry entry = {.held = *held};
     memcpy(entry.key, key, sizeof entry.key);
     pthread_mutex_lock(&memo->lock);
     base_vec_push(&memo->entries, entry);
@@ -60,13 +60,13 @@ static void keep(struct study_memo *memo, const char *key, double mean_held_bloc
 void study_memo_complete(struct study_memo *memo, struct scenario *scenario)
 {
     char key[33];
-    double mean_held_blocks;
+    struct workload_held held;
     bool has_key = memo != NULL && scenario_held_key(scenario, key);
-    if (has_key && find(memo, key, &mean_held_blocks)) {
-        scenario_give_held(scenario, mean_held_blocks);
+    if (has_key && find(memo, key, &held)) {
+        scenario_give_held(scenario, &held);
         return;
     }
     scenario_complete(scenario);
     if (has_key)
-        keep(memo, key, scenario_config(scenario)->mean_held_blocks);
+        keep(memo, key, &scenario_config(scenario)->held);
 }

@@ -87,8 +87,8 @@ static uint32_t answer_count(const struct workload_draws *draws, uint64_t addres
     return count < WORKLOAD_SEQUENCES_MAX ? (uint32_t)count : WORKLOAD_SEQUENCES_MAX;
 }
 
-void workload_draws_sequence_outputs(const struct workload_draws *draws, uint64_t address,
-                                     const struct workload_request *request, int64_t *out)
+static void draw_outputs(const struct workload_draws *draws, uint64_t address,
+                         const struct workload_request *request, int64_t *out)
 {
     uint32_t index = request->class_index;
     const struct workload_class *class = &draws->spec->classes[index];
@@ -101,6 +101,23 @@ void workload_draws_sequence_outputs(const struct workload_draws *draws, uint64_
         if (class->correlation != 0.0)
             rng_correlate(class->correlation, u_prompt, u_output, &ignored, &u_output);
         out[i] = (int64_t)rng_dist_value(&class->output, u_output);
+    }
+}
+
+void workload_draws_answers(const struct workload_draws *draws, uint64_t address,
+                            struct workload_request *request, struct workload_lengths *room)
+{
+    if (request->sequence_count <= 1 || request->is_beam || draws->spec->ignore_eos)
+        return;
+    room->count = 0;
+    while (room->count < request->sequence_count)
+        base_vec_push(room, 0);
+    draw_outputs(draws, address, request, room->at);
+    request->sequence_outputs = room->at;
+    for (size_t i = 0;
+         !draws->spec->classes[request->class_index].has_max_tokens && i < room->count; i++) {
+        if (room->at[i] > request->max_tokens)
+            request->max_tokens = room->at[i];
     }
 }
 

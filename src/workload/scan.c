@@ -71,36 +71,62 @@ enum kvsim_status workload_trace_scan(const char *path, int64_t hash_block_token
 }
 
 struct held {
-    base_i128 sum, outputs; /* by request: each counts as one output */
-    double mean_sum;        /* by request */
+    base_i128 sum, outputs, time; /* outputs of all answers, time of the longest */
+    /* by request: */
+    double mean_sum;
+    int64_t requests, sequences;
 };
 
-static uint32_t request_sequences(const struct workload_request *request)
+/* What is held over the time of a request, and how long that is. */
+struct span {
+    base_i128 sum, outputs;
+    int64_t longest;
+};
+
+static uint32_t sequences_of(const struct workload_request *request)
 {
     return request->sequence_count > 1 ? request->sequence_count : 1;
+}
+
+static void add_answer(struct span *span, const struct workload_hold *hold, int64_t prompt,
+                       int64_t output, int64_t most)
+{
+    output = output < most ? output : most;
+    if (prompt <= 0 || output <= 0) /* refused on arrival */
+        return;
+    span->sum += hold->sum(hold->context, prompt, output, most);
+    if (hold->shared != NULL)
+        span->sum -= hold->shared(hold->context, prompt, output);
+    span->outputs += output;
+    span->longest = output > span->longest ? output : span->longest;
 }
 
 static void add_held(struct held *held, const struct workload_request *request,
                      const struct workload_hold *hold, int64_t max_model_tokens)
 {
-    int64_t prompt = request->prompt_tokens, output = request->output_tokens, most = output;
-    base_i128 sum;
+    int64_t prompt = request->prompt_tokens, most = request->output_tokens;
+    uint32_t sequences = sequences_of(request);
+    struct span span = {0};
 
     if (request->max_tokens > 0)
         most = request->max_tokens;
     if (max_model_tokens > 0 && most > max_model_tokens - prompt)
         most = max_model_tokens - prompt;
-    output = output < most ? output : most;
-    if (prompt <= 0 || output <= 0) /* refused on arrival */
+    for (uint32_t i = 0; i < sequences; i++)
+        add_answer(&span, hold, prompt,
+                   request->sequence_outputs != NULL ? request->sequence_outputs[i]
+                                                     : request->output_tokens,
+                   most);
+    if (span.longest == 0)
         return;
-    sum = hold->sum(hold->context, prompt, output, most);
-    if (hold->is_by_request) {
-        held->mean_sum += base_i128_to_double(sum) / (double)output * request_sequences(request);
-        held->outputs += request_sequences(request);
-        return;
-    }
-    held->sum += sum * request_sequences(request);
-    held->outputs += output * request_sequences(request);
+    if (hold->shared != NULL)
+        span.sum += hold->shared(hold->context, prompt, span.longest);
+    held->sum += span.sum;
+    held->outputs += span.outputs;
+    held->time += span.longest;
+    held->mean_sum += base_i128_to_double(span.sum) / (double)span.longest;
+    held->requests++;
+    held->sequences += sequences;
 }
 
 static enum kvsim_status held_of_trace(const struct workload_spec *spec, uint64_t seed,
@@ -125,6 +151,7 @@ static enum kvsim_status held_of_trace(const struct workload_spec *spec, uint64_
 /* The requests of an undisturbed run, one after the other: beginnings in order, each with all its turns. */
 struct sample {
     struct workload_draws draws;
+    struct workload_lengths answers;
     struct workload_request request;
     struct spec_token_run runs[WORKLOAD_RUNS];
     uint64_t turn_count;
@@ -133,7 +160,9 @@ struct sample {
 static void draw_sequences(struct sample *sample, uint64_t address)
 {
     sample->request.sequence_count = 0; /* of the former turn */
+    sample->request.sequence_outputs = NULL;
     workload_draws_sequences(&sample->draws, address, &sample->request);
+    workload_draws_answers(&sample->draws, address, &sample->request, &sample->answers);
 }
 
 static void sample_begin(struct sample *sample)
@@ -190,9 +219,14 @@ static void sample_next(struct sample *sample)
 
 static void sample_open(struct sample *sample, const struct workload_spec *spec, uint64_t seed)
 {
+    *sample = (struct sample){.turn_count = 0};
     workload_draws_init(&sample->draws, spec, seed, 1);
-    sample->request.beginning = 0;
     sample_begin(sample);
+}
+
+static void sample_close(struct sample *sample)
+{
+    base_vec_free(&sample->answers);
 }
 
 static void held_of_draws(const struct workload_spec *spec, uint64_t seed,
@@ -209,6 +243,7 @@ static void held_of_draws(const struct workload_spec *spec, uint64_t seed,
             request.output_tokens = request.max_tokens;
         add_held(held, &request, hold, max_model_tokens);
     }
+    sample_close(&sample);
 }
 
 void workload_mean_lengths(const struct workload_spec *spec, uint64_t seed, double *prompt_tokens,
@@ -222,13 +257,14 @@ void workload_mean_lengths(const struct workload_spec *spec, uint64_t seed, doub
         prompts += sample.request.prompt_tokens;
         outputs += answer_of(spec, &sample.request);
     }
+    sample_close(&sample);
     *prompt_tokens = base_i128_to_double(prompts) / HELD_SAMPLES;
     *output_tokens = base_i128_to_double(outputs) / HELD_SAMPLES;
 }
 
 enum kvsim_status workload_mean_held(const struct workload_spec *spec, uint64_t seed,
                                      const struct workload_hold *hold, int64_t max_model_tokens,
-                                     double *out, struct kvsim_error *err)
+                                     struct workload_held *out, struct kvsim_error *err)
 {
     struct held held = {0};
     enum kvsim_status status = KVSIM_OK;
@@ -239,10 +275,13 @@ enum kvsim_status workload_mean_held(const struct workload_spec *spec, uint64_t 
         held_of_draws(spec, seed, hold, max_model_tokens, &held);
     if (status != KVSIM_OK)
         return status;
-    if (held.outputs == 0)
+    if (held.requests == 0)
         return base_fail(err, KVSIM_ERR_SCENARIO,
                          "no request of the workload fits into the model's length limit");
-    *out = (hold->is_by_request ? held.mean_sum : base_i128_to_double(held.sum)) /
-           base_i128_to_double(held.outputs);
+    double requests = (double)held.requests, time = base_i128_to_double(held.time);
+    *out = hold->is_by_request
+               ? (struct workload_held){held.mean_sum / requests, (double)held.sequences / requests}
+               : (struct workload_held){base_i128_to_double(held.sum) / time,
+                                        base_i128_to_double(held.outputs) / time};
     return KVSIM_OK;
 }

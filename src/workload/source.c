@@ -15,10 +15,7 @@ struct workload_source {
     bool has_sequences; /* some class has several sequences a request */
     bool is_finished;
     struct spec_token_run runs[WORKLOAD_RUNS]; /* content of the request that was given last */
-    struct {
-        int64_t *at;
-        size_t count, capacity;
-    } outputs; /* of its sequences, where they are several */
+    struct workload_lengths outputs;           /* of its sequences, where they are several */
 };
 
 bool workload_is_closed_loop(const struct workload_spec *spec)
@@ -161,20 +158,8 @@ static void draw_sequences(struct workload_source *source, struct workload_reque
                            uint64_t address, bool is_drawn)
 {
     workload_draws_sequences(&source->draws, address, request);
-    if (request->sequence_count == 1 || request->is_beam || !is_drawn || source->spec->ignore_eos)
-        return;
-    source->outputs.count = 0;
-    while (source->outputs.count < request->sequence_count)
-        base_vec_push(&source->outputs, 0);
-    workload_draws_sequence_outputs(&source->draws, address, request, source->outputs.at);
-    request->sequence_outputs = source->outputs.at;
-    /* Where nothing is said of max_tokens no answer is cut: the client allows the longest. */
-    if (!source->spec->classes[request->class_index].has_max_tokens) {
-        for (size_t i = 0; i < source->outputs.count; i++) {
-            if (source->outputs.at[i] > request->max_tokens)
-                request->max_tokens = source->outputs.at[i];
-        }
-    }
+    if (is_drawn)
+        workload_draws_answers(&source->draws, address, request, &source->outputs);
 }
 
 static void fill_sequences(struct workload_source *source, struct workload_request *request,

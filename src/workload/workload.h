@@ -216,23 +216,31 @@ enum kvsim_status workload_trace_scan(const char *path, int64_t hash_block_token
                                       struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 /*
- * What a request holds while its answer of `answer` tokens grows behind `prompt` tokens, summed over the steps: token j + 1 of
+ * What a sequence holds while its answer of `answer` tokens grows behind `prompt` tokens, summed over the steps: token j + 1 of
  * the answer is computed with prompt + j tokens in the cache, j = 0 ... answer - 1. `most` is how long the answer may get.
+ * `shared`: what of it every other answer to the same prompt holds as well; NULL: nothing.
  */
 struct workload_hold {
     base_i128 (*sum)(const void *context, int64_t prompt, int64_t answer, int64_t most);
+    base_i128 (*shared)(const void *context, int64_t prompt, int64_t answer);
     const void *context;
     bool is_by_request; /* the mean over requests, not over the time that they are there */
 };
 
+/* Of a request, all its answers together; what they share counts once. A request is there until its longest answer ends. */
+struct workload_held {
+    double blocks, sequences;
+};
+
 /*
- * The mean of that for "expected" concurrency: E[sum] / E[O] over the joint distribution from 262,144 addressed draws; a trace:
+ * The means of that for "expected" concurrency: E[sum] / E[O] over the joint distribution from 262,144 addressed draws; a trace:
  * over its rows. O is cut by max_tokens and max_model_tokens - P (max_model_tokens 0 = no limit); what is refused on arrival is
- * left out. An error when no request is left.
+ * left out. An error when no request is left. Beams are counted as answers of one length: they share more than their prompt.
  */
 enum kvsim_status workload_mean_held(const struct workload_spec *spec, uint64_t seed,
                                      const struct workload_hold *hold, int64_t max_model_tokens,
-                                     double *out, struct kvsim_error *err) KVSIM_MUST_CHECK;
+                                     struct workload_held *out,
+                                     struct kvsim_error *err) KVSIM_MUST_CHECK;
 
 /* Means over the requests of an undisturbed run (every answer complete), from 262,144 addressed draws: with sessions and
  * shared texts lengths follow from several distributions. */

@@ -83,10 +83,16 @@ void workload_draws_max_tokens(const struct workload_draws *draws, uint64_t addr
  * of its answers, or 0. */
 void workload_draws_sequences(const struct workload_draws *draws, uint64_t address,
                               struct workload_request *request);
-/* The answers' lengths of a request that workload_draws_lengths() has filled: the first is output_tokens, the others are
- * drawn as that one was, by themselves. `out` has room for sequence_count of them. */
-void workload_draws_sequence_outputs(const struct workload_draws *draws, uint64_t address,
-                                     const struct workload_request *request, int64_t *out);
+/* Room for the lengths of answers. Zeroed = none; base_vec_free() releases it. */
+struct workload_lengths {
+    int64_t *at;
+    size_t count, capacity;
+};
+/* Several answers to a request that workload_draws_lengths() has filled, into `room`, which it then points to: the first has
+ * output_tokens, the others are drawn as that one was, by themselves. Where nothing is said of max_tokens the client allows the
+ * longest. Beams, and answers that are as long as they may get, are alike: nothing is done. */
+void workload_draws_answers(const struct workload_draws *draws, uint64_t address,
+                            struct workload_request *request, struct workload_lengths *room);
 
 /* Where the random numbers of a client's or session's turn lie. */
 static inline uint64_t workload_address(uint32_t client, uint64_t turn)

@@ -187,11 +187,22 @@ static int64_t states_held(const struct kv_pages *pages, int64_t tokens)
     return pages->state_blocks_per_sequence - (read == written ? 1 : 0);
 }
 
+// Blocks of its first tokens that a table still has.
+static int64_t leading_held(const struct table *table, const struct kv_pages_kind *kind,
+                            int64_t leading)
+{
+    int64_t held = 0;
+    for (int64_t place = 0; (place + 1) * kind->block_tokens <= leading; place++)
+        held += place < table->place_count && table->is_held[place] ? 1 : 0;
+    return held;
+}
+
 static void check_tables(const struct spec_kv_layout *layout, const struct kv_pages *pages,
                          int64_t longest)
 {
     struct table tables[SPEC_KV_GROUPS_MAX];
-    base_i128 sum = 0;
+    enum { LEADING = 400 };
+    base_i128 sum = 0, leading = 0;
     int64_t most_held = 0;
     memset(tables, 0, sizeof tables);
     for (int64_t tokens = 1; tokens <= longest; tokens++) {
@@ -203,6 +214,8 @@ static void check_tables(const struct spec_kv_layout *layout, const struct kv_pa
             else
                 tables[i].held_count = states_held(pages, tokens);
             held += kind->table_count * tables[i].held_count;
+            if (tokens >= LEADING && kind->kind != SPEC_KV_STATE)
+                leading += kind->table_count * leading_held(&tables[i], kind, LEADING);
         }
         struct kv_ledger ledger;
         kv_hold_ledger(layout, pages, tokens, 1, &ledger);
@@ -219,6 +232,8 @@ static void check_tables(const struct spec_kv_layout *layout, const struct kv_pa
         sum += held;
         ck_assert(kv_hold_blocks_sum(pages, 1, tokens) == sum);
         ck_assert(kv_hold_blocks_sum(pages, tokens, tokens) == held);
+        ck_assert(tokens < LEADING ||
+                  kv_hold_leading_sum(pages, LEADING, LEADING, tokens) == leading);
         ck_assert_int_eq(kv_ledger_allocated_bytes(&ledger), held * (int64_t)pages->block_bytes);
         ck_assert_int_eq(ledger.lower_bound_bytes,
                          (int64_t)spec_kv_lower_bound_bytes(layout, (uint64_t)tokens));

@@ -293,7 +293,8 @@ START_TEST(mean_lengths_are_those_of_the_requests)
 {
     struct workload_spec spec = simple_spec(WORKLOAD_POISSON);
     struct workload_sessions sessions = {.turns = fixed(4), .growth = fixed(40)};
-    double prompt, output, held;
+    double prompt, output;
+    struct workload_held held;
     const struct workload_hold hold = {.sum = tokens_held};
 
     spec.classes[0].sessions = &sessions;
@@ -304,7 +305,7 @@ START_TEST(mean_lengths_are_those_of_the_requests)
     workload_mean_lengths(&spec, 1, &prompt, &output);
     ck_assert_double_eq_tol(prompt, 125, 0.01);
     ck_assert_int_eq(workload_mean_held(&spec, 1, &hold, 0, &held, NULL), KVSIM_OK);
-    ck_assert_double_eq_tol(held, 125 + 4.5, 0.01);
+    ck_assert_double_eq_tol(held.blocks, 125 + 4.5, 0.01);
 }
 END_TEST
 
