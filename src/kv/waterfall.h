@@ -252,6 +252,9 @@ enum kvsim_status kv_waterfall_make(const struct kv_waterfall_inputs *inputs,
 /* Sequences of `tokens` that the windowed layers' own pool holds; kv_window_tokens > 0. */
 int64_t kv_window_pool_sequences(const struct kv_waterfall *out, int64_t tokens);
 
+/* What sequences can use of both pools, over all GPUs. */
+int64_t kv_window_pool_bytes(const struct kv_waterfall *out);
+
 /* The row of a line, or NULL when it isn't there. */
 const struct kv_waterfall_row *kv_waterfall_find(const struct kv_waterfall *waterfall,
                                                  enum kv_waterfall_line line);

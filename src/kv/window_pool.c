@@ -61,3 +61,13 @@ int64_t kv_window_pool_sequences(const struct kv_waterfall *out, int64_t tokens)
     }
     return out->kv_window_tokens / (tokens < window ? tokens : window);
 }
+
+int64_t kv_window_pool_bytes(const struct kv_waterfall *out)
+{
+    int64_t all = (int64_t)out->pages.block_bytes_per_gpu;
+    int64_t windowed = windowed_block_bytes_per_gpu(out);
+    int64_t window_blocks = out->kv_window_tokens / out->pages.block_tokens;
+    base_i128 bytes =
+        (base_i128)out->kv_usable_blocks * (all - windowed) + (base_i128)window_blocks * windowed;
+    return (int64_t)(bytes * (int64_t)out->pages.block_bytes / all);
+}

@@ -1,5 +1,6 @@
 #include "study/size.h"
 
+#include "base/count.h"
 #include "base/units.h"
 #include "kv/cells_ledger.h"
 #include "kv/hold.h"
@@ -93,20 +94,23 @@ static void split_k_and_v(const struct serve_config *config, struct record_size 
     out->k_bytes = out->lower_bound_bytes_per_token - out->v_bytes;
 }
 
-/* Tokens that are whole blocks of every kind. */
-static int64_t common_tokens(const struct kv_pages *pages)
+/* Memory that grows with its tokens. */
+static void fill_grown_ledger(const struct kv_waterfall *waterfall, int64_t tokens,
+                              int64_t sequences, struct kv_ledger *out)
 {
-    int64_t common = 1;
-    for (size_t i = 0; i < pages->kind_count; i++) {
-        int64_t a = common, b = pages->kinds[i].block_tokens;
-        while (b != 0) {
-            int64_t rest = a % b;
-            a = b;
-            b = rest;
-        }
-        common = common / a * pages->kinds[i].block_tokens;
-    }
-    return common;
+    const struct kv_pages *pages = &waterfall->pages;
+    if (waterfall->kv_window_tokens > 0)
+        kv_hold_pools_ledger(&waterfall->layout, pages, tokens, sequences, out);
+    else
+        kv_hold_ledger(&waterfall->layout, pages, tokens, sequences, out);
+}
+
+static int64_t longest_window(const struct spec_kv_layout *layout)
+{
+    int64_t longest = 0;
+    for (size_t i = 0; i < layout->group_count; i++)
+        longest = base_max(longest, layout->groups[i].window_tokens);
+    return longest;
 }
 
 /* What the tables of a long sequence take: the slope, and what stands still. Exact at multiples of the block. */
@@ -114,15 +118,12 @@ static void find_slope(const struct serve_config *config, struct record_size *ou
 {
     enum { LONG_BLOCKS = 1 << 14 };
     const struct kv_pages *pages = &config->waterfall.pages;
-    int64_t unit = common_tokens(pages), tokens = LONG_BLOCKS * unit;
-    for (size_t i = 0; i < pages->kind_count; i++)
-        tokens = tokens > 4 * (int64_t)pages->kinds[i].window_tokens
-                     ? tokens
-                     : 4 * (int64_t)pages->kinds[i].window_tokens;
+    int64_t unit = kv_pages_common_tokens(pages), tokens = LONG_BLOCKS * unit;
+    tokens = base_max(tokens, 4 * longest_window(&config->waterfall.layout));
     tokens -= tokens % unit;
     struct kv_ledger once, twice;
-    kv_hold_ledger(&config->waterfall.layout, pages, tokens, 1, &once);
-    kv_hold_ledger(&config->waterfall.layout, pages, 2 * tokens, 1, &twice);
+    fill_grown_ledger(&config->waterfall, tokens, 1, &once);
+    fill_grown_ledger(&config->waterfall, 2 * tokens, 1, &twice);
     int64_t a = kv_ledger_allocated_bytes(&once), b = kv_ledger_allocated_bytes(&twice);
     out->marginal_bytes_per_token = (b - a) / tokens;
     out->fixed_bytes = a - out->marginal_bytes_per_token * tokens;
@@ -130,9 +131,12 @@ static void find_slope(const struct serve_config *config, struct record_size *ou
 
 /* ---- groups ---- */
 
-static int64_t group_blocks(const struct kv_pages *pages, const struct spec_kv_slot *slot,
+static int64_t group_blocks(const struct kv_waterfall *waterfall, const struct spec_kv_slot *slot,
                             int64_t tokens)
 {
+    const struct kv_pages *pages = &waterfall->pages;
+    if (waterfall->kv_window_tokens > 0)
+        return kv_hold_pool_blocks(pages, slot, tokens);
     const struct kv_pages_kind *kind = kv_pages_kind_of(pages, slot);
     return kind->table_count * kv_hold_table_blocks(pages, kind, tokens);
 }
@@ -163,7 +167,7 @@ static void add_groups(const struct serve_config *config, struct base_arena *are
             .bytes_per_sequence = is_state ? (int64_t)slot->sequence_bytes : most,
             .blocks = is_state && !pages->is_hybrid
                           ? 0
-                          : group_blocks(pages, slot, config->sched.max_model_len),
+                          : group_blocks(&config->waterfall, slot, config->sched.max_model_len),
         };
     }
     out->groups = groups;
@@ -222,7 +226,11 @@ static int64_t fill_blocks_ledger(const struct serve_config *config, int64_t tok
     if (config->kv_policy == KV_NO_CACHE)
         return 0;
     study_fit_share(config, tokens, &share);
-    kv_hold_share_ledger(&waterfall->layout, &waterfall->pages, &share, tokens, sequences, ledger);
+    if (share.blocks > 0)
+        kv_hold_share_ledger(&waterfall->layout, &waterfall->pages, &share, tokens, sequences,
+                             ledger);
+    else
+        fill_grown_ledger(waterfall, tokens, sequences, ledger);
     int64_t blocks = share.blocks > 0 ? share.blocks : kv_hold_blocks(&waterfall->pages, tokens);
     return sequences * blocks;
 }
@@ -251,6 +259,8 @@ static void fill_context(const struct serve_config *config, const struct record_
                      state_pool_bytes(waterfall);
     if (cells != NULL)
         usable = cells->bytes;
+    else if (waterfall->kv_window_tokens > 0)
+        usable = kv_window_pool_bytes(waterfall) + state_pool_bytes(waterfall);
     *out = (struct record_size_context){
         .context_tokens = tokens,
         .sequences = sequences,
@@ -265,6 +275,8 @@ static void fill_context(const struct serve_config *config, const struct record_
     };
     out->fits = cells != NULL ? sequences <= fit.sequences : blocks <= size->kv_usable_blocks;
     if (waterfall->has_state_slots && sequences > waterfall->state_sequences)
+        out->fits = false;
+    if (waterfall->kv_window_tokens > 0 && sequences > kv_window_pool_sequences(waterfall, tokens))
         out->fits = false;
     if (tokens > config->sched.max_model_len)
         out->fits = false;

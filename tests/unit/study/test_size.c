@@ -175,6 +175,34 @@ START_TEST(every_layout_adds_up)
 }
 END_TEST
 
+/* Windowed layers with a pool of their own: what a sequence takes of both, and that it fits where both hold it. */
+START_TEST(two_pools_hold_what_is_said_to_fit)
+{
+    static const int64_t contexts[] = {512, 1024, 20000, 131072};
+    static const int64_t sequences[] = {1, 2, 40, 400};
+    for (size_t s = 0; s < 4; s++) {
+        struct asked asked;
+        struct study_size_options options = {
+            .contexts = contexts, .context_count = 4, .sequences = sequences[s]};
+        ask(&asked,
+            PAIRS("model", "gemma-3-12b", "hardware", "h100-sxm", "engine.profile", "sglang-0.5"),
+            &options, NULL);
+        const struct record_size *size = &asked.sizes.at[0];
+        ck_assert_int_gt(size->kv_window_tokens, 0);
+        ck_assert_int_lt(size->kv_window_tokens, 131072);
+        ck_assert_int_eq(size->fixed_bytes, 1024 * 40 * 8192); // full windows
+        ck_assert_int_eq(size->marginal_bytes_per_token, size->lower_bound_bytes_per_token);
+        for (size_t i = 0; i < size->context_count; i++) {
+            const struct record_size_context *row = &size->by_context[i];
+            ck_assert_int_eq(row->fits, row->sequences <= row->concurrency_guaranteed);
+            ck_assert_int_eq(row->allocated_bytes, row->lower_bound_bytes); // pages of a token
+            ck_assert(!row->fits || row->allocated_bytes <= size->kv_pool_bytes);
+        }
+        study_sizes_free(&asked.sizes);
+    }
+}
+END_TEST
+
 START_TEST(a_table_keeps_going_over_what_cannot_be)
 {
     struct study_size_options options = {0};
@@ -210,4 +238,5 @@ END_TEST
 
 CHECK_MAIN("study.size", seventy_billion_on_one_card_is_refused_with_its_numbers,
            figures_of_the_literature, twice_the_context_twice_the_bound, every_layout_adds_up,
-           a_table_keeps_going_over_what_cannot_be, cells_are_what_was_asked_for)
+           two_pools_hold_what_is_said_to_fit, a_table_keeps_going_over_what_cannot_be,
+           cells_are_what_was_asked_for)
