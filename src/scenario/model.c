@@ -200,6 +200,25 @@ static bool read_width(struct scenario_model_build *b, int64_t *out)
     return true;
 }
 
+static bool missing_mlp_type(struct scenario_model_build *b)
+{
+    const char *type = b->opts.model_type;
+    const char *near = type != NULL ? scenario_family_nearest(type) : NULL;
+    const struct conf_node *node = conf_get(b->tree, "model_type");
+    static const char stated[] = "state mlp_type: gated (three matrices) or plain (two)";
+    if (type == NULL)
+        return scenario_model_missing(b, "mlp_type", stated);
+    return scenario_fail_hint(
+        b->reader, node != NULL ? node : b->tree,
+        scenario_join(b->reader->arena, b->path, "mlp_type"), "missing-key",
+        near == NULL ? stated
+                     : base_arena_printf(b->reader->arena, "did you mean model_type '%s'? Else %s",
+                                         near, stated),
+        "model_type '%.60s' is not known, so that 'mlp_type' must be stated: it follows from the "
+        "type, and hidden_act does not tell it",
+        type);
+}
+
 static bool fill_mlp_kind(struct scenario_model_build *b)
 {
     static const char *const gated_acts[] = {"silu", "swiglu", "gelu_pytorch_tanh", "swish"};
@@ -221,8 +240,7 @@ static bool fill_mlp_kind(struct scenario_model_build *b)
             return true;
         }
     }
-    return scenario_model_missing(b, "mlp_type",
-                                  "state mlp_type: gated (three matrices) or plain (two)");
+    return missing_mlp_type(b);
 }
 
 static bool fill_experts(struct scenario_model_build *b, int64_t width)

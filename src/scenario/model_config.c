@@ -196,7 +196,7 @@ static bool is_harmless(const char *key)
 }
 
 static bool check_strange_keys(struct scenario_reader *reader, const struct conf_node *tree,
-                               bool type_is_known)
+                               const char *type, bool type_is_known)
 {
     bool ok = true;
     for (size_t i = 0; i < tree->count; i++) {
@@ -213,7 +213,9 @@ static bool check_strange_keys(struct scenario_reader *reader, const struct conf
             ok = scenario_fail_hint(
                 reader, key, "model", "unknown-model-key",
                 "state what matters by {hf_config: PATH, kv_groups: [...]} or drop the key",
-                "the model's type is not known, and '%.60s' may shape it", key->text);
+                "the model's type%s%.60s%s is not known, and '%.60s' may shape it",
+                type != NULL ? " '" : "", type != NULL ? type : "", type != NULL ? "'" : "",
+                key->text);
     }
     return ok;
 }
@@ -236,5 +238,5 @@ bool scenario_config_read(struct scenario_reader *reader, struct conf_node *tree
     bool ok = scenario_config_rows(reader, tree, scenario_model_fields, path, out);
     bool stated_groups = out->kv_groups != NULL;
     bool known = scenario_family_find(out->model_type) != NULL;
-    return check_strange_keys(reader, tree, known || stated_groups) && ok;
+    return check_strange_keys(reader, tree, out->model_type, known || stated_groups) && ok;
 }

@@ -404,3 +404,13 @@ const struct scenario_family *scenario_family_find(const char *model_type)
     }
     return NULL;
 }
+
+const char *scenario_family_nearest(const char *model_type)
+{
+    enum { COUNT = sizeof families / sizeof families[0] };
+    const char *names[COUNT + 1];
+    for (size_t i = 0; i < COUNT; i++)
+        names[i] = families[i].model_type;
+    names[COUNT] = NULL;
+    return base_name_nearest(names, model_type);
+}

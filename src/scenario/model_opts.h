@@ -59,6 +59,8 @@ struct scenario_family {
 };
 /* NULL for a type that is not known. */
 const struct scenario_family *scenario_family_find(const char *model_type);
+/* The known model_type nearest to this one by spelling, or NULL. */
+const char *scenario_family_nearest(const char *model_type);
 
 enum scenario_layer {
     LAYER_FULL,

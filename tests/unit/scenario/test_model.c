@@ -380,7 +380,8 @@ END_TEST
 
 START_TEST(what_is_not_clear_is_named_not_guessed)
 {
-    refuse("model: {" TINY ", model_type: nova}\n" REST, "missing-key", "mlp_type");
+    refuse("model: {" TINY ", model_type: nova}\n" REST, "missing-key",
+           "model_type 'nova' is not known, so that 'mlp_type'");
     refuse("model: {" TINY ", model_type: nova, mlp_type: gated, sliding_window: 32, "
            "max_position_embeddings: 64}\n" REST,
            "missing-key", "which layers");
