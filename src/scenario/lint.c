@@ -116,19 +116,28 @@ static bool fail_sparse(struct scenario_reader *reader, const struct conf_node *
         rate / 1e12, rate / 2e12);
 }
 
+/* Operations for one of bf16, as tensor cores have them. */
+static const struct {
+    const char *key;
+    enum spec_dtype dtype;
+    double times;
+} lint_dtypes[] = {
+    {"bf16", SPEC_BF16, 1}, {"fp16", SPEC_FP16, 1}, {"fp8", SPEC_FP8, 2}, {"int8", SPEC_INT8, 2}};
+
 static bool lint_rates(struct scenario_reader *reader, const struct conf_node *tree,
                        const struct spec_hardware *hardware)
 {
-    static const double tolerance = 1.25;
-    double bf16 = hardware->flop_per_s[SPEC_BF16], fp8 = hardware->flop_per_s[SPEC_FP8];
+    static const double tolerance = 1.25, most_times = 3;
+    double wide = fmax(hardware->flop_per_s[SPEC_BF16], hardware->flop_per_s[SPEC_FP16]);
     double limit = dense_limit(hardware);
     bool ok = true;
-    if (limit > 0 && bf16 > limit * tolerance)
-        ok = fail_sparse(reader, tree, "bf16", bf16);
-    if (limit > 0 && fp8 > 2 * limit * tolerance)
-        ok = fail_sparse(reader, tree, "fp8", fp8);
-    else if (bf16 > 0 && fp8 > 3 * bf16)
-        ok = fail_sparse(reader, tree, "fp8", fp8);
+    for (size_t i = 0; i < sizeof lint_dtypes / sizeof lint_dtypes[0]; i++) {
+        double rate = hardware->flop_per_s[lint_dtypes[i].dtype], times = lint_dtypes[i].times;
+        bool is_beyond_device = limit > 0 && rate > times * limit * tolerance;
+        bool is_beyond_wide = times > 1 && wide > 0 && rate > most_times * wide;
+        if (is_beyond_device || is_beyond_wide)
+            ok = fail_sparse(reader, tree, lint_dtypes[i].key, rate);
+    }
     return ok;
 }
 

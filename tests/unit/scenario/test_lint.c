@@ -66,6 +66,9 @@ START_TEST(finds_the_mistakes_of_hardware_catalogs)
     CHECK_CODE("h.yaml", CARD("{bf16: 989, fp8: 1979}", "memory: 79.18 GiB\n"), "");
     CHECK_CODE("h.yaml", CARD("{bf16: 1979, fp8: 3958}", "memory: 79.18 GiB\n"), "sparse-rate");
     CHECK_CODE("h.yaml", CARD("{bf16: 989, fp8: 3958}", "memory: 79.18 GiB\n"), "sparse-rate");
+    CHECK_CODE("h.yaml", CARD("{fp16: 1979}", "memory: 79.18 GiB\n"), "sparse-rate");
+    CHECK_CODE("h.yaml", CARD("{fp16: 989, int8: 3958}", "memory: 79.18 GiB\n"), "sparse-rate");
+    CHECK_CODE("h.yaml", CARD("{fp16: 989, int8: 1979}", "memory: 79.18 GiB\n"), "");
     CHECK_CODE("h.yaml", CARD("{bf16: 989}", "memory: 80 GB\n"), "gb-for-gib");
     CHECK_CODE("h.yaml", CARD("{bf16: 989}", "memory: 80 GiB\n"), "gb-for-gib");
     CHECK_CODE("h.yaml", CARD("{bf16: 989}", "memory: 45 GiB\n"), "memory-range");
