@@ -402,6 +402,7 @@ const struct cli_option cli_validate_options[] = {
     OPTION_FORMAT(short_formats, "text|json|markdown"),
     OPTION_DB,
     OPTION_NO_STORE,
+    OPTION_QUIET,
     OPTION_HELP,
     {.name = NULL},
 };
