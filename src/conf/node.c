@@ -387,7 +387,7 @@ void conf_set_origin(struct conf_node *node, enum conf_origin origin)
     }
 }
 
-/* The node and all below become "--set PATH", without a line. */
+/* The node and all below become the option's, without a line. */
 static void mark_set(struct conf_node *node, const char *file)
 {
     node->origin = CONF_ORIGIN_SET;
@@ -420,7 +420,7 @@ static enum kvsim_status read_set_value(struct base_arena *arena, const char *fi
 /* One step on the way of conf_set(). */
 struct set_path {
     struct base_arena *arena;
-    const char *file; /* "--set PATH" */
+    const char *file; /* "OPTION PATH" */
     struct kvsim_error *err;
 };
 
@@ -505,8 +505,14 @@ static enum kvsim_status walk(const struct set_path *path, struct conf_node **sl
 enum kvsim_status conf_set(struct base_arena *arena, struct conf_node *root, const char *path,
                            const char *value, struct kvsim_error *err)
 {
+    return conf_set_as(arena, root, "--set", path, value, err);
+}
+
+enum kvsim_status conf_set_as(struct base_arena *arena, struct conf_node *root, const char *option,
+                              const char *path, const char *value, struct kvsim_error *err)
+{
     const struct set_path set = {
-        .arena = arena, .file = base_arena_printf(arena, "--set %s", path), .err = err};
+        .arena = arena, .file = base_arena_printf(arena, "%s %s", option, path), .err = err};
     struct conf_node *node = NULL, *nowhere = NULL, **slot = &nowhere;
     enum kvsim_status status = read_set_value(arena, set.file, value, &node, err);
     if (status == KVSIM_OK)

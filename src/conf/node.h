@@ -41,7 +41,7 @@ struct conf_node {
     size_t count;             /* items of a list, pairs of a map */
     struct conf_node **items; /* values */
     struct conf_node **keys;  /* CONF_MAP: scalars, in file order */
-    const char *file;         /* the file's path, or "--set KEY" */
+    const char *file;         /* the file's path, or "--set KEY", "--axis KEY" */
     int line, column;         /* from 1; 0 for a node made by an option */
     const char *written_as; /* the key that it was given under, where that is not the present one */
 };
@@ -68,9 +68,13 @@ const struct conf_node *conf_key(const struct conf_node *map,
 bool conf_is_null(const struct conf_node *node);
 
 /* Sets the value at a dotted path ("engine.kv_cache_dtype", "workload.classes.0.weight"), making maps on the way.
- * Every new node gets origin `SET` and file "--set PATH". The value's text is read as YAML flow ("{a: 1}", "[1, 2]");
+ * Every new node gets origin `SET` and file "OPTION PATH", as the command line has it ("--set", "--axis"). The value's text is read as YAML flow ("{a: 1}", "[1, 2]");
  * an empty one is null. A list's item is named by its number; one past the end adds an item. A scalar on the way is an
  * error with the code not-a-map: a caller that takes a name for a map ("model: NAME") puts the map there first. */
+enum kvsim_status conf_set_as(struct base_arena *arena, struct conf_node *root, const char *option,
+                              const char *path, const char *value,
+                              struct kvsim_error *err) KVSIM_MUST_CHECK;
+/* The same of "--set". */
 enum kvsim_status conf_set(struct base_arena *arena, struct conf_node *root, const char *path,
                            const char *value, struct kvsim_error *err) KVSIM_MUST_CHECK;
 

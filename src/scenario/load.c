@@ -71,7 +71,9 @@ static bool apply_overrides(struct scenario_load *load, const struct scenario_re
         struct kvsim_error err;
         open_entry(load->reader->arena, load->root, "model", at->key);
         open_entry(load->reader->arena, load->root, "hardware", at->key);
-        if (conf_set(load->reader->arena, load->root, at->key, at->value, &err) != KVSIM_OK)
+        const char *option = i + request->axis_count < request->override_count ? "--set" : "--axis";
+        if (conf_set_as(load->reader->arena, load->root, option, at->key, at->value, &err) !=
+            KVSIM_OK)
             ok = scenario_fail_error(load->reader, NULL, at->key, &err);
     }
     return ok;

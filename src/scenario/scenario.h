@@ -42,12 +42,13 @@ struct scenario_request {
     const struct scenario_text *text; /* what stands in that file; NULL: it is read */
     const struct scenario_override *overrides;
     size_t override_count;
+    size_t axis_count; /* of them, the last ones: values of --axis, the others of --set */
     enum scenario_purpose purpose;
     bool warnings_wanted;
     int64_t demand_sequences, demand_tokens; /* SIZE: to be held at once; 0 = not stated */
     /* record.requests and record.timeline are none unless stated: points of sweeps and plans */
     bool rows_unwanted;
-    /* mean_held_blocks, most of a load's time, is left to scenario_complete() */
+    /* serve_config.held, most of a load's time, is left to scenario_complete() */
     bool held_unwanted;
 };
 
@@ -58,14 +59,14 @@ struct scenario; /* = struct kvsim_scenario of the installed API */
 enum kvsim_status scenario_load(const struct scenario_request *request, struct scenario **out,
                                 struct kvsim_diags *diags) KVSIM_MUST_CHECK;
 const struct serve_config *scenario_config(const struct scenario *scenario);
-/* Finds mean_held_blocks where the load left it out, before the config is shared; it stays unknown where no request can
+/* Finds serve_config.held where the load left it out, before the config is shared; it stays unknown where no request can
  * be served. */
 void scenario_complete(struct scenario *scenario);
-/* What mean_held_blocks depends on, as text, where the load left it out: scenarios with equal keys have the same. False where
+/* What serve_config.held depends on, as text, where the load left it out: scenarios with equal keys have the same. False where
  * nothing is left to be found, and for traces. */
 bool scenario_held_key(const struct scenario *scenario, char key[33]);
 /* In place of scenario_complete(). */
-void scenario_give_held(struct scenario *scenario, double mean_held_blocks);
+void scenario_give_held(struct scenario *scenario, const struct workload_held *held);
 void scenario_free(struct scenario *scenario);
 
 /* Finds a model, hardware or engine by name, alias or path in this order: beside the scenario, $KVSIM_DATA,

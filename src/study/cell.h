@@ -28,10 +28,10 @@ struct study_cell {
     const char *path;                 /* NULL: from the overrides alone */
     const struct scenario_text *text; /* see scenario_request */
     const struct scenario_override *overrides;
-    size_t override_count;
-    bool rows_unwanted;              /* see scenario_request */
-    struct study_executor *executor; /* of its replications; NULL: threads of this process */
-    struct study_memo *memo;         /* NULL: none */
+    size_t override_count, axis_count; /* see scenario_request */
+    bool rows_unwanted;                /* see scenario_request */
+    struct study_executor *executor;   /* of its replications; NULL: threads of this process */
+    struct study_memo *memo;           /* NULL: none */
 
     enum study_cell_state state;
     /* NULL where it could not be resolved, and after study_cell_forget() */

@@ -58,11 +58,11 @@ static enum kvsim_status make_cell(const struct scenario_request *request,
     for (size_t i = 0; i < request->override_count; i++)
         overrides[i] = request->overrides[i];
     for (size_t i = 0; i < axis_count; i++)
-        overrides[request->override_count + i] =
-            (struct scenario_override){.key = axes[i].key, .value = axes[i].value};
+        overrides[request->override_count + i] = (struct scenario_override){.key = axes[i].key, .value = axes[i].value};
     struct scenario_request cell = *request;
     cell.overrides = overrides;
     cell.override_count = count;
+    cell.axis_count = axis_count;
     struct scenario *scenario;
     enum kvsim_status status = scenario_load(&cell, &scenario, diags);
     if (status != KVSIM_OK)

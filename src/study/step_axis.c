@@ -89,6 +89,7 @@ enum kvsim_status study_step_at(const struct scenario_request *request,
     out->value = axis->values.at[at];
     overrides[with.override_count++] = (struct scenario_override){axis->key, out->value};
     with.overrides = overrides;
+    with.axis_count = 1;
     struct study_steps steps;
     study_steps_init(&steps, &with);
     enum kvsim_status status = explain(&steps, batch, arena, out, err);

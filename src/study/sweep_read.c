@@ -39,10 +39,13 @@ static void fill_overrides(struct study_sweep_work *work, size_t point,
 static void init_cell(const struct study_sweep_work *work, struct study_cell *cell,
                       const struct study_overrides *overrides)
 {
+    size_t command = work->request->override_count;
     *cell = (struct study_cell){.path = work->request->path,
                                 .text = work->request->text,
                                 .overrides = overrides->at,
                                 .override_count = overrides->count,
+                                .axis_count =
+                                    overrides->count > command ? overrides->count - command : 0,
                                 .rows_unwanted = true,
                                 .memo = work->memo};
 }
