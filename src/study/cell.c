@@ -12,8 +12,8 @@
 /* What a model or a device cannot do in this combination: an answer to the question, not a fault in it. */
 static const char *const refusals[] = {"beyond-model", "heads-not-divided", "no-memory", NULL};
 /* What an engine does not have together, or is not simulated with. */
-static const char *const misfits[] = {"conflict", "unsupported-key", "unsupported-model",
-                                      "unused-key", NULL};
+static const char *const misfits[] = {
+    "conflict", "unsupported-key", "unsupported-model", "unsupported-profile", "unused-key", NULL};
 
 static bool all_are_of(const struct kvsim_diags *diags, const char *const *codes)
 {
@@ -69,6 +69,7 @@ static struct scenario_request request_of(const struct study_cell *cell)
                                      .text = cell->text,
                                      .overrides = cell->overrides,
                                      .override_count = cell->override_count,
+                                     .axis_count = cell->axis_count,
                                      .purpose = SCENARIO_FOR_RUN,
                                      .rows_unwanted = cell->rows_unwanted,
                                      .held_unwanted = true};

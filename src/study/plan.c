@@ -57,6 +57,7 @@ struct candidate_work {
     struct study_overrides overrides;
     struct study_plan_load load;
     struct study_plan_search search;
+    bool is_strict; /* what an engine does not have together is a fault, not a refusal */
 };
 
 static void take_config(struct candidate_work *work, struct record_candidate *candidate,
@@ -124,10 +125,12 @@ static enum kvsim_status resolve(struct candidate_work *work, struct kvsim_diags
                               .text = work->request->text,
                               .overrides = work->overrides.at,
                               .override_count = work->overrides.count,
+                              .axis_count = work->overrides.count - work->request->override_count,
                               .rows_unwanted = true};
     study_cell_resolve(&cell);
     enum kvsim_status status = KVSIM_OK;
-    if (cell.state == STUDY_CELL_INVALID) {
+    bool is_one_of_many = work->plan->candidate_count > 1 && !work->is_strict;
+    if (cell.state == STUDY_CELL_INVALID && !(is_one_of_many && study_cell_refuse_misfit(&cell))) {
         *diags = *cell.diags;
         *err = diags->at[0];
         status = cell.status;
@@ -385,6 +388,25 @@ static enum kvsim_status look_at_best(const struct study_plan_request *request,
     return status;
 }
 
+/* Where there is nothing to plan, what no candidate's engine does is a fault of the scenario. */
+static enum kvsim_status check_any(const struct study_plan_request *request,
+                                   struct record_plan *plan, struct kvsim_diags *diags,
+                                   struct kvsim_error *err)
+{
+    enum kvsim_status status = KVSIM_OK;
+    for (size_t i = 0; i < plan->candidate_count; i++) {
+        if (plan->candidates[i].status != RECORD_CANDIDATE_REFUSED)
+            return KVSIM_OK;
+    }
+    for (size_t i = 0; i < plan->candidate_count && status == KVSIM_OK; i++) {
+        struct candidate_work work = {
+            .request = request, .plan = plan, .index = i, .is_strict = true};
+        status = prepare(&work, diags, err);
+        base_vec_free(&work.overrides);
+    }
+    return status;
+}
+
 static enum kvsim_status refuse_all(const struct study_plan_request *request,
                                     const struct record_plan *plan, struct kvsim_error *err)
 {
@@ -421,6 +443,8 @@ static enum kvsim_status make_plan(const struct study_plan_request *request,
     out->spare_replicas = request->spare_replicas;
     name_values(request, out);
     status = do_all(request, out, look_ahead, &load, diags, err);
+    if (status == KVSIM_OK)
+        status = check_any(request, out, diags, err);
     if (status == KVSIM_OK)
         status = do_all(request, out, do_candidate, &load, diags, err);
     if (status == KVSIM_OK)
