@@ -229,19 +229,17 @@ static void print_waterfall(struct report_page *page, const struct record_run *r
         return;
     static const char *const header[] = {"", "", "GiB", "bytes", "claim", "source"};
     report_page_heading(page, "MEMORY OF ONE GPU (the fullest)");
-    report_page_table_begin(page, "llrrll");
+    report_page_table_begin(page, "llrrlw");
     print_cells(page, header, COUNT_OF(header));
     for (size_t i = 0; i < run->waterfall.count; i++) {
         const struct record_waterfall_row *row = &run->waterfall.at[i];
-        char gib[REPORT_NUMBER_BYTES], bytes[REPORT_NUMBER_BYTES], source[48];
+        char gib[REPORT_NUMBER_BYTES], bytes[REPORT_NUMBER_BYTES];
         report_page_cell(page, report_waterfall_sign(row->line));
         report_page_cell(page, row->line);
         report_page_cell(page, report_print_gib((double)row->bytes_per_gpu, gib, sizeof gib));
         report_page_cell(page, base_print_count((double)row->bytes_per_gpu, bytes, sizeof bytes));
         report_page_cell(page, row->claim);
-        if (!base_copy(source, sizeof source, row->source == NULL ? "" : row->source))
-            base_copy(source + sizeof source - 4, 4, "...");
-        report_page_cell(page, source);
+        report_page_cell(page, row->source);
     }
     report_page_table_end(page);
 }

@@ -99,19 +99,16 @@ static void print_waterfall(struct report_page *page, const struct record_size *
 {
     static const char *const names[] = {"", "line", "GiB", "bytes", "claim", "source"};
     report_page_heading(page, "MEMORY OF ONE GPU (the fullest)");
-    report_page_table_begin(page, "llrrll");
+    report_page_table_begin(page, "llrrlw");
     HEADER(page, names);
     for (size_t i = 0; i < size->waterfall_count; i++) {
         const struct record_size_line *line = &size->waterfall[i];
-        char source[41];
-        if (snprintf(source, sizeof source, "%s", line->source) >= (int)sizeof source)
-            memcpy(source + sizeof source - 4, "...", 4);
         report_page_cell(page, sign_of(line));
         report_page_cell(page, line->name);
         cell_gib(page, line->bytes);
         cell_integer(page, line->bytes);
         report_page_cell(page, line->claim);
-        report_page_cell(page, source);
+        report_page_cell(page, line->source);
     }
     report_page_table_end(page);
 }
@@ -153,8 +150,10 @@ static void print_pool(struct report_page *page, const struct record_size *size)
                          "%lld recurrent states have a share of their own: %lld sequences at once",
                          (long long)size->state_slots, (long long)size->state_sequences);
     if (size->kv_window_tokens != 0)
-        report_page_line(page, "%lld tokens in the pool of the windowed layers",
-                         (long long)size->kv_window_tokens);
+        report_page_line(page,
+                         "%s tokens in the pool of the windowed layers, of which a sequence holds "
+                         "a window",
+                         base_print_count((double)size->kv_window_tokens, tokens, sizeof tokens));
     if (size->kv_slots != 0)
         report_page_line(page, "%lld slots, the longest sequence has %lld tokens",
                          (long long)size->kv_slots, (long long)size->kv_slot_tokens);

@@ -94,6 +94,19 @@ static void print_padded(FILE *out, const char *text, size_t width, char align)
         fprintf(out, "%s%*s", text, blanks, "");
 }
 
+/* Text of the last column, in as many lines as it needs under each other. */
+static void print_paragraph(FILE *out, const char *text, size_t indent)
+{
+    enum { LEAST = 30 };
+    size_t room = indent + LEAST < REPORT_WIDTH ? REPORT_WIDTH - indent : LEAST;
+    size_t length = fitting(text, room);
+    fprintf(out, "%.*s", (int)length, text);
+    for (text += length; *(text += strspn(text, " ")) != '\0'; text += length) {
+        length = fitting(text, room);
+        fprintf(out, "\n%*s%.*s", (int)indent, "", (int)length, text);
+    }
+}
+
 /* Cells to the left need no blanks after them when nothing follows. */
 static void print_text_row(const struct report_page *page, const char *const *cells,
                            const size_t *widths)
@@ -101,10 +114,16 @@ static void print_text_row(const struct report_page *page, const char *const *ce
     size_t last = page->column_count;
     while (last > 1 && cells[last - 1][0] == '\0')
         last--;
+    size_t indent = 0;
     for (size_t c = 0; c < last; c++) {
         bool is_end = c + 1 == last && page->align[c] == 'l';
         fputs("  ", page->out);
-        print_padded(page->out, cells[c], is_end ? 0 : widths[c], page->align[c]);
+        indent += 2;
+        if (page->align[c] == 'w')
+            print_paragraph(page->out, cells[c], indent);
+        else
+            print_padded(page->out, cells[c], is_end ? 0 : widths[c], page->align[c]);
+        indent += widths[c];
     }
     fputc('\n', page->out);
 }

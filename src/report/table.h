@@ -22,7 +22,7 @@ struct report_page {
     enum report_style style;
     bool after_table, after_line; /* Markdown wants an empty line before what follows, or a table */
     struct base_arena arena;      /* cells of the open table */
-    const char *align;            /* 'l' or 'r' for each column */
+    const char *align;            /* 'l' or 'r' for each column; the last one may be 'w' */
     size_t column_count;
     struct {
         const char **at;
@@ -39,7 +39,7 @@ void report_page_line(struct report_page *page, const char *fmt, ...)
 /* Something to type: kept on one line, as code in Markdown. */
 void report_page_command(struct report_page *page, const char *text);
 
-/* `align` has a letter a column; the cells are copied, row by row, the header first; NULL is "". */
+/* `align` has a letter a column: left, right, or 'w' for a last column whose text is wrapped; the cells are copied, row by row, the header first; NULL is "". */
 void report_page_table_begin(struct report_page *page, const char *align);
 void report_page_cell(struct report_page *page, const char *text);
 void report_page_table_end(struct report_page *page);

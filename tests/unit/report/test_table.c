@@ -49,6 +49,34 @@ START_TEST(markdown_has_pipes_and_a_rule)
 }
 END_TEST
 
+/* Nothing is cut: the last column goes on under itself, and a table's other rows are as they were. */
+START_TEST(a_wrapped_column_goes_on_under_itself)
+{
+    struct printed printed;
+    struct report_page page;
+    char text[161] = "";
+    for (size_t i = 0; i < 20; i++)
+        strcat(text, "seven77 ");
+    report_page_init(&page, printed_begin(&printed), REPORT_TEXT);
+    report_page_table_begin(&page, "lw");
+    report_page_cell(&page, "name");
+    report_page_cell(&page, "source");
+    report_page_cell(&page, "a");
+    report_page_cell(&page, text);
+    report_page_table_end(&page);
+    const char *out = printed_end(&printed);
+    ck_assert_msg(strncmp(out, "  name  source\n  a     seven77 ", 31) == 0, "%s", out);
+    ck_assert_ptr_nonnull(strstr(out, "\n        seven77 "));
+    size_t words = 0;
+    for (const char *at = out; (at = strstr(at, "seven77")) != NULL; at++)
+        words++;
+    ck_assert_uint_eq(words, 20);
+    for (const char *line = out; *line != '\0'; line += strcspn(line, "\n") + 1)
+        ck_assert_uint_le(strcspn(line, "\n"), REPORT_WIDTH);
+    printed_free(&printed);
+}
+END_TEST
+
 START_TEST(long_lines_are_wrapped_between_words)
 {
     struct printed printed;
@@ -93,8 +121,8 @@ END_TEST
 int main(void)
 {
     return unit_run("report.table",
-                    (const TTest *const[]){text_is_aligned_by_characters,
-                                           markdown_has_pipes_and_a_rule,
-                                           long_lines_are_wrapped_between_words,
-                                           a_word_longer_than_the_line_stays_whole, NULL});
+                    (const TTest *const[]){
+                        text_is_aligned_by_characters, markdown_has_pipes_and_a_rule,
+                        a_wrapped_column_goes_on_under_itself, long_lines_are_wrapped_between_words,
+                        a_word_longer_than_the_line_stays_whole, NULL});
 }
