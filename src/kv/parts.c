@@ -85,6 +85,25 @@ static struct kv_runtime predict(const struct kv_waterfall_inputs *inputs)
     return runtime;
 }
 
+/*
+ * Of data-parallel ranks that share experts the exchange is left out. Gathers and scatters (vLLM's default) work in tensors of
+ * PyTorch; other backends hold buffers of their own, which no option here names. Source: vLLM,
+ * vllm/distributed/device_communicators/all2all.py (VLLM_DEEPEP_BUFFER_SIZE_MB 1024, across nodes twice; low latency: that
+ * and what get_low_latency_rdma_size_hint() says).
+ */
+static struct kv_waterfall_bytes non_torch_part(const struct kv_waterfall_inputs *inputs,
+                                                int64_t predicted_bytes)
+{
+    struct kv_waterfall_bytes part = predicted(inputs, &inputs->non_torch, predicted_bytes);
+    bool exchanges = inputs->weights.data_parallel > 1 && inputs->weights.expert_parallel &&
+                     inputs->model->expert_count > 0;
+    if (exchanges && part.is_set && !inputs->non_torch.is_set)
+        part.source =
+            "of tensor parallelism alone, near logged starts; not modelled: buffers of the "
+            "experts' all-to-all (DeepEP: 1 GiB a rank and more) and its communicators";
+    return part;
+}
+
 static struct kv_waterfall_bytes activation_part(const struct kv_waterfall_inputs *inputs,
                                                  int64_t predicted_bytes)
 {
@@ -148,7 +167,7 @@ enum kvsim_status kv_parts_find(const struct kv_waterfall_inputs *inputs,
 {
     struct kv_runtime runtime = parts->runtime = predict(inputs);
     parts->of[KV_PART_ACTIVATION] = activation_part(inputs, runtime.activation_bytes);
-    parts->of[KV_PART_NON_TORCH] = predicted(inputs, &inputs->non_torch, runtime.non_torch_bytes);
+    parts->of[KV_PART_NON_TORCH] = non_torch_part(inputs, runtime.non_torch_bytes);
     parts->of[KV_PART_GRAPHS] = predicted(inputs, &inputs->graphs, runtime.graphs_bytes);
     parts->of[KV_PART_BLOCK_TABLES] = block_tables_part(inputs, pages);
     parts->of[KV_PART_REQUEST_TABLES] = inputs->request_tables;
