@@ -109,16 +109,30 @@ static bool check_switches(struct scenario_load *load)
     return ok;
 }
 
+/* A release whose profile says nothing of the queue's order has one alone. */
+static bool check_order(struct scenario_load *load)
+{
+    const struct conf_node *defaults = conf_get(load->profile.tree, "defaults");
+    if (load->opts.scheduling_policy == SCHED_FCFS ||
+        !conf_is_null(conf_get(defaults, "scheduling_policy")))
+        return true;
+    return scenario_fail_hint(load->reader, conf_get(load->engine, "scheduling_policy"),
+                              "engine.scheduling_policy", "conflict",
+                              "leave it out, or name a release that has it (vLLM: from 0.6.3 on)",
+                              "%s serves its queue in order of arrival alone", load->profile.name);
+}
+
 static bool check_run_support(struct scenario_load *load)
 {
     const struct scenario_engine_opts *opts = &load->opts;
     bool ok = check_switches(load);
+    ok = check_order(load) && ok;
     if (opts->data_parallel > 1 && load->purpose != SCENARIO_FOR_STEP &&
         load->purpose != SCENARIO_FOR_SIZE)
         ok = fail_unsupported(load, "data_parallel_size",
                               "data parallelism inside a replica is not simulated by this version; "
                               "cluster.replicas is");
-    if (load->purpose != SCENARIO_FOR_RUN && load->purpose != SCENARIO_FOR_CHECK)
+    if (!scenario_is_run(load))
         return ok;
     if (opts->pipeline_parallel > 1)
         ok = fail_unsupported(load, "pipeline_parallel_size",
