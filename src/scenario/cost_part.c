@@ -189,7 +189,8 @@ bool scenario_cost_resolve(struct scenario_load *load)
     bool prices = load->purpose != SCENARIO_FOR_SIZE;
     if (prices && !check_hardware(load, level))
         return false;
-    if (prices && level == COST_TABLE && !scenario_cost_table_read(load, &load->cost_opts))
+    bool reads = prices || load->cost_opts.file == NULL; // that it is missing is said in any case
+    if (reads && level == COST_TABLE && !scenario_cost_table_read(load, &load->cost_opts))
         return false;
     if (!scenario->cost.has_level && level == COST_CALIBRATED)
         scenario_param_derived(load->reader, "cost.level", cost_level_name(level), "",

@@ -144,11 +144,41 @@ static void warn_service(struct scenario_load *load)
              "the weights are not quantized");
 }
 
+/* ---- of the engine ---- */
+
+/* Graphs are memory and time: a stated pool has the one counted, stated step times the other. */
+static bool graphs_matter(const struct scenario_load *load)
+{
+    enum cost_level level = cost_level_resolve(
+        &load->scenario->cost, load->scenario->has_hardware ? &load->scenario->hardware : NULL);
+    bool are_timed = level == COST_DATASHEET || level == COST_CALIBRATED;
+    return !load->pool_is_stated || (are_timed && load->purpose != SCENARIO_FOR_SIZE);
+}
+
+static bool is_never_cut(const struct scenario_load *load)
+{
+    const struct scenario_engine_opts *opts = &load->opts;
+    return opts->max_model_len > 0 &&
+           opts->max_num_batched_tokens / opts->max_model_len >= opts->max_num_seqs;
+}
+
+static void warn_engine(struct scenario_load *load)
+{
+    const struct conf_node *chunked = scenario_stated(load->engine, "enable_chunked_prefill");
+    if (load->opts.enforce_eager && !graphs_matter(load))
+        warn(load, load->engine, "engine", "enforce_eager",
+             "the pool is stated, and no step's time depends on it");
+    if (chunked != NULL && load->scenario->config.scheduler == &sched_vllm_v1 && is_never_cut(load))
+        warn(load, load->engine, "engine", "enable_chunked_prefill",
+             "the prompts of all seats fit into one step");
+}
+
 void scenario_warn_idle(struct scenario_load *load)
 {
-    bool runs = load->purpose == SCENARIO_FOR_RUN || load->purpose == SCENARIO_FOR_CHECK;
-    if (!runs || !load->scenario->has_workload)
+    if (!scenario_is_whole(load))
         return;
-    warn_workload(load);
+    if (load->scenario->has_workload)
+        warn_workload(load);
     warn_service(load);
+    warn_engine(load);
 }

@@ -316,8 +316,8 @@ bool scenario_kv_policy_resolve(struct scenario_load *load)
     ok = resolve_async(load) && ok;
     ok = check_unlimited(load) && ok;
     resolve_similarity(load);
-    bool runs = load->purpose == SCENARIO_FOR_RUN || load->purpose == SCENARIO_FOR_CHECK;
-    return (!runs || check_scheduler_keys(load)) && ok;
+    bool asks = scenario_is_whole(load) && config->scheduler != NULL;
+    return (!asks || check_scheduler_keys(load)) && ok;
 }
 
 void scenario_kv_policy_options(const struct scenario_load *load, struct sched_options *options)
@@ -552,8 +552,7 @@ bool scenario_kv_policy_pool(struct scenario_load *load)
     }
     if (config->kv_compaction)
         price_copies(load);
-    bool runs = load->purpose == SCENARIO_FOR_RUN || load->purpose == SCENARIO_FOR_CHECK;
-    if (kv_policy_has_slots(config->kv_policy) && runs && !make_slots(load))
+    if (kv_policy_has_slots(config->kv_policy) && scenario_is_run(load) && !make_slots(load))
         return false;
     if (kv_policy_has_slots(config->kv_policy) && load->purpose == SCENARIO_FOR_SIZE)
         size_slots(load);

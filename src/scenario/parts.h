@@ -192,7 +192,7 @@ struct scenario {
     struct spec_hardware hardware;
     struct cost_options cost;
     bool has_model, has_hardware, has_workload;
-    bool held_is_open; /* mean_held_blocks is still to be found */
+    bool held_is_open; /* serve_config.held is still to be found */
     struct scenario_params params;
     struct scenario_caveats caveats;
     struct base_list slos; /* struct spec_slo */
@@ -221,6 +221,17 @@ struct scenario_load {
     bool held_unwanted;
     uint64_t shared_count, shared_texts; /* descriptions of shared texts, and texts, so far */
 };
+
+/* A run is asked for, or what one would say. */
+static inline bool scenario_is_run(const struct scenario_load *load)
+{
+    return load->purpose == SCENARIO_FOR_RUN || load->purpose == SCENARIO_FOR_CHECK;
+}
+/* A scenario is asked what it says, whatever is then made of it: mistakes are told. */
+static inline bool scenario_is_whole(const struct scenario_load *load)
+{
+    return scenario_is_run(load) || load->purpose == SCENARIO_FOR_SIZE;
+}
 
 /* engine.c: what does not need the model, then what does. */
 bool scenario_engine_read(struct scenario_load *load);

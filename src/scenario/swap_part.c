@@ -5,6 +5,7 @@
 #include "scenario/parts.h"
 
 #include "base/units.h"
+#include "catalog/catalog.h"
 #include "cost/rates.h"
 #include "sched/sched.h"
 
@@ -39,11 +40,11 @@ static bool check_idle(struct scenario_load *load)
         scenario_drop(load->engine, "preemption"); // the profile's, for its own scheduler
         load->opts.preemption = SCHED_PREEMPT_RECOMPUTE;
     } else if (is_other) {
-        ok = fail_engine(load, "preemption", "unsupported-key", hint,
+        ok = fail_engine(load, "preemption", "conflict", hint,
                          "is recompute here: this scheduler has no other way");
     }
     if (scenario_stated(load->engine, "swap_space") != NULL)
-        ok = fail_engine(load, "swap_space", "unsupported-key", hint,
+        ok = fail_engine(load, "swap_space", "unused-key", hint,
                          "is not used: this scheduler never swaps");
     if (copies != NULL)
         ok = scenario_fail_hint(load->reader, copies, "cost.swap_per_block", "unused-key", hint,
@@ -121,23 +122,31 @@ static bool check_cache(struct scenario_load *load)
     return true;
 }
 
+/* What the engine does, and this version does not simulate with everything. */
+static bool check_simulated(struct scenario_load *load)
+{
+    const struct serve_config *config = &load->scenario->config;
+    bool ok = true;
+    if (config->sched.enable_prefix_caching && config->kv_policy != KV_RADIX)
+        ok = check_cache(load);
+    if (config->tables.growing_tables > 1 || config->tables.state_blocks > 0)
+        ok =
+            scenario_fail(load->reader, conf_get(load->root, "model"), "model", "unsupported-model",
+                          "several block tables a sequence are not simulated for vLLM V0");
+    return ok;
+}
+
 static bool check_v0(struct scenario_load *load)
 {
     const struct serve_config *config = &load->scenario->config;
     bool ok = true;
     if (config->sched.order == SCHED_PRIORITY)
         ok = check_priority(load);
-    if (config->sched.enable_prefix_caching && config->kv_policy != KV_RADIX)
-        ok = check_cache(load) && ok;
     if (config->sched.async_scheduling)
         ok = fail_engine(load, "async_scheduling", "unsupported-key", "false", "came with vLLM V1");
     if (config->kv_policy != KV_PAGED && config->kv_policy != KV_UNLIMITED)
         ok = fail_engine(load, "kv_policy", "conflict", "paged",
                          "must be paged, or unlimited, under vLLM V0");
-    if (config->tables.growing_tables > 1 || config->tables.state_blocks > 0)
-        ok =
-            scenario_fail(load->reader, conf_get(load->root, "model"), "model", "unsupported-model",
-                          "several block tables a sequence are not simulated for vLLM V0");
     return ok;
 }
 
@@ -187,22 +196,28 @@ static bool fail_budget(struct scenario_load *load, const char *than, int64_t va
     return scenario_fail_hint(load->reader, node != NULL ? node : conf_get(load->engine, than),
                               "engine.max_num_batched_tokens", "conflict", hint,
                               "'max_num_batched_tokens' %" PRId64 " is below %s %" PRId64
-                              ": vLLM V0 does not start so",
+                              ": the engine does not start so",
                               load->opts.max_num_batched_tokens, than, value);
 }
 
-/* SchedulerConfig of V0 raises an error at start (vllm/config.py). */
+/* SchedulerConfig raises an error at start (vllm/config.py, since 0.2; later vllm/config/scheduler.py). */
 static bool check_budget(struct scenario_load *load)
 {
     const struct scenario_engine_opts *opts = &load->opts;
-    if (!opts->enable_chunked_prefill && opts->max_num_batched_tokens < opts->max_model_len)
-        return fail_budget(load, "max_model_len", opts->max_model_len,
-                           "raise it, lower engine.max_model_len, or set "
-                           "engine.enable_chunked_prefill to true");
-    if (opts->max_num_batched_tokens < opts->max_num_seqs)
-        return fail_budget(load, "max_num_seqs", opts->max_num_seqs,
-                           "raise it, or lower engine.max_num_seqs");
-    return true;
+    if (opts->enable_chunked_prefill || opts->max_num_batched_tokens >= opts->max_model_len)
+        return true;
+    return fail_budget(load, "max_model_len", opts->max_model_len,
+                       "raise it, lower engine.max_model_len, or set "
+                       "engine.enable_chunked_prefill to true");
+}
+
+static bool check_budget_of_seats(struct scenario_load *load)
+{
+    const struct scenario_engine_opts *opts = &load->opts;
+    if (opts->max_num_batched_tokens >= opts->max_num_seqs)
+        return true;
+    return fail_budget(load, "max_num_seqs", opts->max_num_seqs,
+                       "raise it, or lower engine.max_num_seqs");
 }
 
 /* Bytes over the host's link, both ways alike; without a device what is counted takes no time. */
@@ -228,14 +243,30 @@ static void price_blocks(struct scenario_load *load)
     }
 }
 
+/* What the scenario may say, whoever asks. */
+static bool check_stated(struct scenario_load *load)
+{
+    const struct sched_ops *own = catalog_scheduler(load->profile.scheduler);
+    bool is_vllm = own == &sched_vllm_v1 || own == &sched_vllm_v0;
+    if (is_vllm && !check_budget(load))
+        return false;
+    if (!swaps(load))
+        return check_idle(load);
+    return check_v0(load) && check_recompute(load) && check_budget_of_seats(load) &&
+           check_seats(load);
+}
+
 bool scenario_swap_resolve(struct scenario_load *load)
 {
     struct serve_config *config = &load->scenario->config;
-    if (load->purpose != SCENARIO_FOR_RUN && load->purpose != SCENARIO_FOR_CHECK)
+    bool runs = scenario_is_run(load);
+    if ((!runs && load->purpose != SCENARIO_FOR_SIZE) || config->scheduler == NULL)
         return true;
-    if (!swaps(load))
-        return check_idle(load);
-    if (!check_v0(load) || !check_recompute(load) || !check_budget(load) || !check_seats(load))
+    if (!check_stated(load))
+        return false;
+    if (!runs || !swaps(load))
+        return true;
+    if (!check_simulated(load))
         return false;
     int64_t block_bytes = (int64_t)config->waterfall.pages.block_bytes_per_gpu;
     config->sched.preemption = (enum sched_preemption)load->opts.preemption;

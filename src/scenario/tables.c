@@ -219,7 +219,7 @@ bool scenario_tables_make(struct scenario_load *load)
 {
     struct serve_config *config = &load->scenario->config;
     struct kvsim_error err = {.status = KVSIM_OK};
-    bool runs = load->purpose == SCENARIO_FOR_RUN || load->purpose == SCENARIO_FOR_CHECK;
+    bool runs = scenario_is_run(load);
     if (runs && !check_tree(load))
         return false;
     if (!runs || config->waterfall.pages.kind_count == 0)

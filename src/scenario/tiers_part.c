@@ -24,11 +24,6 @@ static bool fail_tiers(struct scenario_load *load, const char *hint, const char 
                               "conflict", hint, "'engine.kv_tiers' %s", what);
 }
 
-static bool is_for_run(const struct scenario_load *load)
-{
-    return load->purpose == SCENARIO_FOR_RUN || load->purpose == SCENARIO_FOR_CHECK;
-}
-
 static const char *tier_path(struct scenario_load *load, size_t tier, const char *key)
 {
     return base_arena_printf(load->reader->arena, "engine.kv_tiers.%zu%s", tier, key);
@@ -429,7 +424,7 @@ static bool check_idle_tables(struct scenario_load *load)
     const struct conf_node *stated =
         scenario_stated(conf_get(load->engine, "switch"), "offload_tables");
     if (stated == NULL || scenario_offload_tables_matter(load) ||
-        (scenario_tiers_exist(load) && !is_for_run(load)))
+        (scenario_tiers_exist(load) && !scenario_is_run(load)))
         return true; // only a run has tables
     return scenario_fail_hint(load->reader, stated, "engine.switch.offload_tables",
                               "unsupported-key",
@@ -448,7 +443,7 @@ bool scenario_tiers_resolve(struct scenario_load *load)
         return check_alone(load);
     if (!read_tiers(load, &tiers) || !read_offload(load, &tiers, &offload))
         return false;
-    if (!is_for_run(load))
+    if (!scenario_is_run(load))
         return true;
     if (!check_engine(load) || !check_tree(load, &tiers, &offload) ||
         !find_bandwidths(load, &tiers))

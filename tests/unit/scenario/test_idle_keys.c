@@ -81,6 +81,19 @@ START_TEST(keys_of_the_service)
                                     "{name: b}]"));
     expect("engine.quantization_group_size", ENGINE_OF("quantization_group_size: 64") WORKLOAD,
            ENGINE_OF("quantization: awq, quantization_group_size: 64") WORKLOAD);
+    expect("engine.enforce_eager",
+           ENGINE_OF("enforce_eager: true, kv_cache_tokens: 90000") WORKLOAD
+           "cost: {level: fixed, step: 1ms}\n",
+           ENGINE_OF("enforce_eager: true, kv_cache_tokens: 90000") WORKLOAD);
+    expect("engine.enforce_eager",
+           ENGINE_OF("enforce_eager: true, kv_cache_tokens: 90000") WORKLOAD
+           "cost: {level: affine, base: 1ms}\n",
+           ENGINE_OF("enforce_eager: true") WORKLOAD "cost: {level: affine, base: 1ms}\n");
+    expect("engine.enable_chunked_prefill",
+           ENGINE_OF("enable_chunked_prefill: false, max_model_len: 512, max_num_seqs: 4, "
+                     "max_num_batched_tokens: 2048") WORKLOAD,
+           ENGINE_OF("enable_chunked_prefill: false, max_model_len: 512, max_num_seqs: 4, "
+                     "max_num_batched_tokens: 2047") WORKLOAD);
     expect("engine.disable_hybrid_kv_cache_manager",
            ENGINE_OF("disable_hybrid_kv_cache_manager: true") WORKLOAD,
            ENGINE_OF("disable_hybrid_kv_cache_manager: false") WORKLOAD);
