@@ -126,7 +126,6 @@ static bool check_run_support(struct scenario_load *load)
 {
     const struct scenario_engine_opts *opts = &load->opts;
     bool ok = check_switches(load);
-    ok = check_order(load) && ok;
     if (opts->data_parallel > 1 && load->purpose != SCENARIO_FOR_STEP &&
         load->purpose != SCENARIO_FOR_SIZE)
         ok = fail_unsupported(load, "data_parallel_size",
@@ -349,7 +348,7 @@ bool scenario_engine_resolve(struct scenario_load *load)
     resolve_batch(load);
     scenario_sizing_share(load);
     scenario_sizing_block(load);
-    ok = scenario_kv_policy_resolve(load) && ok;
+    ok = scenario_kv_policy_resolve(load) && check_order(load) && ok;
     fill_sched(load);
     config->tensor_parallel = (uint32_t)opts->tensor_parallel;
     config->pipeline_parallel = (uint32_t)opts->pipeline_parallel;

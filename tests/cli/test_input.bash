@@ -76,7 +76,7 @@ for step in 10 -10ms 0ms nan 'inf' 10lightyears 2h; do
     scenario value "s/step: 10ms/step: $step/"
     refused '^value\.yaml:[0-9]+:[0-9]+: error: ' value
 done
-expect 3 '^--set engine\.nonsense: error: ' "$kvsim" size small.yaml --axis engine.nonsense=1,2
+expect 3 '^--axis engine\.nonsense: error: ' "$kvsim" size small.yaml --axis engine.nonsense=1,2
 expect 0 '^3,.*,invalid,' "$kvsim" size small.yaml --axis engine.tensor_parallel_size=1,3 --format csv
 scenario rare -e 's/arrival: .*/arrival: {process: profile, stages: [{rate: 1\/h, duration: 1ns}]}/' -e '/^run:/d'
 expect 3 '^rare\.yaml:11:[0-9]+: error: a round' "$kvsim" check rare.yaml

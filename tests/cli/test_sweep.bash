@@ -107,7 +107,7 @@ is limit.db 'SELECT count(*) FROM sweep_grid WHERE completed > 0' 3
 v0=(--set engine.profile=vllm-0.6 --set run.requests=40)
 expect 0 'paged, or unlimited, under vLLM V0 .engine.kv_policy radix' "$kvsim" sweep small.yaml "${v0[@]}" --axis engine.kv_policy=paged,radix --db misfit.db --quiet
 is misfit.db "SELECT group_concat(status) FROM (SELECT * FROM sweep_grid ORDER BY point_id)" ok,refused
-expect 3 '^--set engine.kv_policy: .*paged, or unlimited' "$kvsim" sweep small.yaml "${v0[@]}" --axis engine.kv_policy=radix,reserved_max --db bad.db
+expect 3 '^--axis engine.kv_policy: .*paged, or unlimited' "$kvsim" sweep small.yaml "${v0[@]}" --axis engine.kv_policy=radix,reserved_max --db bad.db
 
 # A point that is overloaded says so, and its latencies have no figure; the rows for programs are what they were.
 expect 0 'grows +grows .*slo missed, overloaded' "$kvsim" sweep small.yaml --axis workload.arrival.rate=2/s,400/s --set engine.max_num_seqs=4 --db grows.db --quiet
@@ -134,7 +134,7 @@ expect 2 '1 to N' "$kvsim" sweep small.yaml --axis run.seed=1,2 --shard 3/2 --db
 expect 2 "did you mean 'ttft_p9" "$kvsim" sweep small.yaml --axis run.seed=1,2 --metric ttft_p98_ms --db bad.db
 expect 2 "is a text, not a number: 'model'" "$kvsim" sweep small.yaml --axis run.seed=1,2 --metric model --db bad.db
 expect 3 "^--set engine.max_num_sequs: .*did|max_num_seqs" "$kvsim" sweep small.yaml --axis engine.max_num_sequs=1,2 --db bad.db
-expect 3 '^--set engine.block_size: ' "$kvsim" sweep small.yaml --axis engine.block_size=16,-1 --db bad.db
+expect 3 '^--axis engine.block_size: ' "$kvsim" sweep small.yaml --axis engine.block_size=16,-1 --db bad.db
 expect 3 '^small.yaml:[0-9]+:[0-9]+: ' "$kvsim" sweep small.yaml --axis run.seed=1 --set cost.level=affine --db bad.db
 expect 4 'nothing.yaml' "$kvsim" sweep nothing.yaml --axis run.seed=1,2 --db bad.db
 expect 4 'not a database of kvsim' "$kvsim" sweep small.yaml --axis run.seed=1,2 --db small.yaml

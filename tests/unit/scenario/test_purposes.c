@@ -122,7 +122,7 @@ static bool is_asked(const struct scenario_section *section)
 
 START_TEST(size_and_run_read_alike)
 {
-    static const char *const profiles[] = {"vllm-0.19", "vllm-0.6", "orca-max"};
+    static const char *const profiles[] = {"vllm-0.19", "vllm-0.6"};
     uint64_t wrong = 0;
     for (size_t p = 0; p < sizeof profiles / sizeof profiles[0]; p++) {
         for (size_t i = 0; scenario_sections[i] != NULL; i++) {
