@@ -58,7 +58,8 @@ static enum kvsim_status make_cell(const struct scenario_request *request,
     for (size_t i = 0; i < request->override_count; i++)
         overrides[i] = request->overrides[i];
     for (size_t i = 0; i < axis_count; i++)
-        overrides[request->override_count + i] = (struct scenario_override){.key = axes[i].key, .value = axes[i].value};
+        overrides[request->override_count + i] =
+            (struct scenario_override){.key = axes[i].key, .value = axes[i].value};
     struct scenario_request cell = *request;
     cell.overrides = overrides;
     cell.override_count = count;
