@@ -40,8 +40,8 @@ static void values_of(const struct base_field *field, struct values *out)
         break;
     }
     bool is_time = field->unit == BASE_TIME, is_memory = field->unit == BASE_BYTES;
-    add(out, is_time ? "5 ms" : is_memory ? "4 GiB" : "64");
-    add(out, "1");
+    bool is_number = field->type == BASE_INT || field->type == BASE_REAL;
+    add(out, is_time ? "5 ms" : is_memory ? "4 GiB" : is_number && field->max <= 1 ? "1" : "64");
 }
 
 struct outcome {
