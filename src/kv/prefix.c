@@ -57,6 +57,8 @@ void kv_prefix_release(struct kv_prefix *prefix)
 {
     kv_tree_release(&prefix->tree);
     base_vec_free(&prefix->path);
+    base_vec_free(&prefix->blank_runs);
+    base_vec_free(&prefix->blank_batch);
     kv_braids_release(&prefix->queue);
     kv_evict_release(&prefix->idle);
     base_pool_release(&prefix->extents);
@@ -379,7 +381,7 @@ int64_t kv_prefix_holds_until(const struct kv_prefix_seq *seq, uint32_t table, i
     *is_held = false;
     for (size_t i = seq->holds.count; i-- > 0 && seq->holds.at[i].table >= table;) {
         const struct kv_hold *hold = &seq->holds.at[i];
-        if (hold->table != table || hold->lo >= hold->hi || hold->first == NULL) {
+        if (hold->table != table || hold->lo >= hold->hi) {
             continue;
         }
         if (hold->lo <= block && block < hold->hi) {
@@ -406,6 +408,10 @@ int64_t kv_prefix_note_store(struct kv_prefix_seq *seq, uint32_t table, int64_t 
             break;
         }
         int64_t end = hold.hi < hi ? hold.hi : hi;
+        if (hold.first == NULL && base_max(hold.lo, lo) < end) {
+            kv_blank_note(seq, table, base_max(hold.lo, lo), end, number);
+            blocks += end - base_max(hold.lo, lo);
+        }
         for (struct kv_extent *extent = hold.first; extent != NULL && extent->lo < end;
              extent = extent->next_piece) {
             struct kv_source source = {extent->copy,

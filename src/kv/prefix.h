@@ -24,7 +24,8 @@
  * Sparse windows (kv_tables.is_sparse): a sequence hashes of a sliding window's blocks only those that somebody who starts
  * behind one of two places needs: behind the last whole block before its prompt's last token (replay), and behind the
  * longest beginning that the first kind of tables had when it was looked up, if the others had less (junction). All others
- * are blank holds: blocks that never have content.
+ * are blank holds: blocks that never have content. A transfer reads them like others, so which of them lie at the head of the
+ * queue matters while it does (kv/prefix_blank.c).
  *
  * Tables of a kind see alike, so they hold, hash and give back the same blocks. An extent stands for all of them, and the free
  * queue takes such extents in rounds, table by table (kv/braid.h); only where eviction has taken a block from some of them and
@@ -66,6 +67,24 @@ struct kv_sources {
     size_t count, capacity;
 };
 
+/* Free blocks without content that lie in a row, or those that a sequence holds: the last transfer to read them; 0: none. */
+struct kv_blank_run {
+    int64_t blocks;
+    uint64_t last_store;
+};
+
+struct kv_blank_runs {
+    struct kv_blank_run *at;
+    size_t count, capacity;
+};
+
+/* Blocks [lo, hi) of a table that a sequence holds without content: transfer `store` reads them. */
+struct kv_blank_read {
+    int64_t lo, hi;
+    uint64_t store;
+    uint32_t table;
+};
+
 struct kv_stretch;
 
 /* Blocks [lo, hi) of a copy in some tables, from its piece `first` on; NULL: blocks without content, also when they are full. */
@@ -81,7 +100,11 @@ struct kv_prefix_seq {
     struct {
         struct kv_hold *at;
         size_t count, capacity;
-    } holds;              /* by table, then by place */
+    } holds; /* by table, then by place */
+    struct {
+        struct kv_blank_read *at;
+        size_t count, capacity;
+    } reads;              /* of blank holds, by transfer, then table; some have ended */
     uint64_t splits_seen; /* of kv_prefix.splits */
     /* by kind: blocks of a table that windows have left behind */
     int64_t passed[KV_WINDOWS_MAX + 1];
@@ -151,6 +174,12 @@ struct kv_prefix {
     uint64_t stores_done; /* transfers up to this number read no more */
     /* Idle blocks are taken that a later transfer may read. NULL: nobody reads. */
     void (*on_reuse)(void *context, const struct kv_source *source);
+    /* The same of blocks without content. NULL: nobody reads such, and they are a number. */
+    void (*on_blank_reuse)(void *context, uint64_t last_store);
+    /* The blank blocks, the last run lies at the head of the queue; those that no run stands for lie below, read by nobody. */
+    struct kv_blank_runs blank_runs;
+    struct kv_blank_runs
+        blank_batch; /* scratch: what comes back together, the first to be taken first */
     /* Blocks [lo, hi) of the path through `node`, with content, are evicted, the last one first. NULL: nobody asks. */
     void (*on_evict)(void *context, uint32_t table, const struct kv_node *node, int64_t lo,
                      int64_t hi);
@@ -214,7 +243,7 @@ void kv_prefix_walk_queue(const struct kv_prefix *prefix, struct kv_queue_walk *
 int64_t kv_queue_walk_alike(const struct kv_queue_walk *walk, bool *evicts);
 /* Passes the next `blocks`, no more than are free; returns how many of them hold content. */
 int64_t kv_queue_walk_pass(struct kv_queue_walk *walk, int64_t blocks);
-/* How many blocks can be taken while all of them are blank, or (evicts) all of them hold content. */
-int64_t kv_prefix_uniform_blocks(const struct kv_prefix *prefix, bool *evicts);
+/* How many blocks can be taken of which nobody is told: they hold no content, and no transfer reads them. */
+int64_t kv_prefix_quiet_blocks(const struct kv_prefix *prefix);
 
 #endif

@@ -113,6 +113,20 @@ static inline void kv_prefix_catch_up(struct kv_prefix *prefix, struct kv_prefix
     }
 }
 
+/* ---- prefix_blank.c: blocks without content that transfers read; where on_blank_reuse is set ---- */
+
+/* Blocks come back at the head of the queue together: first those that nobody reads, then of a hold, its last block first. */
+void kv_blank_begin(struct kv_prefix *prefix, int64_t unread_blocks);
+void kv_blank_give(struct kv_prefix *prefix, const struct kv_prefix_seq *seq, uint32_t table,
+                   int64_t lo, int64_t hi);
+void kv_blank_end(struct kv_prefix *prefix);
+/* From the head of the queue; no more than there are. */
+void kv_blank_take(struct kv_prefix *prefix, int64_t blocks);
+void kv_blank_note(struct kv_prefix_seq *seq, uint32_t table, int64_t lo, int64_t hi,
+                   uint64_t number);
+/* Reads that have ended are no matter any more. */
+void kv_blank_forget(const struct kv_prefix *prefix, struct kv_prefix_seq *seq);
+
 /* Up to where an extent can be hit: a running sequence's own blocks as far as they are hashed. */
 int64_t kv_prefix_visible_end(const struct kv_prefix *prefix, const struct kv_extent *extent);
 

@@ -98,23 +98,15 @@ void kv_prefix_take(struct kv_prefix *prefix, int64_t blocks)
         int64_t blank = blocks < prefix->blank_blocks ? blocks : prefix->blank_blocks;
         prefix->blank_blocks -= blank;
         blocks -= blank;
+        if (prefix->blank_runs.count > 0) {
+            kv_blank_take(prefix, blank);
+        }
     }
     if (kv_prefix_has_queue(prefix)) {
         take_from_queue(prefix, blocks);
     } else {
         take_from_heap(prefix, blocks);
     }
-}
-
-int64_t kv_prefix_uniform_blocks(const struct kv_prefix *prefix, bool *evicts)
-{
-    if (!prefix->is_old_order) {
-        *evicts = prefix->blank_blocks == 0;
-        return *evicts ? prefix->idle_blocks : prefix->blank_blocks;
-    }
-    const struct kv_braid *head = prefix->queue.head;
-    *evicts = false;
-    return head != NULL ? kv_braid_alike(head, 0, evicts) : 0;
 }
 
 /* ---- along the queue ---- */

@@ -20,11 +20,17 @@ struct release {
 static struct release begin_release(struct kv_prefix *prefix, int64_t rounds, int64_t blank)
 {
     prefix->blank_blocks += rounds * blank;
+    if (prefix->on_blank_reuse != NULL) {
+        kv_blank_begin(prefix, rounds * blank);
+    }
     return (struct release){NULL, rounds, prefix->is_old_order ? blank : 0, false};
 }
 
 static void end_release(struct kv_prefix *prefix, const struct release *release)
 {
+    if (prefix->on_blank_reuse != NULL) {
+        kv_blank_end(prefix);
+    }
     if (release->braid == NULL && release->blank > 0) {
         kv_braids_add_blank(&prefix->queue, release->rounds * release->blank);
     }
@@ -86,7 +92,11 @@ static void let_go_hold(struct kv_prefix *prefix, const struct kv_prefix_seq *se
 {
     struct kv_extent *last = hold->first;
     if (last == NULL) {
-        release_blank(prefix, release, base_max(base_min(hold->hi, hashed) - hold->lo, 0));
+        int64_t hi = base_max(base_min(hold->hi, hashed), hold->lo);
+        release_blank(prefix, release, hi - hold->lo);
+        if (prefix->on_blank_reuse != NULL) {
+            kv_blank_give(prefix, seq, hold->table, hold->lo, hi);
+        }
         return;
     }
     base_assert(last->begins > 0);
@@ -150,7 +160,7 @@ void kv_prefix_detach_early(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
         end_release(prefix, &release);
         table += tables;
     }
-    seq->holds.count = 0;
+    seq->holds.count = seq->reads.count = 0;
 }
 
 void kv_prefix_detach(struct kv_prefix *prefix, struct kv_prefix_seq *seq, int64_t hashed_blocks,
@@ -273,6 +283,7 @@ void kv_prefix_drop(struct kv_prefix *prefix, struct kv_prefix_seq *seq,
                     const struct kv_window *window, int64_t until, int64_t hashed_blocks)
 {
     kv_prefix_catch_up(prefix, seq);
+    kv_blank_forget(prefix, seq);
     const struct kv_prefix_kind *kind = prefix->kinds;
     while (kind->window != window) {
         kind++;
@@ -322,6 +333,9 @@ static int64_t drop_states(struct kv_prefix *prefix, struct kv_prefix_seq *seq, 
         blocks += at - lo;
         at = lo;
     }
+    if (prefix->on_blank_reuse != NULL) { // what follows comes back by itself
+        kv_blank_end(prefix);
+    }
     for (size_t i = begin; i < end && older >= 0; i++) {
         struct kv_hold *hold = &seq->holds.at[i];
         if (hold->lo == older && hold->lo < hold->hi) {
@@ -339,6 +353,7 @@ int64_t kv_prefix_drop_states(struct kv_prefix *prefix, struct kv_prefix_seq *se
 {
     const struct kv_prefix_kind *kind = &prefix->kinds[kv_prefix_state_kind(prefix)];
     int64_t blocks = 0;
+    kv_blank_forget(prefix, seq);
     for (uint32_t table = kind->first; table < kind->first + kind->count; table++) {
         size_t begin = kv_prefix_begin_of_table(seq, table),
                end = kv_prefix_begin_of_table(seq, table + 1);

@@ -117,6 +117,12 @@ static void note_reuse(void *context, const struct kv_source *source)
     }
 }
 
+static void note_blank_reuse(void *context, uint64_t last_store)
+{
+    struct sched *sched = context;
+    wait_for_store(&sched->offload, last_store);
+}
+
 base_i128 sched_offload_demote(struct sched_offload *offload)
 {
     if (!offload->lower.exists || !offload->lower.on_eviction) {
@@ -228,6 +234,10 @@ void sched_offload_init(struct sched *sched, struct base_arena *arena)
     base_require(sched->pool->prefix != NULL && sched->options->block_size > 1);
     sched_offload_init_tables(sched);
     sched->pool->prefix->on_reuse = note_reuse;
+    if (sched->pool->prefix->is_sparse) {
+        base_require(!sched->pool->prefix->is_old_order);
+        sched->pool->prefix->on_blank_reuse = note_blank_reuse;
+    }
     if (options->store == SCHED_STORE_BACK) {
         base_require(options->chunk_blocks == 1);
         sched->pool->prefix->on_evict = note_evict;

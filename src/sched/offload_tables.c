@@ -31,7 +31,7 @@ void sched_offload_init_tables(struct sched *sched)
     struct sched_offload *offload = &sched->offload;
     const struct kv_prefix *prefix = sched->pool->prefix;
     offload->has_tables = prefix->table_count > 1 || prefix->kinds[0].window != NULL;
-    base_require(!offload->has_tables || (!sched->options->tier.is_sync && !prefix->is_sparse));
+    base_require(!offload->has_tables || !sched->options->tier.is_sync);
     for (size_t k = 0; k < prefix->kind_count; k++) {
         size_t at = k;
         for (; at > 0 && !asks_later(sched, prefix->kinds[k].window,

@@ -181,9 +181,7 @@ static int64_t provable_steps(const struct sched *sched, const struct sched_plan
     }
     int64_t blocks = sched->pool->free_blocks;
     if (prefix != NULL && sched_has_tier(sched) && sched_offload_minds_eviction(sched)) {
-        bool evicts;
-        blocks = kv_prefix_uniform_blocks(prefix, &evicts);
-        blocks = evicts ? 0 : blocks;
+        blocks = kv_prefix_quiet_blocks(prefix);
     } else if (radix != NULL) {
         blocks = radix->blank_blocks; // the next one takes a whole piece out of the tree
     }

@@ -666,8 +666,8 @@ static void note_circles(struct sched *sched, struct sched_plan *plan)
     sched->fruitless_victims += (int64_t)plan->victims.count;
     sched->lonely_ends += has_lonely_end(sched, plan) ? 1 : 0;
     int64_t known = sched_running_count(sched) + sched_waiting_count(sched);
-    plan->goes_in_circles =
-        sched->fruitless_victims > THROWN_OUT_EACH * known || sched->lonely_ends > THROWN_OUT_EACH;
+    plan->goes_in_circles = known > 0 && (sched->fruitless_victims > THROWN_OUT_EACH * known ||
+                                          sched->lonely_ends > THROWN_OUT_EACH);
 }
 
 static void plan_next(struct sched *sched, struct sched_plan *plan)

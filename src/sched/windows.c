@@ -86,6 +86,9 @@ void sched_begin_front_step(struct sched *sched, bool is_given)
 bool sched_reuses_drops(const struct sched *sched, int64_t blocks)
 {
     const struct kv_prefix *prefix = sched->pool->prefix;
+    if (prefix != NULL && prefix->on_blank_reuse != NULL && sched->offload.stores.head != NULL) {
+        return true; // a store may read what comes back
+    }
     if (prefix == NULL || !prefix->drops_blank || prefix->is_old_order ||
         blocks <= prefix->blank_blocks) {
         return false;

@@ -202,6 +202,7 @@ void serve_request_free(struct serve *serve, struct serve_request *request)
         serve_sequences_free(request);
     }
     base_vec_free(&request->seq.cache.holds);
+    base_vec_free(&request->seq.cache.reads);
     *(request->all_prev != NULL ? &request->all_prev->all_next : &serve->all) = request->all_next;
     if (request->all_next != NULL) {
         request->all_next->all_prev = request->all_prev;

@@ -359,7 +359,8 @@ static void draw_tier(const struct draft *draft)
             draw_pool(draft, engine);
         }
         host->capacity_chunks *= one_in(state, 2) ? 1 : max64(engine->table_count, 1);
-        engine->free_order = one_in(state, 2) ? REF_FREE_OLD : REF_FREE_NEW;
+        const bool old = one_in(state, 2) && !engine->is_sparse;
+        engine->free_order = old ? REF_FREE_OLD : REF_FREE_NEW;
     }
     if (engine->is_radix) {
         draw_tree_tier(draft, tier);

@@ -61,6 +61,8 @@ struct ref_pool {
     int64_t dropped_table; /* of which table */
     enum ref_eviction eviction;
     int64_t releases; /* by one request, of any number of blocks */
+    int64_t
+        head_place; /* where the next block without content goes of those that come back together */
 };
 
 void ref_pool_init(struct ref_pool *pool, const struct ref_engine *engine);
@@ -75,6 +77,8 @@ int64_t ref_pool_find(const struct ref_pool *pool, int64_t table, int64_t link, 
 int64_t ref_pool_take(struct ref_pool *pool); /* the next one; there is one */
 /* A hit: one holder more. */
 void ref_pool_touch(struct ref_pool *pool, int64_t block, int64_t priority);
+/* Blocks that are dropped from here on come back together: at the head of the queue the first of them lies first. */
+void ref_pool_begin_drops(struct ref_pool *pool);
 void ref_pool_drop(struct ref_pool *pool, int64_t block); /* one holder less */
 /* The block of a table holds a part of a link from now on, the `position`th of its holder's, whose priority is `priority`. */
 void ref_pool_hash(struct ref_pool *pool, int64_t block, int64_t table, int64_t link, int64_t part,

@@ -166,6 +166,7 @@ static int64_t slide(struct ref_state *state, struct ref_turn *turn, struct ref_
     const int64_t length = request->blocks[0].count;
     turn->moved_tokens += request->blocks[0].at[0] != to ? request->computed : 0;
     while (request->blocks[0].count > 0) {
+        ref_pool_begin_drops(&state->pool);
         ref_pool_drop(&state->pool, request->blocks[0].at[--request->blocks[0].count]);
     }
     for (int64_t i = 0; i < length; i++) {

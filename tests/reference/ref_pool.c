@@ -196,7 +196,12 @@ void ref_pool_drop(struct ref_pool *pool, int64_t block)
         pool->blocks[block].first_given_back = pool->releases;
     }
     const bool to_head = pool->free_order == REF_FREE_NEW && pool->blocks[block].link < 0;
-    ref_list_insert(&pool->free, to_head ? 0 : pool->free.count, block);
+    ref_list_insert(&pool->free, to_head ? pool->head_place++ : pool->free.count, block);
+}
+
+void ref_pool_begin_drops(struct ref_pool *pool)
+{
+    pool->head_place = 0;
 }
 
 void ref_pool_hash(struct ref_pool *pool, int64_t block, int64_t table, int64_t link, int64_t part,

@@ -131,7 +131,8 @@ static bool is_retained(const struct ref_state *state, const struct ref_request 
 {
     const struct ref_table *table = &state->tables[t];
     const bool is_state = table->kind == REF_TABLE_STATE;
-    if (!state->engine->is_sparse || (table->kind != REF_TABLE_SLIDING && !is_state)) {
+    const bool slides = table->kind == REF_TABLE_SLIDING && !table->keeps_all;
+    if (!state->engine->is_sparse || (!slides && !is_state)) {
         return true;
     }
     const int64_t size = ref_table_size(state->engine, table);
@@ -193,6 +194,7 @@ void ref_request_release(struct ref_state *state, struct ref_request *request, b
     state->pool.releases++;
     for (int64_t t = 0; t < state->table_count; t++) {
         struct ref_list *blocks = &request->blocks[t];
+        ref_pool_begin_drops(&state->pool);
         while (blocks->count > 0) {
             const int64_t block = blocks->at[--blocks->count];
             if (block != REF_NO_BLOCK) {

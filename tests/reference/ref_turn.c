@@ -110,6 +110,7 @@ static void drop_out_of_window(struct ref_state *state, struct ref_request *requ
     for (int64_t t = 0; t < state->table_count; t++) {
         struct ref_list *blocks = &request->blocks[t];
         const int64_t out = ref_blocks_out_of_window(state->engine, &state->tables[t], processed);
+        ref_pool_begin_drops(&state->pool);
         for (int64_t i = out - 1; i >= 0 && blocks->at[i] != REF_NO_BLOCK; i--) {
             ref_pool_drop(&state->pool, blocks->at[i]);
             blocks->at[i] = REF_NO_BLOCK;
@@ -119,6 +120,7 @@ static void drop_out_of_window(struct ref_state *state, struct ref_request *requ
         if (ref_caches_states(state, t) && last >= 0 &&
             last < ref_ceil_div(processed, state->engine->block_size) - 1 &&
             blocks->at[last] != REF_NO_BLOCK) {
+            ref_pool_begin_drops(&state->pool);
             ref_pool_drop(&state->pool, blocks->at[last]);
             blocks->at[last] = REF_NO_BLOCK;
         }
