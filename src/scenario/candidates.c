@@ -193,8 +193,7 @@ bool scenario_candidates_check(struct scenario_load *load)
         bool is_told =
             class->candidates > 1 || (class->is_beam && load->scenario->config.search_outside);
         const struct conf_node *at = conf_key(scenario_sequences_map(load, i, key, &path), key);
-        bool asks =
-            is_told && scenario_is_whole(load) && load->scenario->config.scheduler != NULL;
+        bool asks = is_told && scenario_is_whole(load) && load->scenario->config.scheduler != NULL;
         ok = (!asks || check_engine(load, class, at, path)) && check_answers(load, i, at, path) &&
              ok;
         if (is_told)
