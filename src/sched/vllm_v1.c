@@ -657,7 +657,7 @@ static bool has_lonely_end(const struct sched *sched, const struct sched_plan *p
 // by: thrown out so often each, or so often alone, and nobody got a token in between.
 static void note_circles(struct sched *sched, struct sched_plan *plan)
 {
-    enum { THROWN_OUT_EACH = 64 };
+    enum { THROWN_OUT_EACH = 512 };
     bool steps_front = sched->front.count > 0 && !plan->skips_front;
     if (steps_front || plan->emits.count > 0) {
         sched->fruitless_victims = sched->lonely_ends = 0;

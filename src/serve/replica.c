@@ -215,6 +215,16 @@ void serve_replica_add_gaps(struct serve_replica *replica, const struct sched_pl
     }
 }
 
+// Hours of it are counted in whole nanoseconds.
+static void add_long_gap(struct stats_hist *itl, base_i128 ticks, uint64_t members)
+{
+    if (ticks <= INT64_MAX) {
+        stats_hist_add_ramp(itl, (int64_t)ticks, 0, 1, members);
+    } else {
+        stats_hist_add(itl, floor_ns(ticks), members);
+    }
+}
+
 // The same for one step, in which those who had sat out get their token after a longer gap.
 static void add_step_gaps(struct serve_replica *replica, const struct sched_plan *plan,
                           int64_t ticks)
@@ -231,7 +241,7 @@ static void add_step_gaps(struct serve_replica *replica, const struct sched_plan
         for (size_t i = 0; i < stalls->count; i++) {
             const struct serve_stall *stall = &stalls->at[i];
             if (stall->counted[c] > 0) {
-                stats_hist_add_ramp(itl, ticks + stall->ticks, 0, 1, (uint64_t)stall->counted[c]);
+                add_long_gap(itl, ticks + stall->ticks, (uint64_t)stall->counted[c]);
             }
             rest -= stall->counted[c];
         }

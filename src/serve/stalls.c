@@ -53,7 +53,7 @@ void serve_stalls_note(struct serve_stalls *stalls, const struct sched_plan *pla
     }
 }
 
-int64_t serve_stalls_drop(struct serve_stalls *stalls, const struct sched_seq *seq)
+base_i128 serve_stalls_drop(struct serve_stalls *stalls, const struct sched_seq *seq)
 {
     for (size_t i = 0; i < stalls->count; i++) {
         struct serve_stall *stall = &stalls->at[i];

@@ -9,12 +9,13 @@
 #ifndef KVSIM_SERVE_STALLS_H
 #define KVSIM_SERVE_STALLS_H
 
+#include "base/i128.h"
 #include "base/mem.h"
 #include "sched/sched.h"
 
 struct serve_stall {
     uint64_t last_plan; /* members joined the front before or with it */
-    int64_t ticks;      /* that they have sat out */
+    base_i128 ticks;    /* that they have sat out: a front may starve behind prompts for hours */
     int64_t total;      /* members whose gaps are recorded, and the same by class */
     int64_t *counted;
 };
@@ -29,7 +30,7 @@ void serve_stalls_release(struct serve_stalls *stalls);
 /* The step of `plan`, which the front sat out, has taken `ticks`. */
 void serve_stalls_note(struct serve_stalls *stalls, const struct sched_plan *plan, int64_t ticks);
 /* A member leaves before the front's next step: it is no more of a cohort. Returns how long it has sat out. */
-int64_t serve_stalls_drop(struct serve_stalls *stalls, const struct sched_seq *seq);
+base_i128 serve_stalls_drop(struct serve_stalls *stalls, const struct sched_seq *seq);
 
 static inline bool serve_stalls_exist(const struct serve_stalls *stalls)
 {

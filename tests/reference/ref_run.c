@@ -89,13 +89,14 @@ static struct ref_request *next_arrival(const struct ref_state *state)
     return next;
 }
 
-static bool take_arrivals(struct ref_state *state)
+static bool take_arrivals(struct ref_state *state, bool *any_accepted)
 {
     bool any = false;
     for (struct ref_request *next = next_arrival(state);
          next != NULL && next->due_ticks <= state->now; next = next_arrival(state)) {
         arrive(state, next);
         any = true;
+        *any_accepted = *any_accepted || next->where != REF_OVER;
     }
     return any;
 }
@@ -542,10 +543,16 @@ static bool find_next(const struct ref_state *state, ref_i128 *at)
     return any;
 }
 
-/* True when a batch has completed. */
-static bool happen(struct ref_state *state)
+struct news {
+    bool has_completed; /* a batch */
+    bool is_any;        /* that the engine sees: a request that is refused never comes to it */
+};
+
+static struct news happen(struct ref_state *state)
 {
-    bool has_completed = false;
+    ref_i128 transfer;
+    bool has_completed = false, any_accepted = false, any_gone = false;
+    const bool any_moved = ref_tier_next(state, &transfer) && transfer <= state->now;
     while (state->in_flight_count > 0 && state->in_flight[0].end_ticks <= state->now) {
         complete_oldest(state);
         has_completed = true;
@@ -553,9 +560,10 @@ static bool happen(struct ref_state *state)
     bool more = true;
     while (more) {
         more = take_aborts(state);
-        more = take_arrivals(state) || more;
+        any_gone = any_gone || more;
+        more = take_arrivals(state, &any_accepted) || more;
     }
-    return has_completed;
+    return (struct news){has_completed, has_completed || any_moved || any_gone || any_accepted};
 }
 
 static bool run_to_the_end(struct ref_state *state)
@@ -564,9 +572,11 @@ static bool run_to_the_end(struct ref_state *state)
     while (find_next(state, &next)) {
         add_to_integrals(state, next - state->now);
         state->now = next;
-        const bool has_completed = happen(state);
+        const struct news news = happen(state);
         const int64_t limit = state->input->step_limit;
-        if (!take_turns(state, has_completed) ||
+        // Behind a tree what ends beside the refusal may be looked at: take_turns() knows.
+        const bool looks = news.is_any || state->engine->is_radix;
+        if ((looks && !take_turns(state, news.has_completed)) ||
             (limit > 0 && state->output->step_count >= limit)) {
             return false;
         }
