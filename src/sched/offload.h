@@ -103,6 +103,7 @@ struct sched_offload {
     int64_t asked_tokens, hit_tokens, below_tokens, declined_tokens;
     int64_t declined_count; /* admissions that computed again what was found */
     int64_t refused_reads;  /* no room above for what is below */
+    int64_t begun_reads;    /* of what is below, for prompts that wait */
     base_i128 load_ticks;   /* sum over loads, from when each could begin to its end */
 };
 

@@ -182,6 +182,7 @@ bool sched_offload_read_up(struct sched_offload *offload, const struct kv_pieces
         return false;
     }
     offload->has_orders = true;
+    offload->begun_reads++;
     *end_ticks = sched_lower_read(&offload->lower, &offload->found, at);
     return true;
 }

@@ -170,8 +170,8 @@ struct sched {
     int64_t blocks_at_the_end;      /* sum over running sequences, see there */
     int64_t spare_blocks;           /* must be free at each step beside those that it takes */
     struct base_pool groups, forks; /* of struct sched_group, struct kv_fork */
-    /* vllm_v1: thrown out since the last token; of them alone */
-    int64_t fruitless_victims, lonely_ends;
+    /* vllm_v1: thrown out since the last token; of them alone; reads from below when somebody ran last */
+    int64_t fruitless_victims, lonely_ends, reads_before;
     int64_t extra_members; /* running sequences beyond one for each group */
     struct sched_v0 v0;
     struct {

@@ -654,20 +654,27 @@ static bool has_lonely_end(const struct sched *sched, const struct sched_plan *p
 
 // A prompt that the pool never holds comes to its end again and again; loads that take the room of unfinished prompts can throw
 // these out for ever. What caches hold, and the tier's order of use, change in each round, so no state comes back to be known
-// by: thrown out so often each, or so often alone, and nobody got a token in between.
+// by: thrown out so often each, or so often alone, and nobody got a token in between. Nor does it end when prompts that are put off
+// read up from below what the others read push out again: so many reads each, and nobody has run.
 static void note_circles(struct sched *sched, struct sched_plan *plan)
 {
-    enum { THROWN_OUT_EACH = 512 };
+    enum { OFTEN = 512 };
     bool steps_front = sched->front.count > 0 && !plan->skips_front;
     if (steps_front || plan->emits.count > 0) {
         sched->fruitless_victims = sched->lonely_ends = 0;
+        sched->reads_before = sched->offload.begun_reads;
         return;
     }
     sched->fruitless_victims += (int64_t)plan->victims.count;
     sched->lonely_ends += has_lonely_end(sched, plan) ? 1 : 0;
+    if (plan->token_count > 0) {
+        sched->reads_before = sched->offload.begun_reads;
+    }
     int64_t known = sched_running_count(sched) + sched_waiting_count(sched);
-    plan->goes_in_circles = known > 0 && (sched->fruitless_victims > THROWN_OUT_EACH * known ||
-                                          sched->lonely_ends > THROWN_OUT_EACH);
+    int64_t fruitless_reads = sched->offload.begun_reads - sched->reads_before;
+    plan->goes_in_circles =
+        known > 0 && (sched->fruitless_victims > OFTEN * known || fruitless_reads > OFTEN * known ||
+                      sched->lonely_ends > OFTEN);
 }
 
 static void plan_next(struct sched *sched, struct sched_plan *plan)

@@ -241,7 +241,7 @@ static void check_one(uint64_t seed, uint32_t features)
 
 START_TEST(engine_does_what_the_reference_does)
 {
-    uint64_t scenarios = number_from("KVSIM_SCENARIOS", 100), first = number_from("KVSIM_SEED", 1);
+    uint64_t scenarios = number_from("KVSIM_SCENARIOS", 70), first = number_from("KVSIM_SEED", 1);
     uint32_t features = (uint32_t)number_from("KVSIM_FEATURES", feature_sets[_i]);
     if (_i > 0 && getenv("KVSIM_FEATURES") != NULL) {
         return; // once is enough
@@ -271,6 +271,12 @@ START_TEST(engine_whose_loads_throw_prompts_out_for_ever_is_stuck)
         ref_input_free(&input);
     }
     ck_assert_int_gt(stuck, 0);
+}
+END_TEST
+
+START_TEST(engine_whose_prompts_push_out_what_they_read_is_stuck)
+{
+    check_one(30466, RANDOM_TIER | RANDOM_CACHE | RANDOM_SPARSE | RANDOM_TABLES | RANDOM_DISK);
 }
 END_TEST
 
@@ -336,6 +342,7 @@ int main(void)
                         sizeof feature_sets / sizeof *feature_sets);
     if (getenv("KVSIM_FEATURES") == NULL) {
         tcase_add_test(tcase, engine_whose_loads_throw_prompts_out_for_ever_is_stuck);
+        tcase_add_test(tcase, engine_whose_prompts_push_out_what_they_read_is_stuck);
         tcase_add_test(tcase, engine_does_what_the_reference_does_with_any_mix);
         tcase_add_test(tcase, engine_does_what_the_reference_does_with_a_tree_and_any_mix);
         tcase_add_test(tcase, engine_does_what_the_reference_does_with_a_tier_and_any_mix);

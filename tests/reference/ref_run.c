@@ -568,7 +568,9 @@ static struct news happen(struct ref_state *state)
 
 static bool run_to_the_end(struct ref_state *state)
 {
+    const int64_t patience = 64 * (state->input->request_count + 8);
     ref_i128 next = 0;
+    int64_t events = 0, steps = 0; /* since the last step; then */
     while (find_next(state, &next)) {
         add_to_integrals(state, next - state->now);
         state->now = next;
@@ -579,6 +581,11 @@ static bool run_to_the_end(struct ref_state *state)
         if ((looks && !take_turns(state, news.has_completed)) ||
             (limit > 0 && state->output->step_count >= limit)) {
             return false;
+        }
+        events = state->output->step_count > steps || state->in_flight_count > 0 ? 0 : events + 1;
+        steps = state->output->step_count;
+        if (limit > 0 && events > patience) {
+            return false; // prompts that are put off read up what the others push out, for ever
         }
     }
     return state->running.count == 0 && state->waiting.count == 0 && state->aside.count == 0;
