@@ -548,11 +548,10 @@ struct news {
     bool is_any;        /* that the engine sees: a request that is refused never comes to it */
 };
 
-static struct news happen(struct ref_state *state)
+/* `is_of_tier`: a transfer ends now, or somebody's patience. */
+static struct news happen(struct ref_state *state, bool is_of_tier)
 {
-    ref_i128 transfer;
     bool has_completed = false, any_accepted = false, any_gone = false;
-    const bool any_moved = ref_tier_next(state, &transfer) && transfer <= state->now;
     while (state->in_flight_count > 0 && state->in_flight[0].end_ticks <= state->now) {
         complete_oldest(state);
         has_completed = true;
@@ -563,7 +562,7 @@ static struct news happen(struct ref_state *state)
         any_gone = any_gone || more;
         more = take_arrivals(state, &any_accepted) || more;
     }
-    return (struct news){has_completed, has_completed || any_moved || any_gone || any_accepted};
+    return (struct news){has_completed, has_completed || is_of_tier || any_gone || any_accepted};
 }
 
 static bool run_to_the_end(struct ref_state *state)
@@ -572,13 +571,13 @@ static bool run_to_the_end(struct ref_state *state)
     ref_i128 next = 0;
     int64_t events = 0, steps = 0; /* since the last step; then */
     while (find_next(state, &next)) {
+        ref_i128 transfer;
+        const bool is_of_tier = ref_tier_next(state, &transfer) && transfer <= next;
         add_to_integrals(state, next - state->now);
         state->now = next;
-        const struct news news = happen(state);
+        const struct news news = happen(state, is_of_tier);
         const int64_t limit = state->input->step_limit;
-        // Behind a tree what ends beside the refusal may be looked at: take_turns() knows.
-        const bool looks = news.is_any || state->engine->is_radix;
-        if ((looks && !take_turns(state, news.has_completed)) ||
+        if ((news.is_any && !take_turns(state, news.has_completed)) ||
             (limit > 0 && state->output->step_count >= limit)) {
             return false;
         }
