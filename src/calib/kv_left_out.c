@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { LOGIT, CONTEXT, COLLECTIVE, KIND_COUNT };
+enum kind { LOGIT, CONTEXT, ONCE, COLLECTIVE, KIND_COUNT };
 
 /* One value that profiles of an engine share. */
 struct constant {
@@ -33,6 +33,8 @@ static double base_of(const struct kv_runtime *runtime, enum kind kind)
 {
     if (kind == LOGIT)
         return runtime->rule.logit_bytes;
+    if (kind == ONCE)
+        return (double)runtime->once_bytes;
     return (double)(kind == CONTEXT ? runtime->context_bytes : runtime->collective_bytes);
 }
 
@@ -67,7 +69,8 @@ static double pool_of(const struct fit *fit, size_t index)
     double sampler = hidden + runtime->logit_count * value_of(fit, index, LOGIT);
     double text = (double)runtime->embedding_bytes + fmax((double)runtime->layer_bytes, sampler);
     double activation = fmax((double)runtime->tower_bytes, text);
-    double non_torch = value_of(fit, index, CONTEXT) + (double)runtime->multicast_bytes +
+    double non_torch = value_of(fit, index, CONTEXT) + value_of(fit, index, ONCE) +
+                       (double)runtime->multicast_bytes +
                        (double)runtime->further_ranks * value_of(fit, index, COLLECTIVE);
     return point->available +
            point->activation_slope * (activation - (double)runtime->activation_bytes) +

@@ -3,8 +3,8 @@
  *
  * A pool is available(base) + slopes * (change of activation and non-torch memory), so that no waterfall is computed again:
  *   activation = max(tower, embeddings + max(layer, hidden states + logits * bytes per logit))
- *   non-torch  = context + further ranks * collective + what switches that multicast make worth while, as it is
- * Fitted are bytes per logit, context and collective of each engine; profiles of one engine that have the same value share
+ *   non-torch  = context + once + further ranks * collective + buffers of switches that multicast, as they are
+ * Fitted are bytes per logit, context, once and collective of each engine; profiles of one engine that have the same value share
  * it. The fit makes the sum of squared errors, each counted to 5 %, least, over a grid from 0 to 3 times the value of the profile,
  * one constant after the other. A constant that the other families do not tell is the median of its kind over the engines'
  * releases that they do tell; bytes per logit are then the profile's, which follow from shapes of tensors.

@@ -125,7 +125,7 @@ const struct calib_group calib_groups[] = {
     {.name = "held-out-2-predicted",
      .basis = HELD_OUT_2_BASIS,
      .summary = "the second set: memory left for KV, from card, model and flags alone",
-     .bounds = {.median = 0.025, .p90 = 0.30},
+     .bounds = {.median = 0.025, .p90 = 0.20},
      .file = "kv-logs/held_out2_predicted.csv",
      .run = calib_kv_logs_predicted},
     {.name = "held-out-2-starts",

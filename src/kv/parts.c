@@ -50,16 +50,23 @@ static bool multicasts(const char *link_kind)
     const char *const prefix = "nvlink";
     size_t length = strlen(prefix);
     return strncmp(link_kind, prefix, length) == 0 && link_kind[length] >= '4' &&
-           link_kind[length] <= '9' && strstr(link_kind, "nvswitch") != NULL;
+           link_kind[length] <= '9';
 }
 
-static enum kv_links links_of(const struct spec_hardware *hardware)
+// A part whose links nobody states has none; a bridge joins no more than it has plugs for.
+static enum kv_links links_of(const struct spec_hardware *hardware, uint32_t ranks)
 {
-    if (hardware == NULL || hardware->link_kind == NULL)
+    if (hardware == NULL)
         return KV_LINKS_DIRECT;
-    if (base_key_equal(hardware->link_kind, "pcie"))
+    const char *kind = hardware->link_kind;
+    if (kind == NULL || kind[0] == '\0')
+        return hardware->link_bytes_per_s > 0 ? KV_LINKS_DIRECT : KV_LINKS_PCIE;
+    if (base_key_equal(kind, "pcie"))
         return KV_LINKS_PCIE;
-    return multicasts(hardware->link_kind) ? KV_LINKS_MULTICAST : KV_LINKS_DIRECT;
+    if (strstr(kind, "nvswitch") != NULL)
+        return multicasts(kind) ? KV_LINKS_MULTICAST : KV_LINKS_SWITCH;
+    bool is_bridge = strstr(kind, "bridge") != NULL && hardware->link_gpus != 0;
+    return is_bridge && ranks > hardware->link_gpus ? KV_LINKS_PCIE : KV_LINKS_DIRECT;
 }
 
 static bool is_rocm(const struct spec_hardware *hardware)
@@ -75,7 +82,8 @@ static struct kv_runtime predict(const struct kv_waterfall_inputs *inputs)
         .max_num_seqs = inputs->max_num_seqs,
         .tensor_parallel = inputs->kv.tensor_parallel,
         .pipeline_parallel = inputs->kv.pipeline_parallel,
-        .links = links_of(inputs->hardware),
+        .links = links_of(inputs->hardware, inputs->kv.tensor_parallel),
+        .linked_ranks = inputs->hardware == NULL ? 0 : inputs->hardware->link_gpus,
         .is_rocm = is_rocm(inputs->hardware),
         .enforce_eager = inputs->enforce_eager,
         .graphs_are_charged = inputs->charge_graphs,

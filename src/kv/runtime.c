@@ -59,6 +59,16 @@ static double expert_bytes(const struct kv_runtime_rule *rule, const struct spec
     return at_once * per_token * ELEMENT_BYTES;
 }
 
+// torch keeps the input of an all-reduce on another stream until that stream is done, unless it is told not to.
+static double kept_bytes(const struct kv_runtime_rule *rule, const struct spec_model *model,
+                         const struct kv_runtime_shape *shape)
+{
+    if (shape->tensor_parallel == 1)
+        return 0;
+    return rule->kept_reductions * model->layer_count * (double)shape->max_num_batched_tokens *
+           model->hidden * ELEMENT_BYTES;
+}
+
 static double layer_bytes(const struct kv_runtime_rule *rule, const struct spec_model *model,
                           const struct kv_runtime_shape *shape)
 {
@@ -67,7 +77,8 @@ static double layer_bytes(const struct kv_runtime_rule *rule, const struct spec_
                             dense_width(rule, model, ranks));
     double widest =
         max_real(tokens * width * ELEMENT_BYTES, expert_bytes(rule, model, tokens, ranks));
-    return widest + tokens * rule->hidden_copies * model->hidden * ELEMENT_BYTES;
+    return widest + tokens * rule->hidden_copies * model->hidden * ELEMENT_BYTES +
+           kept_bytes(rule, model, shape);
 }
 
 /* ---- towers ---- */
@@ -171,12 +182,12 @@ static void predict_non_torch(const struct kv_runtime_rule *rule,
     out->further_ranks = ranks - 1;
     out->context_bytes = rocm ? rule->context_rocm_bytes : rule->context_bytes;
     out->collective_bytes = rule->collective_bytes[shape->links];
-    if (shape->links == KV_LINKS_MULTICAST && ranks > 1)
-        out->multicast_bytes = rule->multicast_once_bytes;
-    if (shape->links == KV_LINKS_MULTICAST && ranks >= MULTICAST_MIN_RANKS)
-        out->multicast_bytes += ranks * rule->multicast_rank_bytes;
-    out->non_torch_bytes =
-        out->context_bytes + out->further_ranks * out->collective_bytes + out->multicast_bytes;
+    out->once_bytes = ranks > 1 ? rule->once_bytes[shape->links] : 0;
+    int64_t linked = shape->linked_ranks == 0 ? ranks : base_min(ranks, shape->linked_ranks);
+    if (shape->links == KV_LINKS_MULTICAST && linked >= MULTICAST_MIN_RANKS)
+        out->multicast_bytes = rule->multicast_more_bytes + linked * rule->multicast_rank_bytes;
+    out->non_torch_bytes = out->context_bytes + out->once_bytes +
+                           out->further_ranks * out->collective_bytes + out->multicast_bytes;
 }
 
 // Of a tower of any geometry: beyond an exabyte no device is larger, and sums still fit.

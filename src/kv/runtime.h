@@ -8,7 +8,8 @@
  *     sampler  = rows * vocabulary * logit_bytes + tokens * 2 B * hidden;  rows = min(max_num_seqs, tokens), or all tokens
  *     tower    = patches * 2 B * (pixels + 2 widths + (16 or 10 widths, or 5 without rotary, or 2 MLP widths) / TP)
  *     embeddings = what the tower hands over for its items, kept while the text model runs
- *   non_torch  = context, collectives for each further rank, and what switches that multicast make worth while
+ *   non_torch  = context, collectives of the links between the ranks: once, for each further rank, and for each rank whose
+ *                switches multicast
  *   graphs     = layers * capture sizes * bytes of one
  *
  * The shapes are those of the tensors that are alive at once: gate and up (2 widths), their product (1), residual and
@@ -19,6 +20,11 @@
  * An eager dense MLP (vLLM V0, llama.py and qwen2.py): while it runs the caller still holds its input (the layer before's
  * output, normed in place), the residual, and the attention's output, normed in place too. Where gate and up keep a name until
  * the down projection is done, its output is alive beside all of them.
+ *
+ * NCCL's buffers are those of a rank's connections, over all channels: a ring has two however many ranks there are (issues 864
+ * and 986 of NVIDIA/nccl), so ranks behind switches pay once; in a mesh every further peer has a link, and channels, of its
+ * own. Where a rank cannot reach another one's memory (PCIe of most boards; a bridge with more ranks than it joins) the
+ * buffers lie in the host's. A release of V0 whose torch is not told otherwise keeps the inputs of a step's all-reduces.
  *
  * Links that multicast are those of NVSwitches of the fourth generation on (NVLink SHARP). NCCL uses them for more than two
  * ranks (nvls.cc, ncclNvlsInit) and then holds, up to 2.21, 24 channels of two buffers of 4 + 2 MiB for each rank of a
@@ -49,8 +55,9 @@ enum kv_logit_rows {
 };
 
 enum kv_links {
-    KV_LINKS_DIRECT,
-    KV_LINKS_PCIE,      /* no links between the GPUs but PCIe */
+    KV_LINKS_DIRECT,    /* of every two ranks */
+    KV_LINKS_PCIE,      /* no links that join all ranks but PCIe */
+    KV_LINKS_SWITCH,    /* switches that only pass on */
     KV_LINKS_MULTICAST, /* switches that reduce and broadcast */
     KV_LINKS_COUNT
 };
@@ -64,11 +71,13 @@ struct kv_runtime_rule {
     int64_t context_bytes;      /* non-torch memory that counts, one rank */
     int64_t context_rocm_bytes; /* the same under ROCm; 0 = as elsewhere */
     int64_t collective_bytes[KV_LINKS_COUNT]; /* for each further rank */
-    int64_t multicast_once_bytes;             /* where switches multicast, with two ranks or more */
-    int64_t multicast_rank_bytes;             /* and of each rank, with three or more */
-    int64_t graph_bytes;                      /* of one layer at one capture size */
-    int64_t graph_max_batch;                  /* largest capture size, where the seats allow it */
-    int64_t graph_seats;        /* times max_num_seqs that capture sizes reach; 0 = 1 */
+    int64_t once_bytes[KV_LINKS_COUNT];       /* with two ranks or more, however many */
+    int64_t multicast_more_bytes; /* where switches multicast: once with three ranks or more, */
+    int64_t multicast_rank_bytes; /* and of each rank that they join */
+    double kept_reductions;  /* of a layer: all-reduces whose input stays to the end of the step */
+    int64_t graph_bytes;     /* of one layer at one capture size */
+    int64_t graph_max_batch; /* largest capture size, where the seats allow it */
+    int64_t graph_seats;     /* times max_num_seqs that capture sizes reach; 0 = 1 */
     double graph_charged_share; /* of what capture takes: the estimate that is charged; 0 = all */
     enum kv_encoder_profile encoder;
 };
@@ -77,6 +86,7 @@ struct kv_runtime_shape {
     int64_t max_num_batched_tokens, max_num_seqs;
     uint32_t tensor_parallel, pipeline_parallel;
     enum kv_links links;
+    uint32_t linked_ranks; /* that the links join: of one node; 0 = all */
     bool is_rocm;
     bool enforce_eager;
     bool graphs_are_charged; /* then `graphs` is the estimate */
@@ -85,8 +95,8 @@ struct kv_runtime_shape {
 struct kv_runtime {
     struct kv_runtime_rule rule; /* that it follows from */
     int64_t further_ranks;       /* that collectives are with */
-    /* of the rule, what holds for these links and this vendor: non_torch = context + ranks * collective + multicast */
-    int64_t context_bytes, collective_bytes, multicast_bytes;
+    /* of the rule, what holds for these links and this vendor: non_torch = context + once + ranks * collective + multicast */
+    int64_t context_bytes, once_bytes, collective_bytes, multicast_bytes;
     double logit_count; /* rows and entries of the vocabulary that the sampler holds at once */
     int64_t layer_bytes, sampler_bytes, tower_bytes; /* the candidates */
     int64_t embedding_bytes;                         /* beside layer and sampler */

@@ -223,6 +223,7 @@ static void fill(const struct scenario_hardware_opts *opts, struct spec_hardware
     out->memory_bytes_per_s = opts->memory_bytes_per_s;
     fill_rates(&opts->tflops, out->flop_per_s);
     out->link_kind = opts->link.kind == NULL ? "" : opts->link.kind;
+    out->link_gpus = (uint32_t)opts->link.gpu_count;
     out->link_bytes_per_s = opts->link.bandwidth_bytes_per_s;
     out->link_latency_s = opts->link.latency_ns * 1e-9;
     out->pcie_bytes_per_s = opts->host_link.bandwidth_bytes_per_s > 0

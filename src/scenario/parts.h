@@ -102,7 +102,8 @@ struct scenario_sizing_opts {
 
 struct scenario_runtime_opts {
     double logit, copies, mlp_copies, context, context_rocm, collective, collective_pcie,
-        collective_multicast, multicast_once, multicast_rank, graph, graph_share;
+        collective_switch, collective_multicast, switch_once, multicast_once, multicast_more,
+        multicast_rank, kept_reductions, graph, graph_share;
     int64_t moe_chunk, graph_batch, graph_seats;
     int encoder, logit_rows;
 };

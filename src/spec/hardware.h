@@ -53,7 +53,8 @@ struct spec_hardware {
     double flop_per_s[SPEC_DTYPE_COUNT]; /* dense; 0 = the device lacks it or it is unknown */
     double link_bytes_per_s;             /* GPU to GPU, one direction, all links; 0 = PCIe only */
     double link_latency_s;
-    const char *link_kind;
+    const char *link_kind;        /* "" = not stated */
+    uint32_t link_gpus;           /* that it joins at most; 0 = not stated */
     double pcie_bytes_per_s;      /* host to device, usable, one direction */
     double power_w, usd_per_hour; /* 0 = unknown */
     double l2_bytes;

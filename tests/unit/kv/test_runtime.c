@@ -142,24 +142,32 @@ START_TEST(an_eager_mlp_keeps_further_hidden_states)
 }
 END_TEST
 
-static int64_t non_torch_of(enum kv_links links, uint32_t ranks)
+static int64_t non_torch_on_nodes(enum kv_links links, uint32_t ranks, uint32_t linked)
 {
-    struct kv_runtime_rule linked = rule;
+    struct kv_runtime_rule ruled = rule;
     struct kv_runtime_shape shape = {.max_num_batched_tokens = 8192,
                                      .max_num_seqs = 1,
                                      .tensor_parallel = ranks,
                                      .pipeline_parallel = 1,
-                                     .links = links};
+                                     .links = links,
+                                     .linked_ranks = linked};
     struct kv_runtime out;
-    linked.collective_bytes[KV_LINKS_PCIE] = 64 * MIB;
-    linked.collective_bytes[KV_LINKS_MULTICAST] = 128 * MIB;
-    linked.multicast_once_bytes = 1024 * MIB;
-    linked.multicast_rank_bytes = 576 * MIB;
-    kv_runtime_predict(&linked, &model_llama_8b, &shape, &out);
-    ck_assert_int_eq(out.non_torch_bytes, out.context_bytes +
+    ruled.collective_bytes[KV_LINKS_PCIE] = 64 * MIB;
+    ruled.collective_bytes[KV_LINKS_MULTICAST] = 128 * MIB;
+    ruled.once_bytes[KV_LINKS_SWITCH] = 2048 * MIB;
+    ruled.once_bytes[KV_LINKS_MULTICAST] = 1024 * MIB;
+    ruled.multicast_more_bytes = 100 * MIB;
+    ruled.multicast_rank_bytes = 576 * MIB;
+    kv_runtime_predict(&ruled, &model_llama_8b, &shape, &out);
+    ck_assert_int_eq(out.non_torch_bytes, out.context_bytes + out.once_bytes +
                                               out.further_ranks * out.collective_bytes +
                                               out.multicast_bytes);
     return out.non_torch_bytes / MIB;
+}
+
+static int64_t non_torch_of(enum kv_links links, uint32_t ranks)
+{
+    return non_torch_on_nodes(links, ranks, 0);
 }
 
 // NCCL takes to NVLink SHARP with three ranks (nvls.cc, ncclNvlsInit).
@@ -169,7 +177,39 @@ START_TEST(links_tell_what_ranks_cost)
     ck_assert_int_eq(non_torch_of(KV_LINKS_PCIE, 4), 256 + 3 * 64);
     ck_assert_int_eq(non_torch_of(KV_LINKS_MULTICAST, 1), 256);
     ck_assert_int_eq(non_torch_of(KV_LINKS_MULTICAST, 2), 256 + 128 + 1024);
-    ck_assert_int_eq(non_torch_of(KV_LINKS_MULTICAST, 4), 256 + 3 * 128 + 1024 + 4 * 576);
+    ck_assert_int_eq(non_torch_of(KV_LINKS_MULTICAST, 4), 256 + 3 * 128 + 1024 + 100 + 4 * 576);
+}
+END_TEST
+
+// A ring has two connections however many ranks there are; a switch multicasts to the ranks that it joins.
+START_TEST(ranks_behind_switches_pay_once)
+{
+    ck_assert_int_eq(non_torch_of(KV_LINKS_SWITCH, 1), 256);
+    ck_assert_int_eq(non_torch_of(KV_LINKS_SWITCH, 2), 256 + 2048);
+    ck_assert_int_eq(non_torch_of(KV_LINKS_SWITCH, 8), 256 + 2048);
+    ck_assert_int_eq(non_torch_on_nodes(KV_LINKS_MULTICAST, 16, 8),
+                     256 + 15 * 128 + 1024 + 100 + 8 * 576);
+    ck_assert_int_eq(non_torch_on_nodes(KV_LINKS_MULTICAST, 4, 2), 256 + 3 * 128 + 1024);
+}
+END_TEST
+
+START_TEST(inputs_of_reductions_stay_where_torch_keeps_them)
+{
+    struct kv_runtime_rule keeps = rule;
+    struct kv_runtime_shape shape = {.max_num_batched_tokens = 4096,
+                                     .max_num_seqs = 1,
+                                     .tensor_parallel = 2,
+                                     .pipeline_parallel = 1};
+    struct kv_runtime out, kept;
+    kv_runtime_predict(&keeps, &model_llama_8b, &shape, &out);
+    keeps.kept_reductions = 2;
+    kv_runtime_predict(&keeps, &model_llama_8b, &shape, &kept);
+    ck_assert_int_eq(kept.layer_bytes - out.layer_bytes, INT64_C(2) * 32 * 4096 * 4096 * 2);
+    shape.tensor_parallel = 1;
+    kv_runtime_predict(&keeps, &model_llama_8b, &shape, &kept);
+    keeps.kept_reductions = 0;
+    kv_runtime_predict(&keeps, &model_llama_8b, &shape, &out);
+    ck_assert_int_eq(kept.layer_bytes, out.layer_bytes);
 }
 END_TEST
 
@@ -266,4 +306,5 @@ CHECK_MAIN("kv.runtime", may_take_logits_of_all_tokens, takes_the_larger_of_laye
            capture_sizes_may_reach_beyond_the_seats, a_tower_runs_on_the_largest_items,
            a_tower_beyond_every_device_still_has_a_size,
            a_prompt_of_pictures_samples_a_row_for_each, an_eager_mlp_keeps_further_hidden_states,
-           links_tell_what_ranks_cost, rocm_has_a_context_of_its_own)
+           links_tell_what_ranks_cost, ranks_behind_switches_pay_once,
+           inputs_of_reductions_stay_where_torch_keeps_them, rocm_has_a_context_of_its_own)
