@@ -58,11 +58,6 @@ static inline bool kv_radix_is_free(const struct kv_node *node)
     return kv_radix_node_of(node)->extent.holders == 0 && kv_radix_node_of(node)->pins == 0;
 }
 
-static inline bool kv_radix_has_host(const struct kv_radix *radix)
-{
-    return radix->host.when != KV_BACKUP_NONE;
-}
-
 /* ---- radix.c ---- */
 
 /* Something about the node is another: whether it is a leaf, and how old. */

@@ -1,5 +1,6 @@
 #include "kv/stock.h"
 
+#include "base/count.h"
 #include "base/error.h"
 #include "base/mem.h"
 
@@ -279,49 +280,39 @@ struct kv_piece kv_path_piece(const struct kv_path *path, uint32_t table, int64_
     return (struct kv_piece){.node = node_at(path, hi - 1), .lo = lo, .hi = hi, .table = table};
 }
 
-static int64_t lower_of(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t higher_of(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 struct kv_alike kv_path_look(const struct kv_path *path, uint32_t plane, int64_t at, int64_t limit)
 {
     if (at >= path->end) {
         return (struct kv_alike){NULL, at, limit};
     }
     struct kv_node *node = node_at(path, at);
-    int64_t end = lower_of(lower_of(limit, path->end), node->end);
+    int64_t end = base_min(base_min(limit, path->end), node->end);
     struct kv_strand *strand = stock_of(node)->last[plane];
     for (; strand != NULL && strand->lo > at; strand = strand->above) {
-        end = lower_of(end, strand->lo);
+        end = base_min(end, strand->lo);
     }
     if (strand == NULL || strand->hi <= at) {
         return (struct kv_alike){NULL, at, end};
     }
-    return (struct kv_alike){strand, at, lower_of(end, strand->hi)};
+    return (struct kv_alike){strand, at, base_min(end, strand->hi)};
 }
 
 struct kv_alike kv_path_look_back(const struct kv_path *path, uint32_t plane, int64_t at,
                                   int64_t limit)
 {
     if (at > path->end) {
-        return (struct kv_alike){NULL, higher_of(limit, path->end), at};
+        return (struct kv_alike){NULL, base_max(limit, path->end), at};
     }
     struct kv_node *node = node_at(path, at - 1);
-    int64_t begin = higher_of(limit, node->begin);
+    int64_t begin = base_max(limit, node->begin);
     struct kv_strand *strand = stock_of(node)->last[plane];
     while (strand != NULL && strand->lo >= at) {
         strand = strand->above;
     }
     if (strand == NULL || strand->hi < at) {
-        return (struct kv_alike){NULL, strand != NULL ? higher_of(begin, strand->hi) : begin, at};
+        return (struct kv_alike){NULL, strand != NULL ? base_max(begin, strand->hi) : begin, at};
     }
-    return (struct kv_alike){strand, higher_of(begin, strand->lo), at};
+    return (struct kv_alike){strand, base_max(begin, strand->lo), at};
 }
 
 /* ---- pieces ---- */

@@ -1,5 +1,6 @@
 #include "serve/search.h"
 
+#include "base/count.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "sched/beams.h"
@@ -84,11 +85,6 @@ static void choose(struct serve_search *search)
 
 /* ---- the loop ---- */
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 struct serve_search *serve_search_new(const struct serve_config *config,
                                       const struct workload_request *asked)
 {
@@ -100,7 +96,7 @@ struct serve_search *serve_search_new(const struct serve_config *config,
         .key = asked->beam_key,
         .switches = config->workload.classes[asked->class_index].beam_switch,
         .width = width};
-    search->end = least(asked->max_tokens, room > 1 ? room : 1);
+    search->end = base_min(asked->max_tokens, base_max(room, 1));
     search->has_content = config->sched.enable_prefix_caching;
     if (search->has_content) {
         search->ids_per_beam = SERVE_SEARCH_IDS_MAX / width;
