@@ -106,7 +106,7 @@ static const struct base_field engine_fields[] = {
      .type = BASE_BOOL,
      AT(enable_prefix_caching),
      .help = "blocks of earlier prompts are found again; under vLLM V0 where the profile has "
-             "switch content_blocks (vllm-0.6), for requests of one answer"},
+             "switch content_blocks (vllm-0.6 to 0.7), for requests of one answer"},
     {.key = "async_scheduling",
      .type = BASE_BOOL,
      AT(async_scheduling),
