@@ -162,9 +162,13 @@ static bool is_stuck(const struct record_run *run)
     return strcmp(status, "stuck") == 0 || strcmp(status, "engine_died") == 0;
 }
 
-/* A requirement that is missed: the verdicts of the run are lines "TEXT: missed (...)". */
+/* A requirement that is missed, or more failures than targets leave out: the verdicts are lines "TEXT: missed (...)". */
 static const char *missed_require(const struct serve_config *config, const struct record_run *run)
 {
+    for (size_t i = 0; i < run->slo_lines.count; i++) {
+        if (base_starts_with(run->slo_lines.at[i], STUDY_FAILED))
+            return STUDY_FAILED;
+    }
     for (size_t i = 0; i < config->require_count; i++) {
         size_t length = strlen(config->requires[i].text);
         for (size_t k = 0; k < run->slo_lines.count; k++) {

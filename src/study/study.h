@@ -39,6 +39,8 @@ struct study_options {
 enum kvsim_status study_run(const struct serve_config *config, const struct study_options *options,
                             struct record_run *out, struct kvsim_error *err) KVSIM_MUST_CHECK;
 
+/* How the verdict begins that more requests have failed than the targets leave out. */
+#define STUDY_FAILED "failed requests"
 /* SLOs and requires of the config against the run's figures: true when all hold. */
 bool study_slos_are_met(const struct record_run *run);
 

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "study/intervals.h"
 #include "study/rounds.h"
+#include "study/study.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -66,12 +67,42 @@ static bool judge_require(const struct serve_require *require, struct record_run
     return is_met;
 }
 
+/* Of all requests the share that the strictest target leaves out. */
+static double left_out_by_targets(const struct serve_config *config)
+{
+    static const double left_out[SPEC_STATISTIC_COUNT] = {
+        [SPEC_MEAN] = 0.01, [SPEC_P50] = 0.5,  [SPEC_P90] = 0.1,
+        [SPEC_P95] = 0.05,  [SPEC_P99] = 0.01,
+    };
+    double least = 1;
+    for (size_t i = 0; i < config->slo_count; i++) {
+        least = fmin(least, left_out[config->slos[i].statistic]);
+    }
+    return least;
+}
+
+// Figures are those of requests that ended well; one that failed keeps no promise. More of them than a percentile leaves out
+// miss it, whatever the others' latencies are; one in a hundred misses a mean.
+static bool judge_failures(const struct serve_config *config, struct record_run *out)
+{
+    double share = record_get_real(out, RECORD_FAILED) / record_get_real(out, RECORD_REQUESTS);
+    double most = left_out_by_targets(config);
+    if (config->slo_count == 0 || isnan(share) || share <= most) {
+        return true;
+    }
+    const char *line = base_arena_printf(&out->arena, STUDY_FAILED " <= %.3g %%: missed (%.3g %%)",
+                                         100 * most, 100 * share);
+    base_vec_push(&out->slo_lines, line);
+    return false;
+}
+
 static void judge_targets(const struct serve_config *config, struct record_run *out)
 {
     bool all_met = true;
     for (size_t i = 0; i < config->slo_count; i++) {
         all_met = judge_slo(&config->slos[i], out) && all_met;
     }
+    all_met = judge_failures(config, out) && all_met;
     // Latencies of an overloaded run grow on: a bound that they have not reached yet is missed all the same.
     bool is_overloaded = strcmp(record_get_text(out, RECORD_STABILITY), "overloaded") == 0;
     all_met = all_met && !(is_overloaded && config->slo_count > 0);
