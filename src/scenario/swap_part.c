@@ -12,11 +12,21 @@
 #include <inttypes.h>
 #include <math.h>
 
+// Where the scenario says it, or else what makes it matter: a profile's own line is not the user's.
+static const struct conf_node *node_to_blame(const struct scenario_load *load, const char *key)
+{
+    const char *const keys[] = {key, "enable_prefix_caching", "profile"};
+    const struct conf_node *node = NULL;
+    for (size_t i = 0; node == NULL && i < sizeof keys / sizeof keys[0]; i++) {
+        node = scenario_stated(load->engine, keys[i]);
+    }
+    return node != NULL ? node : load->engine;
+}
+
 static bool fail_engine(struct scenario_load *load, const char *key, const char *code,
                         const char *hint, const char *what)
 {
-    const struct conf_node *node = conf_get(load->engine, key);
-    return scenario_fail_hint(load->reader, node != NULL ? node : load->engine,
+    return scenario_fail_hint(load->reader, node_to_blame(load, key),
                               scenario_join(load->reader->arena, "engine", key), code, hint,
                               "'engine.%s' %s", key, what);
 }
